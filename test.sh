@@ -277,7 +277,7 @@ if ((full)) && build/aquifer sim kv --help >/dev/null 2>&1; then
 	check "sim-kv" build/aquifer sim kv --seeds 2000 || true
 	check "sim-kv-leaves" build/aquifer sim kv --leaves --seeds 2000 || true
 	check "kv-leaves-points" env AQUIFER_TEST_FULL=1 \
-		build/test_play_leaves || true
+		build/test_play_replicas || true
 fi
 
 if ((full)) && build/aquifer sim offload --help >/dev/null 2>&1; then

@@ -26,6 +26,16 @@ extern "C" {
  * returned, of whatever library, as long as its list is not freed. */
 bool aqdv_is_supported(struct ibv_device *device);
 
+/*
+ * As ibv_open_device, in a rack by its name; NULL is the rack of the settings.
+ * NICs see only those of their rack on this host, and a process may be in
+ * several racks at once. NULL with errno: ENODEV for a device that is not ours,
+ * EINVAL for a name that no rack can have, EMFILE when the process has too many
+ * open.
+ */
+struct ibv_context *aqdv_open_device(struct ibv_device *device,
+				     const char *rack);
+
 enum aqdv_cap {
 	AQDV_CAP_MASKED_CAS = 1u << 0, /* aqdv_post_masked_cas */
 	AQDV_CAP_MASKED_FAA = 1u << 1, /* aqdv_post_masked_faa */

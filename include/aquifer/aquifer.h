@@ -58,9 +58,11 @@ struct aq_region;
 
 /*
  * Opens the rack of that name; NULL: the configured one, which is "local" where
- * nothing is configured. Its nodes are all sockets in the runtime directory and
- * the [node NAME] sections of rack.ini. The token is AQUIFER_TOKEN from the
- * environment, or the file `token` in the runtime directory.
+ * nothing is configured. Its nodes are all sockets in its runtime directory,
+ * and the [node NAME] sections of rack.ini if that names this rack. A process
+ * may have several racks open, each of them also more than once. The token is
+ * AQUIFER_TOKEN from the environment, or the file `token` in the runtime
+ * directory.
  *
  * -ENOENT: there is no node; -EHOSTDOWN: none of them answers. Nodes that are
  * down at this moment are found when they are back. The caller owns *rack.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ourselves: READs through verbs from a passive server, whose application
- * sleeps while the NIC's engine answers.
+ * sleeps while the NIC thread answers.
  */
 #include "ours_conn.h"
 

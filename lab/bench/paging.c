@@ -37,7 +37,7 @@ static const struct bench_ratio ratios[] = {
 	BENCH_NUMBER("mapped_lat_vs_write4k",
 		     "time to store a mapped page / WRITE", "pages", "<=", 1.5),
 	BENCH_NUMBER("unmapped_lat_vs_write4k",
-		     "the same, with a frame to be found first", "pages",
+		     "the same, with a page frame to be found first", "pages",
 		     "<=", 2.5),
 	BENCH_NUMBER("utilisation",
 		     "bytes used of bytes held, after stores and "

@@ -98,7 +98,7 @@ static const unsigned naive[NAIVE_STEPS] = {0xf, 0xe, 0xc, 0x8, 0x0};
 struct run {
 	const struct paging_plan *plan;
 	enum paging_port port;
-	uint64_t frames; /* of the node, at most */
+	uint64_t pframes; /* of the node, at most */
 	struct paging_far far;
 	/* `two` and `step` are not there on the direct port. */
 	struct page_store *pages, *two, *fixed, *step[NAIVE_STEPS];
@@ -296,15 +296,15 @@ static int open_store(struct run *r, enum page_mode mode, unsigned without,
 			       r->plan->pages, &w);
 }
 
-/* The node takes memory for a frame when it is first used, which is what the
- * first store to it then costs; and all have their turn. */
-static int use_all_frames(struct run *r)
+/* The node takes memory for a page frame when it is first used, which is what
+ * the first store to it then costs; and all have their turn. */
+static int use_all_pframes(struct run *r)
 {
 	uint64_t used = 0;
 	struct far_window w;
 	int err = 0;
 
-	for (; used < r->frames && !err; used += r->plan->pages) {
+	for (; used < r->pframes && !err; used += r->plan->pages) {
 		err = far_pages(&r->far, r->pages, PAGE_INVALIDATE, FAR_DEPTH,
 				0, r->plan->pages, &w);
 		if (!err)
@@ -330,7 +330,7 @@ static int open_all(struct run *r)
 	for (unsigned i = 0; i < NAIVE_STEPS && !err; i++)
 		err = open_store(r, PAGE_CHAIN, naive[i], &r->step[i]);
 	/* One round shows only that it works. */
-	return err || r->plan->rounds == 1 ? err : use_all_frames(r);
+	return err || r->plan->rounds == 1 ? err : use_all_pframes(r);
 }
 
 static void close_all(struct run *r)
@@ -394,7 +394,7 @@ static int tell(FILE *to, int err, const char *what, const char *why)
 static int child(const struct paging_plan *plan, enum paging_port port,
 		 FILE *to)
 {
-	/* Frames of all stores, each of which is full at some time. */
+	/* Page frames of all stores, each of which is full at some time. */
 	uint64_t bytes = (plan->pages * 10 * FAR_BYTES + POOL_SLACK) * 2;
 	struct run *r = calloc(1, sizeof(*r));
 	struct offload_rack *rack;
@@ -404,7 +404,7 @@ static int child(const struct paging_plan *plan, enum paging_port port,
 		return -ENOMEM;
 	r->plan = plan;
 	r->port = port;
-	r->frames = bytes / 2 / FAR_BYTES;
+	r->pframes = bytes / 2 / FAR_BYTES;
 	r->out = json_object();
 	choose_port(port, false);
 	err = offload_rack_start(bytes, &rack);

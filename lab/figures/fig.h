@@ -5,8 +5,8 @@
  * virtual time. NICs, rings and engine are the shipped code; what processors
  * cost comes from offload_costs.h.
  */
-#ifndef AQ_SCENARIO_FIG_H
-#define AQ_SCENARIO_FIG_H
+#ifndef AQ_RIG_FIG_H
+#define AQ_RIG_FIG_H
 
 #include "base/base.h"
 

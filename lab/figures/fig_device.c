@@ -42,8 +42,8 @@ static int verbs_open(struct fig_thread *t)
 			   IBV_ACCESS_LOCAL_WRITE);
 	if (!t->mr)
 		return -ENOMEM;
-	return scenario_link_open(t->fig->host, t->fig->rig.node[0].region, &o,
-				  &t->link);
+	return rig_link_open(t->fig->host, t->fig->rig.node[0].region, &o,
+			     &t->link);
 }
 
 static void verbs_issue(struct fig_thread *t, uint32_t place)

@@ -46,8 +46,8 @@ enum p4_wr {
 struct fig_p4 {
 	struct fig_thread *thread;
 	struct ibv_cq *cq;
-	struct scenario_pair ring;
-	struct scenario_pair rail[RIG_NODES_MAX];
+	struct rig_pair ring;
+	struct rig_pair rail[RIG_NODES_MAX];
 	uint8_t *mirror; /* of the rings; packets carry it in a switch */
 	struct ibv_mr *mr;
 	bool is_asking;
@@ -121,7 +121,7 @@ static void take_meta(struct fig_p4 *p)
 	for (; p->fetched < p->asked; p->fetched++) {
 		const struct offload_meta *r = meta_of(p, p->fetched);
 		uint32_t node = rig_node_of(rig, r->req_addr);
-		const struct scenario_region *region = rig->node[node].region;
+		const struct rig_region *region = rig->node[node].region;
 		uint64_t at =
 			(uint64_t)(rig_byte(rig, r->req_addr) - region->mem);
 
@@ -200,15 +200,14 @@ static void p4_main(void *arg)
 	}
 }
 
-static int open_pairs(struct fig_p4 *p, struct scenario_host *at)
+static int open_pairs(struct fig_p4 *p, struct rig_host *at)
 {
 	struct rig *rig = &p->thread->fig->rig;
-	struct scenario_pair_options o = {.cq = p->cq, .send_depth = DEPTH};
-	int err = scenario_pair_open(at, p->thread->fig->host, &o, &p->ring);
+	struct rig_pair_options o = {.cq = p->cq, .send_depth = DEPTH};
+	int err = rig_pair_open(at, p->thread->fig->host, &o, &p->ring);
 
 	for (uint32_t i = 0; i < rig->node_count && !err; i++)
-		err = scenario_pair_open(at, rig->node[i].host, &o,
-					 &p->rail[i]);
+		err = rig_pair_open(at, rig->node[i].host, &o, &p->rail[i]);
 	return err;
 }
 
@@ -226,12 +225,11 @@ int fig_p4_open(struct fig_thread *t)
 	p->thread = t;
 	ASSERT(t->app->map.entries <= DEPTH);
 	if (!fig->in_switch)
-		err = scenario_host_add_ideal(fig->stage, "switch",
-					      &fig->in_switch);
+		err = rig_host_add_ideal(fig->stage, "switch", &fig->in_switch);
 	if (err)
 		return err;
 	p->mirror = aligned_alloc(4096, bytes);
-	p->cq = scenario_cq_create(fig->in_switch, 8 * DEPTH);
+	p->cq = rig_cq_create(fig->in_switch, 8 * DEPTH);
 	if (!p->mirror || !p->cq)
 		return -ENOMEM;
 	memset(p->mirror, 0, bytes);
@@ -241,8 +239,7 @@ int fig_p4_open(struct fig_thread *t)
 	if (!p->mr)
 		return -ENOMEM;
 	err = open_pairs(p, fig->in_switch);
-	return err ? err
-		   : scenario_host_spawn(fig->in_switch, "p4", p4_main, p);
+	return err ? err : rig_host_spawn(fig->in_switch, "p4", p4_main, p);
 }
 
 void fig_p4_close(struct fig_thread *t)
@@ -251,9 +248,9 @@ void fig_p4_close(struct fig_thread *t)
 
 	if (!p)
 		return;
-	scenario_pair_close(&p->ring);
+	rig_pair_close(&p->ring);
 	for (uint32_t i = 0; i < RIG_NODES_MAX; i++)
-		scenario_pair_close(&p->rail[i]);
+		rig_pair_close(&p->rail[i]);
 	if (p->mr)
 		(void)ibv_dereg_mr(p->mr);
 	if (p->cq)

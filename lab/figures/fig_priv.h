@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A figure's point while it runs. */
-#ifndef AQ_SCENARIO_FIG_PRIV_H
-#define AQ_SCENARIO_FIG_PRIV_H
+#ifndef AQ_RIG_FIG_PRIV_H
+#define AQ_RIG_FIG_PRIV_H
 
 #include "base/hist.h"
 #include "base/rng.h"
@@ -24,7 +24,7 @@ struct fig;
 /* Two ends that send each other messages: a thread of the application's
  * machine and one of the memory node's. */
 struct fig_talk {
-	struct scenario_pair pair;
+	struct rig_pair pair;
 	struct ibv_cq *cq, *far_cq;
 	struct ibv_mr *mr, *far_mr;
 	uint8_t *mem, *far_mem; /* slots of slot_bytes each: send, receive */
@@ -80,11 +80,11 @@ struct fig_thread {
 struct fig {
 	struct fig_config cfg;
 	struct fig_result *res;
-	struct scenario_stage *stage;
+	struct rig_stage *stage;
 	struct sim *sim;
-	struct rig rig;			 /* node 0 is the memory node */
-	struct scenario_host *host;	 /* of the application */
-	struct scenario_host *in_switch; /* FIG_P4 */
+	struct rig rig;		    /* node 0 is the memory node */
+	struct rig_host *host;	    /* of the application */
+	struct rig_host *in_switch; /* FIG_P4 */
 	struct fig_thread *thread[FIG_THREADS_MAX];
 	struct hist latency; /* picoseconds / 1000 */
 	bool measuring;

@@ -30,7 +30,7 @@ struct fig_redy {
 	uint32_t next_slot;
 };
 
-static struct scenario_host *node_host(struct fig *fig)
+static struct rig_host *node_host(struct fig *fig)
 {
 	return fig->rig.node[0].host;
 }
@@ -155,10 +155,10 @@ int fig_redy_open(struct fig_thread *t)
 	for (uint32_t i = 0; i < SLOTS && !err; i++)
 		fig_talk_receive(&t->talk, true, i);
 	if (!err)
-		err = scenario_host_spawn(node_host(t->fig), "server",
-					  server_main, t);
+		err = rig_host_spawn(node_host(t->fig), "server", server_main,
+				     t);
 	if (!err)
-		err = scenario_host_spawn(t->fig->host, "io", io_main, t);
+		err = rig_host_spawn(t->fig->host, "io", io_main, t);
 	return err;
 }
 

@@ -172,7 +172,7 @@ static int thread_open(struct fig *fig, uint32_t index)
 
 static uint64_t engine_cost_ps(struct rig_engine *e, unsigned work)
 {
-	const struct scenario_meter *m = &e->host->meter;
+	const struct rig_meter *m = &e->host->meter;
 	uint64_t requests = e->counters[OFFLOAD_C_READS] -
 			    e->seen_counters[OFFLOAD_C_READS];
 	uint64_t doorbells = m->doorbells - e->seen.doorbells;
@@ -196,7 +196,7 @@ static int engines_open(struct fig *fig)
 					  .flush_ns = fig->cfg.flush_ns,
 					  .probe_min_ns = fig->cfg.probe_ns};
 	uint32_t count = fig->cfg.device == FIG_COW ? fig->cfg.engines : 0;
-	struct scenario_host *host = NULL;
+	struct rig_host *host = NULL;
 	int err = 0;
 
 	for (uint32_t i = 0; i < count && !err; i++) {
@@ -215,29 +215,28 @@ static int engines_open(struct fig *fig)
 
 static int open_all(struct fig *fig)
 {
-	struct scenario_stage_config cfg = {.seed = fig->cfg.seed,
-					    .hardware = true};
+	struct rig_stage_config cfg = {.seed = fig->cfg.seed, .hardware = true};
 	uint32_t rails = fig->cfg.device == FIG_COW || fig->cfg.device == FIG_P4
 				 ? FIG_RAILS
 				 : 1;
-	int err = scenario_stage_create(&cfg, &fig->stage);
+	int err = rig_stage_create(&cfg, &fig->stage);
 
 	if (err)
 		return err;
-	fig->sim = scenario_stage_sim(fig->stage);
+	fig->sim = rig_stage_sim(fig->stage);
 	err = rig_init(&fig->rig, fig->stage, rails, rails, FIG_REGION_BYTES,
 		       FIG_STRIPE_SHIFT);
 	if (err)
 		return err;
 	fill_region(fig);
-	err = scenario_host_add(fig->stage, "app", &fig->host);
+	err = rig_host_add(fig->stage, "app", &fig->host);
 	if (!err)
 		err = engines_open(fig);
 	for (uint32_t i = 0; i < fig->cfg.threads && !err; i++) {
 		err = thread_open(fig, i);
 		if (!err)
-			err = scenario_host_spawn(fig->host, "thread",
-						  thread_main, fig->thread[i]);
+			err = rig_host_spawn(fig->host, "thread", thread_main,
+					     fig->thread[i]);
 	}
 	if (!err && fig->cfg.tcp)
 		err = fig_tcp_start(fig);
@@ -313,7 +312,7 @@ static void close_all(struct fig *fig)
 		free(t);
 	}
 	rig_release(&fig->rig);
-	scenario_stage_destroy(fig->stage);
+	rig_stage_destroy(fig->stage);
 	free(fig);
 }
 

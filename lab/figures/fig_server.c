@@ -13,15 +13,15 @@
 int fig_talk_open(struct fig *fig, uint32_t slots, uint32_t slot_bytes,
 		  struct fig_talk *k)
 {
-	struct scenario_host *near = fig->host, *far = fig->rig.node[0].host;
+	struct rig_host *near = fig->host, *far = fig->rig.node[0].host;
 	size_t bytes = align_up(2ull * slots * slot_bytes, 4096);
-	struct scenario_pair_options o = {.send_depth = 2 * slots,
-					  .recv_depth = 2 * slots};
+	struct rig_pair_options o = {.send_depth = 2 * slots,
+				     .recv_depth = 2 * slots};
 
 	k->slots = slots;
 	k->slot_bytes = slot_bytes;
-	k->cq = scenario_cq_create(near, 4 * slots);
-	k->far_cq = scenario_cq_create(far, 4 * slots);
+	k->cq = rig_cq_create(near, 4 * slots);
+	k->far_cq = rig_cq_create(far, 4 * slots);
 	k->mem = aligned_alloc(4096, bytes);
 	k->far_mem = aligned_alloc(4096, bytes);
 	if (!k->cq || !k->far_cq || !k->mem || !k->far_mem)
@@ -35,12 +35,12 @@ int fig_talk_open(struct fig *fig, uint32_t slots, uint32_t slot_bytes,
 		return -ENOMEM;
 	o.cq = k->cq;
 	o.far_cq = k->far_cq;
-	return scenario_pair_open(near, far, &o, &k->pair);
+	return rig_pair_open(near, far, &o, &k->pair);
 }
 
 void fig_talk_close(struct fig_talk *k)
 {
-	scenario_pair_close(&k->pair);
+	rig_pair_close(&k->pair);
 	if (k->mr)
 		(void)ibv_dereg_mr(k->mr);
 	if (k->far_mr)
@@ -94,7 +94,7 @@ static void ask_server(void *arg)
 	struct fig_thread *t = arg;
 	struct fig *fig = t->fig;
 	struct fig_talk *k = &t->talk;
-	struct scenario_region *r = fig->rig.node[0].region;
+	struct rig_region *r = fig->rig.node[0].region;
 
 	for (;;) {
 		struct ibv_wc wc;
@@ -126,8 +126,8 @@ int fig_ask_open(struct fig_thread *t)
 	if (err)
 		return err;
 	fig_talk_receive(&t->talk, true, 0);
-	return scenario_host_spawn(t->fig->rig.node[0].host, "server",
-				   ask_server, t);
+	return rig_host_spawn(t->fig->rig.node[0].host, "server", ask_server,
+			      t);
 }
 
 void fig_ask_issue(struct fig_thread *t, uint32_t place)

@@ -108,7 +108,7 @@ int fig_tcp_start(struct fig *fig)
 		return -ENOMEM;
 	fig->tcp = t;
 	t->fig = fig;
-	t->net = scenario_stage_net(fig->stage);
+	t->net = rig_stage_net(fig->stage);
 	t->from = sim_host_port(fig->host->sim_host);
 	memcpy(t->near_ip, fig->host->gid.raw + 12, 4);
 	t->addr = (struct env_addr){.ip = {[10] = 0xff, 0xff, 10, 0, 200, 1},

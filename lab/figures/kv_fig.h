@@ -7,8 +7,8 @@
  * requests that its paper and public code describe, on the same simulated
  * hardware, and nothing of what its processors do.
  */
-#ifndef AQ_SCENARIO_KV_FIG_H
-#define AQ_SCENARIO_KV_FIG_H
+#ifndef AQ_RIG_KV_FIG_H
+#define AQ_RIG_KV_FIG_H
 
 #include "base/base.h"
 

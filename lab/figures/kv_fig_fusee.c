@@ -45,7 +45,7 @@ struct fusee {
 	uint64_t slots;
 	uint64_t pair_bytes;
 	uint64_t pairs_at;
-	struct scenario_region *region;
+	struct rig_region *region;
 };
 
 static int prepare(struct kvf *f)
@@ -62,7 +62,7 @@ static int prepare(struct kvf *f)
 	u->pairs_at = align_up(u->slots * SLOT_BYTES, 4096);
 	bytes = u->pairs_at +
 		((uint64_t)f->cfg.clients * AREA_PAIRS + 1) * u->pair_bytes;
-	err = scenario_region_create(f->node[0], bytes, false, &u->region);
+	err = rig_region_create(f->node[0], bytes, false, &u->region);
 	if (err)
 		return err;
 	slot = (uint64_t *)(void *)u->region->mem;
@@ -83,7 +83,7 @@ static void close_one(struct kvf_client *c)
 	if (!v)
 		return;
 	if (v->link)
-		scenario_link_close(v->link);
+		rig_link_close(v->link);
 	if (v->mr)
 		(void)ibv_dereg_mr(v->mr);
 	free(v->buf);
@@ -104,7 +104,7 @@ static int open_one(struct kvf_client *c)
 	if (v->buf)
 		v->mr = ibv_reg_mr(c->host->pd, v->buf, BUF_BYTES,
 				   IBV_ACCESS_LOCAL_WRITE);
-	return v->mr ? scenario_link_open(c->host, u->region, &o, &v->link)
+	return v->mr ? rig_link_open(c->host, u->region, &o, &v->link)
 		     : -ENOMEM;
 }
 

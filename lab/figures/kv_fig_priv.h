@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A point of a figure while it runs. */
-#ifndef AQ_SCENARIO_KV_FIG_PRIV_H
-#define AQ_SCENARIO_KV_FIG_PRIV_H
+#ifndef AQ_RIG_KV_FIG_PRIV_H
+#define AQ_RIG_KV_FIG_PRIV_H
 
 #include "base/hist.h"
 #include "base/rng.h"
@@ -17,7 +17,7 @@ struct kvf;
 struct kvf_client {
 	struct kvf *f;
 	uint32_t index;
-	struct scenario_host *host;
+	struct rig_host *host;
 	struct rng rng;
 	uint64_t inserted; /* numbers of its own keys */
 	struct aq_kv_client *kv;
@@ -29,11 +29,11 @@ struct kvf_client {
 struct kvf {
 	struct kv_fig_config cfg;
 	struct kv_fig_result *res;
-	struct scenario_stage *stage;
+	struct rig_stage *stage;
 	struct sim *sim;
-	struct scenario_host *node[KV_FIG_NODES];
+	struct rig_host *node[KV_FIG_NODES];
 	uint32_t nodes;
-	struct scenario_region *table, *locks;
+	struct rig_region *table, *locks;
 	struct kv_geometry g;
 	struct ycsb_keys keys;
 	uint64_t records; /* that are there from the start */
@@ -73,7 +73,7 @@ extern const struct kvf_ops kvf_table_ops, kvf_fusee_ops, kvf_vlist_ops,
 /* Runs `load` in a fiber of a host of its own, f->loader, to its end. */
 int kvf_load(struct kvf *f, int (*load)(struct kvf_client *c)) MUST_CHECK;
 
-/* For ports of stores none of whose clients dies. */
+/* For remotes of stores none of whose clients dies. */
 int kvf_fence_nobody(void *ctx, const char *conn);
 int kvf_all_are_alive(void *ctx, const char *conn);
 

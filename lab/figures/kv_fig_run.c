@@ -138,10 +138,9 @@ int kvf_load(struct kvf *f, int (*load)(struct kvf_client *c))
 	int err;
 
 	f->loader = (struct kvf_client){.f = f, .index = f->cfg.clients};
-	err = scenario_host_add(f->stage, "loader", &f->loader.host);
+	err = rig_host_add(f->stage, "loader", &f->loader.host);
 	if (!err)
-		err = scenario_host_spawn(f->loader.host, "loader", loader_main,
-					  &l);
+		err = rig_host_spawn(f->loader.host, "loader", loader_main, &l);
 	if (err)
 		return err;
 	while (!l.is_over && sim_now_ps(f->sim) < FILL_PS)
@@ -153,18 +152,18 @@ int kvf_load(struct kvf *f, int (*load)(struct kvf_client *c))
 
 static int open_all(struct kvf *f)
 {
-	struct scenario_stage_config cfg = {
+	struct rig_stage_config cfg = {
 		.seed = f->cfg.seed,
 		.hardware = true,
 		.relax_max_ps = stores[f->cfg.store]->home_wait_ps};
-	int err = scenario_stage_create(&cfg, &f->stage);
+	int err = rig_stage_create(&cfg, &f->stage);
 	uint32_t i;
 
 	if (err)
 		return err;
-	f->sim = scenario_stage_sim(f->stage);
+	f->sim = rig_stage_sim(f->stage);
 	for (i = 0; i < f->nodes && !err; i++)
-		err = scenario_host_add(f->stage, "node", &f->node[i]);
+		err = rig_host_add(f->stage, "node", &f->node[i]);
 	if (!err)
 		err = stores[f->cfg.store]->prepare(f);
 	for (i = 0; i < f->cfg.clients && !err; i++) {
@@ -173,15 +172,14 @@ static int open_all(struct kvf *f)
 		c->f = f;
 		c->index = i;
 		rng_init_stream(&c->rng, f->cfg.seed, i);
-		err = scenario_host_add(f->stage, "client", &c->host);
+		err = rig_host_add(f->stage, "client", &c->host);
 		if (!err)
-			err = scenario_host_spawn(c->host, "client",
-						  client_main, c);
+			err = rig_host_spawn(c->host, "client", client_main, c);
 		f->running += !err;
 		f->loading += !err;
 	}
 	if (!err && f->cfg.failures) {
-		err = scenario_host_spawn(f->node[0], "killer", killer, f);
+		err = rig_host_spawn(f->node[0], "killer", killer, f);
 		f->running += !err;
 	}
 	return err;
@@ -320,7 +318,7 @@ int kv_fig_run(const struct kv_fig_config *cfg, struct kv_fig_result *res)
 	if (f->stage) {
 		sim_fiber_kill_all(f->sim);
 		stores[f->cfg.store]->release(f);
-		scenario_stage_destroy(f->stage);
+		rig_stage_destroy(f->stage);
 	}
 	free(f->client);
 	free(f);

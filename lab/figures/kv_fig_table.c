@@ -19,7 +19,7 @@ enum {
 
 /* ---- connections -------------------------------------------------------- */
 
-static int port_fence(void *ctx, const char *conn)
+static int remote_fence(void *ctx, const char *conn)
 {
 	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
 	struct kvf_client *c = ctx;
@@ -27,11 +27,11 @@ static int port_fence(void *ctx, const char *conn)
 
 	if (i >= c->f->conn_count || !c->f->conn[i])
 		return 0;
-	return -ibv_modify_qp(scenario_link_far_qp(c->f->conn[i]), &err,
+	return -ibv_modify_qp(rig_link_far_qp(c->f->conn[i]), &err,
 			      IBV_QP_STATE);
 }
 
-static int port_is_alive(void *ctx, const char *conn)
+static int remote_is_alive(void *ctx, const char *conn)
 {
 	struct kvf_client *c = ctx;
 	unsigned i = (unsigned)atoi(conn);
@@ -39,7 +39,7 @@ static int port_is_alive(void *ctx, const char *conn)
 	return i < c->f->conn_count && c->f->conn[i] && !c->f->is_dead[i];
 }
 
-static int port_open(struct kvf_client *c, struct kit_port *port)
+static int remote_open(struct kvf_client *c, struct kit_remote *remote)
 {
 	struct client_link_options o = {.send_depth = 256,
 					.rights = CLIENT_LINK_ALL};
@@ -48,35 +48,35 @@ static int port_open(struct kvf_client *c, struct kit_port *port)
 
 	if (f->conn_count == CONNS_MAX)
 		return error_set(-EMFILE, "no connection is left");
-	err = scenario_link_open(c->host, f->table, &o, &port->link);
+	err = rig_link_open(c->host, f->table, &o, &remote->link);
 	if (err)
 		return err;
-	snprintf(port->conn, sizeof(port->conn), "%u", f->conn_count);
-	f->conn[f->conn_count++] = port->link;
-	port->addr = f->table->addr;
-	port->rkey = f->table->rkey;
-	port->lock_addr = f->locks->addr;
-	port->lock_rkey = f->locks->rkey;
+	snprintf(remote->conn, sizeof(remote->conn), "%u", f->conn_count);
+	f->conn[f->conn_count++] = remote->link;
+	remote->addr = f->table->addr;
+	remote->rkey = f->table->rkey;
+	remote->lock_addr = f->locks->addr;
+	remote->lock_rkey = f->locks->rkey;
 	return 0;
 }
 
-static void port_close(void *ctx, struct kit_port *port)
+static void remote_close(void *ctx, struct kit_remote *remote)
 {
 	struct kvf_client *c = ctx;
-	unsigned i = (unsigned)atoi(port->conn);
+	unsigned i = (unsigned)atoi(remote->conn);
 
 	/* What a dead client has sent may still arrive. */
 	c->f->is_dead[i] = true;
 	if (!c->kv || !kv_client_is_crashed(c->kv)) {
-		scenario_link_close(port->link);
+		rig_link_close(remote->link);
 		c->f->conn[i] = NULL;
 	}
 }
 
-static int port_renew(void *ctx, struct kit_port *port)
+static int remote_renew(void *ctx, struct kit_remote *remote)
 {
-	port_close(ctx, port);
-	return port_open(ctx, port);
+	remote_close(ctx, remote);
+	return remote_open(ctx, remote);
 }
 
 /* ---- the table before the start ----------------------------------------- */
@@ -161,11 +161,11 @@ static int prepare(struct kvf *f)
 	if (!f->conn || !f->is_dead)
 		return -ENOMEM;
 	if (!err)
-		err = scenario_region_create(f->node[0], f->g.size_bytes, false,
-					     &f->table);
+		err = rig_region_create(f->node[0], f->g.size_bytes, false,
+					&f->table);
 	if (!err)
-		err = scenario_region_create(f->node[0], f->g.lock_bytes, true,
-					     &f->locks);
+		err = rig_region_create(f->node[0], f->g.lock_bytes, true,
+					&f->locks);
 	return err || !is_inline(f) ? err : fill(f);
 }
 
@@ -198,19 +198,19 @@ static int connect_one(struct kvf_client *c)
 		.whole_locks = c->f->cfg.whole_locks,
 		.ctx = c,
 		.rng_seed = rng_u64(&c->rng) | 1};
-	struct kit_port port = {.fence = port_fence,
-				.is_alive = port_is_alive,
-				.renew = port_renew,
-				.close = port_close,
-				.ctx = c};
-	int err = port_open(c, &port);
+	struct kit_remote remote = {.fence = remote_fence,
+				    .is_alive = remote_is_alive,
+				    .renew = remote_renew,
+				    .close = remote_close,
+				    .ctx = c};
+	int err = remote_open(c, &remote);
 
 	if (err)
 		return err;
-	err = kv_client_create(&port, &c->f->g, &cfg, &c->kv);
+	err = kv_client_create(&remote, &c->f->g, &cfg, &c->kv);
 	if (err) {
 		c->kv = NULL;
-		port_close(c, &port);
+		remote_close(c, &remote);
 	}
 	return err;
 }

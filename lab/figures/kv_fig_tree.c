@@ -30,8 +30,8 @@ enum {
 
 struct kvf_tree {
 	struct tree_geometry g;
-	struct scenario_region *region[KV_FIG_NODES];
-	struct scenario_region *lock[KV_FIG_NODES];
+	struct rig_region *region[KV_FIG_NODES];
+	struct rig_region *lock[KV_FIG_NODES];
 	struct tree_locals *locals[KV_FIG_NODES][KV_FIG_MACHINES];
 };
 
@@ -40,20 +40,21 @@ struct kvf_forest {
 	struct tree_client *tree[KV_FIG_NODES];
 };
 
-static int open_port(struct kvf_client *c, uint32_t node, struct kit_port *port)
+static int open_remote(struct kvf_client *c, uint32_t node,
+		       struct kit_remote *remote)
 {
 	struct kvf_tree *u = c->f->rival;
 	struct client_link_options o = {.rights = CLIENT_LINK_ALL};
 
-	*port = (struct kit_port){.addr = u->region[node]->addr,
-				  .size_bytes = u->region[node]->size_bytes,
-				  .rkey = u->region[node]->rkey,
-				  .lock_addr = u->lock[node]->addr,
-				  .lock_rkey = u->lock[node]->rkey,
-				  .fence = kvf_fence_nobody,
-				  .is_alive = kvf_all_are_alive};
-	snprintf(port->conn, sizeof(port->conn), "%u", c->index);
-	return scenario_link_open(c->host, u->region[node], &o, &port->link);
+	*remote = (struct kit_remote){.addr = u->region[node]->addr,
+				      .size_bytes = u->region[node]->size_bytes,
+				      .rkey = u->region[node]->rkey,
+				      .lock_addr = u->lock[node]->addr,
+				      .lock_rkey = u->lock[node]->rkey,
+				      .fence = kvf_fence_nobody,
+				      .is_alive = kvf_all_are_alive};
+	snprintf(remote->conn, sizeof(remote->conn), "%u", c->index);
+	return rig_link_open(c->host, u->region[node], &o, &remote->link);
 }
 
 static int connect_all(struct kvf_client *c, bool formats)
@@ -68,13 +69,13 @@ static int connect_all(struct kvf_client *c, bool formats)
 		struct tree_config cfg = {
 			.deadline_ms = DEADLINE_MS,
 			.locals = u->locals[i][c->index % KV_FIG_MACHINES]};
-		struct kit_port port;
+		struct kit_remote remote;
 
-		err = open_port(c, i, &port);
+		err = open_remote(c, i, &remote);
 		if (!err && formats)
-			err = tree_format(&port, &u->g);
+			err = tree_format(&remote, &u->g);
 		if (!err)
-			err = tree_client_create(&port, &u->g, &cfg,
+			err = tree_client_create(&remote, &u->g, &cfg,
 						 &t->tree[i]);
 	}
 	return err;
@@ -135,11 +136,11 @@ static int make_regions(struct kvf *f, struct kvf_tree *u)
 	int err = 0;
 
 	for (i = 0; i < f->nodes && !err; i++) {
-		err = scenario_region_create(f->node[i], u->g.size_bytes, false,
-					     &u->region[i]);
+		err = rig_region_create(f->node[i], u->g.size_bytes, false,
+					&u->region[i]);
 		if (!err)
-			err = scenario_region_create(
-				f->node[i], u->g.lock_bytes, true, &u->lock[i]);
+			err = rig_region_create(f->node[i], u->g.lock_bytes,
+						true, &u->lock[i]);
 		for (m = 0; m < KV_FIG_MACHINES && !err; m++)
 			err = tree_locals_create(&u->g, &u->locals[i][m]);
 	}

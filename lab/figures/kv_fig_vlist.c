@@ -19,24 +19,24 @@ enum {
 
 struct kvf_vlist {
 	struct vlist_geometry g;
-	struct scenario_region *region;
+	struct rig_region *region;
 };
 
-static int open_port(struct kvf_client *c, struct kit_port *port)
+static int open_remote(struct kvf_client *c, struct kit_remote *remote)
 {
 	struct kvf_vlist *u = c->f->rival;
 	struct client_link_options o = {.rights = CLIENT_LINK_ALL};
 
-	*port = (struct kit_port){.addr = u->region->addr,
-				  .size_bytes = u->region->size_bytes,
-				  .rkey = u->region->rkey,
-				  .fence = kvf_fence_nobody,
-				  .is_alive = kvf_all_are_alive};
-	snprintf(port->conn, sizeof(port->conn), "%u", c->index);
-	return scenario_link_open(c->host, u->region, &o, &port->link);
+	*remote = (struct kit_remote){.addr = u->region->addr,
+				      .size_bytes = u->region->size_bytes,
+				      .rkey = u->region->rkey,
+				      .fence = kvf_fence_nobody,
+				      .is_alive = kvf_all_are_alive};
+	snprintf(remote->conn, sizeof(remote->conn), "%u", c->index);
+	return rig_link_open(c->host, u->region, &o, &remote->link);
 }
 
-static int connect_one(struct kvf_client *c, const struct kit_port *port)
+static int connect_one(struct kvf_client *c, const struct kit_remote *remote)
 {
 	struct kvf_vlist *u = c->f->rival;
 	struct vlist_config cfg = {
@@ -45,7 +45,7 @@ static int connect_one(struct kvf_client *c, const struct kit_port *port)
 		.no_steer = true /* there is no switch */,
 	};
 
-	return vlist_client_create(port, &u->g, &cfg,
+	return vlist_client_create(remote, &u->g, &cfg,
 				   (struct vlist_client **)&c->rival);
 }
 
@@ -74,14 +74,14 @@ static int read_one(struct kvf_client *c, uint64_t record)
 static int load(struct kvf_client *c)
 {
 	struct kvf_vlist *u = c->f->rival;
-	struct kit_port port;
+	struct kit_remote remote;
 	uint64_t i;
-	int err = open_port(c, &port);
+	int err = open_remote(c, &remote);
 
 	if (!err)
-		err = vlist_format(&port, &u->g);
+		err = vlist_format(&remote, &u->g);
 	if (!err)
-		err = connect_one(c, &port);
+		err = connect_one(c, &remote);
 	for (i = 0; i < c->f->records && !err; i++)
 		err = change_one(c, i);
 	return err;
@@ -100,18 +100,18 @@ static int prepare(struct kvf *f)
 	f->rival = u;
 	err = vlist_geometry_make(&o, &u->g);
 	if (!err)
-		err = scenario_region_create(f->node[0], u->g.size_bytes, false,
-					     &u->region);
+		err = rig_region_create(f->node[0], u->g.size_bytes, false,
+					&u->region);
 	return err ? err : kvf_load(f, load);
 }
 
 static int open_one(struct kvf_client *c)
 {
-	struct kit_port port;
-	int err = open_port(c, &port);
+	struct kit_remote remote;
+	int err = open_remote(c, &remote);
 
 	if (!err)
-		err = connect_one(c, &port);
+		err = connect_one(c, &remote);
 	if (!err)
 		vlist_client_learn(c->rival, c->f->loader.rival);
 	return err;

@@ -11,8 +11,8 @@
  *   [C]     Chen et al., Cowbird, SIGCOMM 2023
  *   [Cgit]  the README beside its public code (cxinyic/cowbird, 450da517)
  */
-#ifndef AQ_SCENARIO_OFFLOAD_COSTS_H
-#define AQ_SCENARIO_OFFLOAD_COSTS_H
+#ifndef AQ_RIG_OFFLOAD_COSTS_H
+#define AQ_RIG_OFFLOAD_COSTS_H
 
 #include "base/base.h"
 

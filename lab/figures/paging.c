@@ -57,7 +57,7 @@ static int make_pool(struct paging *p)
 
 	if (p->cfg.mode == PAGE_STATIC)
 		return 0;
-	return frame_pool_create(each * p->worker_count, bytes, &p->pool);
+	return pframe_pool_create(each * p->worker_count, bytes, &p->pool);
 }
 
 static void (*main_of(const struct paging_worker *w))(void *arg)
@@ -100,7 +100,7 @@ static int add_worker(struct paging *p, uint32_t i)
 		w->depth = FLOOD_DEPTH;
 	sim_rand_init(&w->rand, p->cfg.seed, 100 + i);
 	if (!p->client[client])
-		err = scenario_host_add(p->stage, "client", &p->client[client]);
+		err = rig_host_add(p->stage, "client", &p->client[client]);
 	if (err)
 		return err;
 	w->host = p->client[client];
@@ -113,22 +113,21 @@ static int add_worker(struct paging *p, uint32_t i)
 		return err;
 	p->running++;
 	p->preparing++;
-	return scenario_host_spawn(w->host, "worker", main_of(w), w);
+	return rig_host_spawn(w->host, "worker", main_of(w), w);
 }
 
 static int open_all(struct paging *p)
 {
-	struct scenario_stage_config cfg = {.seed = p->cfg.seed,
-					    .hardware = true};
-	int err = scenario_stage_create(&cfg, &p->stage);
+	struct rig_stage_config cfg = {.seed = p->cfg.seed, .hardware = true};
+	int err = rig_stage_create(&cfg, &p->stage);
 
 	if (err)
 		return err;
-	p->sim = scenario_stage_sim(p->stage);
+	p->sim = rig_stage_sim(p->stage);
 	size_stores(p);
 	err = make_pool(p);
 	if (!err)
-		err = scenario_host_add(p->stage, "node", &p->node);
+		err = rig_host_add(p->stage, "node", &p->node);
 	if (!err)
 		err = paging_cores_open(p);
 	for (uint32_t i = 0; i < p->worker_count && !err; i++)
@@ -151,9 +150,9 @@ static void close_all(struct paging *p)
 	}
 	paging_cores_close(p);
 	if (p->stage)
-		scenario_stage_destroy(p->stage);
+		rig_stage_destroy(p->stage);
 	if (p->pool)
-		frame_pool_destroy(p->pool);
+		pframe_pool_destroy(p->pool);
 	free(p->worker);
 	free(p);
 }
@@ -236,8 +235,8 @@ static void end_flood(struct paging *p)
 	(void)sim_run_until(p->sim, sim_now_ps(p->sim) + SETTLE_PS);
 	for (uint32_t i = 0; i < p->worker_count && !p->err; i++)
 		for (unsigned k = 0; k < PAGE_CHAIN_COUNT && !p->err; k++)
-			p->err = paging_lane_renew(&p->worker[i].lane, k);
-	(void)frame_pool_mend(p->pool);
+			p->err = paging_backend_renew(&p->worker[i].backend, k);
+	(void)pframe_pool_mend(p->pool);
 	if (!p->err)
 		paging_flood_check(p);
 }

@@ -2,11 +2,11 @@
 /*
  * Far paging at the scale of the ODRP paper (NSDI 2025): clients with several
  * workers, each with a shipped page store, and one memory node with the shipped
- * frames, chains and page server, on the costs of hardware. One point of a
+ * page frames, chains and page server, on the costs of hardware. One point of a
  * figure is one run.
  */
-#ifndef AQ_SCENARIO_PAGING_H
-#define AQ_SCENARIO_PAGING_H
+#ifndef AQ_RIG_PAGING_H
+#define AQ_RIG_PAGING_H
 
 #include "page/page_store.h"
 
@@ -55,7 +55,7 @@ struct paging_config {
 	uint32_t clients;
 	uint32_t workers; /* of each client */
 	uint32_t cores;	  /* of the node, for modes that need its processor */
-	uint32_t without; /* optimisations of the chains: enum frame_without */
+	uint32_t without; /* optimisations of the chains: enum pframe_without */
 	enum paging_work work;
 	uint32_t depth;	  /* operations under way per worker; 0: 1 */
 	uint64_t span_ps; /* of measuring; 0: a default */

@@ -68,7 +68,8 @@ int paging_cores_open(struct paging *p)
 		return -EINVAL;
 	for (uint32_t i = 0; i < p->cfg.cores && !err; i++) {
 		p->core[i].p = p;
-		err = frame_server_create(p->node->context, &p->core[i].server);
+		err = pframe_server_create(p->node->context,
+					   &p->core[i].server);
 	}
 	return err;
 }
@@ -91,7 +92,7 @@ static void core_main(void *arg)
 	while (!core->p->is_stopping) {
 		uint64_t debt_ps;
 
-		if (!frame_server_step(core->server))
+		if (!pframe_server_step(core->server))
 			client_clock_relax(&core->p->node->clock);
 		debt_ps = core->debt_ps;
 		core->debt_ps = 0;
@@ -109,8 +110,8 @@ int paging_cores_start(struct paging *p)
 	p->node->context->ops.post_send = post_send;
 	for (uint32_t i = 0; i < p->cfg.cores && !err; i++)
 		if (p->core[i].guests)
-			err = scenario_host_spawn(p->node, "core", core_main,
-						  &p->core[i]);
+			err = rig_host_spawn(p->node, "core", core_main,
+					     &p->core[i]);
 	return err;
 }
 
@@ -118,5 +119,5 @@ void paging_cores_close(struct paging *p)
 {
 	for (uint32_t i = 0; i < PAGING_CORES_MAX; i++)
 		if (p->core[i].server)
-			frame_server_destroy(p->core[i].server);
+			pframe_server_destroy(p->core[i].server);
 }

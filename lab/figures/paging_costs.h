@@ -9,8 +9,8 @@
  *   [O]      Wang et al., ODRP, NSDI 2025
  *   [Linux]  mm/swap_state.c and mm/vmscan.c of Linux 4.15, which [O] 5.1 ran
  */
-#ifndef AQ_SCENARIO_PAGING_COSTS_H
-#define AQ_SCENARIO_PAGING_COSTS_H
+#ifndef AQ_RIG_PAGING_COSTS_H
+#define AQ_RIG_PAGING_COSTS_H
 
 #include "base/base.h"
 

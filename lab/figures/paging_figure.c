@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "figures.h"
-#include "frame/frame_chain.h"
+#include "pageframe/pframe_chain.h"
 #include "paging_costs.h"
 
 enum {
@@ -201,13 +201,14 @@ static int plan_12(struct figure_run *r)
 		const char *name;
 		uint32_t without;
 	} steps[] = {
-		{"naive", FRAME_WITHOUT_DECISION | FRAME_WITHOUT_ADDRESS |
-				  FRAME_WITHOUT_RECYCLE | FRAME_WITHOUT_SWAP},
-		{"+ store decision", FRAME_WITHOUT_ADDRESS |
-					     FRAME_WITHOUT_RECYCLE |
-					     FRAME_WITHOUT_SWAP},
-		{"+ table address", FRAME_WITHOUT_RECYCLE | FRAME_WITHOUT_SWAP},
-		{"+ recycling", FRAME_WITHOUT_SWAP},
+		{"naive", PFRAME_WITHOUT_DECISION | PFRAME_WITHOUT_ADDRESS |
+				  PFRAME_WITHOUT_RECYCLE | PFRAME_WITHOUT_SWAP},
+		{"+ store decision", PFRAME_WITHOUT_ADDRESS |
+					     PFRAME_WITHOUT_RECYCLE |
+					     PFRAME_WITHOUT_SWAP},
+		{"+ table address",
+		 PFRAME_WITHOUT_RECYCLE | PFRAME_WITHOUT_SWAP},
+		{"+ recycling", PFRAME_WITHOUT_SWAP},
 		{"+ endian swap", 0},
 	};
 
@@ -222,8 +223,7 @@ static int plan_12(struct figure_run *r)
 	return 0;
 }
 
-/* ---- what was published ---------------------------------------------------
- */
+/* ---- what was published ------------------------------------------------- */
 
 static const struct figure_claim claims[] = {
 	{"1", "run time, 20 tasks", "elapsed_ms", "dynamic-1m", 20, "static",
@@ -318,8 +318,7 @@ static void judge_programs(struct figure_run *r)
 	}
 }
 
-/* ---- the system ------------------------------------------------------------
- */
+/* ---- the system --------------------------------------------------------- */
 
 static const struct figure figures[] = {
 	{"1", "quicksorts on four clients, one core at the node", "tasks", 0,

@@ -51,7 +51,7 @@ static uint32_t some_length(struct paging_worker *w, unsigned chain)
 
 static bool send_nonsense(struct paging_worker *w, unsigned chain)
 {
-	struct paging_lane *l = &w->lane;
+	struct paging_backend *l = &w->backend;
 	uint64_t place = some_place(w);
 	be64 head = be64_put(place);
 	struct ibv_sge sge = {.addr = (uintptr_t)w->buf,
@@ -75,20 +75,20 @@ static void receive(struct paging_worker *w, unsigned chain)
 {
 	struct ibv_recv_wr recv = {0}, *bad;
 
-	(void)ibv_post_recv(w->lane.link[1 + chain].qp, &recv, &bad);
+	(void)ibv_post_recv(w->backend.link[1 + chain].qp, &recv, &bad);
 }
 
 /* Answers mean nothing to it, but its queue pairs need receives. */
 static void look(struct paging_worker *w)
 {
 	struct ibv_wc wc[POLL_BATCH];
-	int n = ibv_poll_cq(w->lane.cq[1], POLL_BATCH, wc);
+	int n = ibv_poll_cq(w->backend.cq[1], POLL_BATCH, wc);
 
 	for (int i = 0; i < n; i++)
 		for (unsigned k = 0; k < PAGE_CHAIN_COUNT; k++)
 			if (wc[i].status == IBV_WC_SUCCESS &&
 			    wc[i].opcode & IBV_WC_RECV &&
-			    wc[i].qp_num == w->lane.link[1 + k].qp->qp_num)
+			    wc[i].qp_num == w->backend.link[1 + k].qp->qp_num)
 				receive(w, k);
 }
 
@@ -102,16 +102,16 @@ static void mend(struct paging_worker *w)
 		return;
 	w->renew_ps = sim_now_ps(w->p->sim) + RENEW_PS;
 	for (unsigned k = 0; k < PAGE_CHAIN_COUNT; k++) {
-		if (!frame_chain_is_broken(w->lane.chain[k]))
+		if (!pframe_chain_is_broken(w->backend.chain[k]))
 			continue;
 		w->p->res->broken++;
-		if (paging_lane_renew(&w->lane, k)) {
+		if (paging_backend_renew(&w->backend, k)) {
 			w->p->err = -EIO;
 			return;
 		}
 		for (uint32_t i = 0; i < w->depth; i++)
 			receive(w, k);
-		(void)frame_pool_mend(w->p->pool);
+		(void)pframe_pool_mend(w->p->pool);
 	}
 }
 
@@ -139,33 +139,34 @@ void paging_flood_main(void *arg)
 struct account {
 	struct paging *p;
 	uint64_t count;
-	uint64_t first; /* frames stand one behind the other */
+	uint64_t first; /* page frames stand one behind the other */
 	uint8_t *seen;
 };
 
-static void find_first(struct account *a, uint64_t frame)
+static void find_first(struct account *a, uint64_t pframe)
 {
-	while (frame_pool_has(a->p->pool, frame - PAGE_BYTES))
-		frame -= PAGE_BYTES;
-	a->first = frame;
+	while (pframe_pool_has(a->p->pool, pframe - PAGE_BYTES))
+		pframe -= PAGE_BYTES;
+	a->first = pframe;
 }
 
-static void mark(struct account *a, uint64_t frame)
+static void mark(struct account *a, uint64_t pframe)
 {
 	uint64_t at;
 
 	if (!a->first)
-		find_first(a, frame);
-	at = (frame - a->first) / PAGE_BYTES;
+		find_first(a, pframe);
+	at = (pframe - a->first) / PAGE_BYTES;
 	if (at >= a->count || a->seen[at]++)
 		a->p->res->failed++;
 }
 
-/* Every frame is in exactly one table, or in the queue, which this empties. */
+/* Every page frame is in exactly one table, or in the queue, which this
+ * empties. */
 void paging_flood_check(struct paging *p)
 {
-	struct account a = {.p = p, .count = frame_pool_count(p->pool)};
-	uint64_t frame;
+	struct account a = {.p = p, .count = pframe_pool_count(p->pool)};
+	uint64_t pframe;
 
 	a.seen = calloc(a.count, 1);
 	if (!a.seen) {
@@ -174,12 +175,13 @@ void paging_flood_check(struct paging *p)
 	}
 	for (uint32_t i = 0; i < p->worker_count; i++)
 		for (uint64_t k = 0; k < p->pages; k++) {
-			frame = frame_space_find(p->worker[i].lane.space, k);
-			if (frame)
-				mark(&a, frame);
+			pframe = pframe_space_find(p->worker[i].backend.space,
+						   k);
+			if (pframe)
+				mark(&a, pframe);
 		}
-	while ((frame = frame_pool_pop(p->pool)) != 0)
-		mark(&a, frame);
+	while ((pframe = pframe_pool_pop(p->pool)) != 0)
+		mark(&a, pframe);
 	for (uint64_t i = 0; i < a.count; i++)
 		p->res->failed += !a.seen[i];
 	free(a.seen);

@@ -25,7 +25,7 @@ enum {
 	SAMPLE_EVERY = 16, /* faults */
 };
 
-struct frame_state {
+struct page_state {
 	uint8_t state;
 	bool is_dirty;
 	bool has_copy;	  /* far */
@@ -51,7 +51,7 @@ struct paging_memory {
 	bool is_dry;
 	uint64_t touch_ps, debt_ps;
 	uint64_t faults, touches;
-	struct frame_state *page;
+	struct page_state *page;
 	struct slot *slot;
 	struct slot *free;
 	uint32_t busy;
@@ -129,7 +129,7 @@ uint64_t paging_memory_touches(const struct paging_memory *m)
 
 static void unlink_page(struct paging_memory *m, uint32_t i)
 {
-	struct frame_state *f = &m->page[i];
+	struct page_state *f = &m->page[i];
 
 	if (f->newer != NOBODY)
 		m->page[f->newer].older = f->older;
@@ -143,7 +143,7 @@ static void unlink_page(struct paging_memory *m, uint32_t i)
 
 static void link_newest(struct paging_memory *m, uint32_t i)
 {
-	struct frame_state *f = &m->page[i];
+	struct page_state *f = &m->page[i];
 
 	f->newer = NOBODY;
 	f->older = m->newest;
@@ -178,7 +178,7 @@ static void arrived(struct paging_memory *m, uint32_t i)
 
 static void left(struct paging_memory *m, uint32_t i)
 {
-	struct frame_state *f = &m->page[i];
+	struct page_state *f = &m->page[i];
 
 	f->is_writing = false;
 	f->has_copy = true;
@@ -228,7 +228,7 @@ static void wait_more(struct paging_memory *m)
 static void start(struct paging_memory *m, uint32_t i, enum page_kind kind)
 {
 	struct paging_result *res = m->w->p->res;
-	struct frame_state *f = &m->page[i];
+	struct page_state *f = &m->page[i];
 	struct slot *s;
 
 	if (kind == PAGE_LOAD)
@@ -264,7 +264,7 @@ static void load(struct paging_memory *m, uint32_t i)
 
 static void store(struct paging_memory *m, uint32_t i)
 {
-	struct frame_state *f = &m->page[i];
+	struct page_state *f = &m->page[i];
 
 	f->state = PAGE_LEAVING;
 	m->leaving++;
@@ -281,7 +281,7 @@ static void store(struct paging_memory *m, uint32_t i)
 static void evict(struct paging_memory *m)
 {
 	uint32_t i = m->oldest;
-	struct frame_state *f = &m->page[i];
+	struct page_state *f = &m->page[i];
 
 	unlink_page(m, i);
 	f->was_ahead = false;
@@ -301,7 +301,7 @@ static void make_room(struct paging_memory *m, uint32_t n)
 
 	while (m->here + n > m->local + m->leaving && m->oldest != NOBODY &&
 	       !m->w->p->err) {
-		const struct frame_state *f = &m->page[m->oldest];
+		const struct page_state *f = &m->page[m->oldest];
 
 		if (f->is_writing) { /* again, before the last one ended */
 			wait_more(m);
@@ -389,7 +389,7 @@ static void first_touch(struct paging_memory *m, uint32_t i)
 
 void paging_memory_touch(struct paging_memory *m, uint32_t i, bool writes)
 {
-	struct frame_state *f = &m->page[i];
+	struct page_state *f = &m->page[i];
 
 	m->touches++;
 	m->debt_ps += m->touch_ps;

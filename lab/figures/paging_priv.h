@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of `paging` share. */
-#ifndef AQ_SCENARIO_PAGING_PRIV_H
-#define AQ_SCENARIO_PAGING_PRIV_H
+#ifndef AQ_RIG_PAGING_PRIV_H
+#define AQ_RIG_PAGING_PRIV_H
 
 #include "base/hist.h"
-#include "frame/frame.h"
-#include "frame/frame_chain.h"
-#include "frame/frame_server.h"
 #include "page/page_wiring.h"
+#include "pageframe/pframe.h"
+#include "pageframe/pframe_chain.h"
+#include "pageframe/pframe_server.h"
 #include "paging.h"
 #include "paging_costs.h"
 #include "rig/stage.h"
@@ -20,33 +20,33 @@ struct paging_worker;
 /* A core of the memory node that answers requests. */
 struct paging_core {
 	struct paging *p;
-	struct frame_server *server;
+	struct pframe_server *server;
 	uint32_t guests;
 	uint64_t busy_ps;
 	uint64_t debt_ps; /* of keys, to be paid after the answers */
 };
 
 /* One worker's way to the node: the wiring of its store. */
-struct paging_lane {
+struct paging_backend {
 	struct paging_worker *w;
 	struct client_link link[GRANT_LINKS_MAX];
-	struct scenario_pair pair[GRANT_LINKS_MAX];
+	struct rig_pair pair[GRANT_LINKS_MAX];
 	uint32_t depth;
-	struct ibv_cq *cq[2]; /* of the first link, and of all others */
-	struct scenario_region *region; /* static */
+	struct ibv_cq *cq[2];	   /* of the first link, and of all others */
+	struct rig_region *region; /* static */
 	struct ibv_pd *chain_pd;
-	struct frame_space *space;
-	struct frame_guest *guest;
-	struct frame_chain *chain[PAGE_CHAIN_COUNT];
+	struct pframe_space *space;
+	struct pframe_guest *guest;
+	struct pframe_chain *chain[PAGE_CHAIN_COUNT];
 };
 
 struct paging_worker {
 	struct paging *p;
-	struct scenario_host *host;
+	struct rig_host *host;
 	uint32_t index;
 	uint32_t depth;
 	struct page_store *store;
-	struct paging_lane lane;
+	struct paging_backend backend;
 	uint8_t *buf; /* depth pages, registered */
 	struct rng rand;
 	struct paging_memory *memory; /* programs */
@@ -59,16 +59,16 @@ struct paging_worker {
 struct paging {
 	struct paging_config cfg;
 	struct paging_result *res;
-	struct scenario_stage *stage;
+	struct rig_stage *stage;
 	struct sim *sim;
-	struct scenario_host *node;
-	struct frame_pool *pool; /* modes with frames */
-	uint64_t pages;		 /* of each store */
-	uint64_t swap_pages;	 /* that static gives each worker */
+	struct rig_host *node;
+	struct pframe_pool *pool; /* modes with page frames */
+	uint64_t pages;		  /* of each store */
+	uint64_t swap_pages;	  /* that static gives each worker */
 	struct paging_core core[PAGING_CORES_MAX];
 	uint32_t worker_count;
 	struct paging_worker *worker;
-	struct scenario_host *client[PAGING_CLIENTS_MAX + PAGING_FLOODERS_MAX];
+	struct rig_host *client[PAGING_CLIENTS_MAX + PAGING_FLOODERS_MAX];
 	uint32_t preparing; /* workers */
 	uint32_t running;
 	bool is_measuring;
@@ -84,7 +84,7 @@ struct paging {
 int paging_store_open(struct paging_worker *w) MUST_CHECK;
 void paging_store_close(struct paging_worker *w);
 /* A chain that has ended is made anew, with its link. */
-int paging_lane_renew(struct paging_lane *l, unsigned kind) MUST_CHECK;
+int paging_backend_renew(struct paging_backend *l, unsigned kind) MUST_CHECK;
 
 /* ---- paging_core.c: the node's processor --------------------------------- */
 

@@ -11,13 +11,13 @@
 /* ---- links -------------------------------------------------------------- */
 
 /* Link `at`; far: its other end, or NULL: one is made. */
-static int open_link(struct paging_lane *l, unsigned at, uint32_t depth,
+static int open_link(struct paging_backend *l, unsigned at, uint32_t depth,
 		     struct ibv_qp *far)
 {
-	struct scenario_host *h = l->w->host;
+	struct rig_host *h = l->w->host;
 	bool is_call = at > 0;
 	uint32_t sends = is_call ? PAGE_CALL_SENDS(depth) : depth;
-	struct scenario_pair_options o = {
+	struct rig_pair_options o = {
 		.cq = l->cq[is_call],
 		.far_qp = far,
 		.send_depth = sends,
@@ -27,13 +27,12 @@ static int open_link(struct paging_lane *l, unsigned at, uint32_t depth,
 	int err;
 
 	if (!o.cq) {
-		o.cq = scenario_cq_create(h,
-					  PAGE_CHAIN_COUNT * (depth + sends));
+		o.cq = rig_cq_create(h, PAGE_CHAIN_COUNT * (depth + sends));
 		l->cq[is_call] = o.cq;
 	}
 	if (!o.cq)
 		return -ENOMEM;
-	err = scenario_pair_open(h, l->w->p->node, &o, &l->pair[at]);
+	err = rig_pair_open(h, l->w->p->node, &o, &l->pair[at]);
 	l->link[at] = (struct client_link){
 		.verbs = client_verbs_choose(),
 		.context = h->context,
@@ -47,12 +46,12 @@ static int open_link(struct paging_lane *l, unsigned at, uint32_t depth,
 
 /* ---- what the modes ask for ---------------------------------------------- */
 
-static int open_static(struct paging_lane *l, const struct page_wish *wish,
+static int open_static(struct paging_backend *l, const struct page_wish *wish,
 		       struct page_grant *g)
 {
-	int err = scenario_region_create(l->w->p->node,
-					 wish->index_count * wish->page_bytes,
-					 false, &l->region);
+	int err = rig_region_create(l->w->p->node,
+				    wish->index_count * wish->page_bytes, false,
+				    &l->region);
 
 	if (err)
 		return err;
@@ -61,12 +60,12 @@ static int open_static(struct paging_lane *l, const struct page_wish *wish,
 	return 0;
 }
 
-static int open_space(struct paging_lane *l, const struct page_wish *wish,
+static int open_space(struct paging_backend *l, const struct page_wish *wish,
 		      struct ibv_pd *pd)
 {
 	struct paging *p = l->w->p;
-	uint32_t bytes = frame_pool_frame_bytes(p->pool);
-	struct frame_space_options o = {
+	uint32_t bytes = pframe_pool_each_bytes(p->pool);
+	struct pframe_space_options o = {
 		.pd = pd,
 		.entries = (wish->index_count * wish->page_bytes + bytes - 1) /
 			   bytes,
@@ -75,46 +74,46 @@ static int open_space(struct paging_lane *l, const struct page_wish *wish,
 			     wish->mode == PAGE_DYNAMIC_4K,
 	};
 
-	return frame_space_create(p->pool, &o, &l->space);
+	return pframe_space_create(p->pool, &o, &l->space);
 }
 
-static int open_served(struct paging_lane *l, const struct page_wish *wish,
+static int open_served(struct paging_backend *l, const struct page_wish *wish,
 		       struct page_grant *g)
 {
 	struct paging_core *core = paging_core_of(l->w);
 	int err = open_space(l, wish, l->w->p->node->pd);
 
 	if (!err)
-		err = frame_guest_create(core->server, l->space, &l->guest);
+		err = pframe_guest_create(core->server, l->space, &l->guest);
 	if (!err)
-		err = open_link(l, 1, wish->depth, frame_guest_qp(l->guest));
+		err = open_link(l, 1, wish->depth, pframe_guest_qp(l->guest));
 	if (err)
 		return err;
-	paging_core_take(core, frame_guest_qp(l->guest));
+	paging_core_take(core, pframe_guest_qp(l->guest));
 	g->link[1] = &l->link[1];
-	return frame_guest_arm(l->guest);
+	return pframe_guest_arm(l->guest);
 }
 
-static int open_chain(struct paging_lane *l, unsigned kind)
+static int open_chain(struct paging_backend *l, unsigned kind)
 {
-	int err = frame_chain_create(l->space, l->chain_pd, kind,
-				     l->w->p->cfg.without, &l->chain[kind]);
+	int err = pframe_chain_create(l->space, l->chain_pd, kind,
+				      l->w->p->cfg.without, &l->chain[kind]);
 
 	if (!err)
 		err = open_link(l, 1 + kind, l->depth,
-				frame_chain_qp(l->chain[kind]));
-	return err ? err : frame_chain_start(l->chain[kind]);
+				pframe_chain_qp(l->chain[kind]));
+	return err ? err : pframe_chain_start(l->chain[kind]);
 }
 
-int paging_lane_renew(struct paging_lane *l, unsigned kind)
+int paging_backend_renew(struct paging_backend *l, unsigned kind)
 {
-	scenario_pair_close(&l->pair[1 + kind]);
-	frame_chain_destroy(l->chain[kind]);
+	rig_pair_close(&l->pair[1 + kind]);
+	pframe_chain_destroy(l->chain[kind]);
 	l->chain[kind] = NULL;
 	return open_chain(l, kind);
 }
 
-static int open_chains(struct paging_lane *l, const struct page_wish *wish,
+static int open_chains(struct paging_backend *l, const struct page_wish *wish,
 		       struct page_grant *g)
 {
 	int err;
@@ -132,32 +131,32 @@ static int open_chains(struct paging_lane *l, const struct page_wish *wish,
 
 /* ---- the wiring ---------------------------------------------------------- */
 
-static void close_lane(void *ctx, struct page_grant *g)
+static void close_backend(void *ctx, struct page_grant *g)
 {
-	struct paging_lane *l = ctx;
+	struct paging_backend *l = ctx;
 
 	if (!g)
 		return;
 	/* Ends of chains and guests are theirs; clients' ends go first. */
 	for (unsigned i = GRANT_LINKS_MAX; i-- > 0;)
 		if (l->pair[i].near_qp)
-			scenario_pair_close(&l->pair[i]);
+			rig_pair_close(&l->pair[i]);
 	if (l->guest)
-		frame_guest_destroy(l->guest);
+		pframe_guest_destroy(l->guest);
 	if (l->space)
-		frame_space_destroy(l->space);
+		pframe_space_destroy(l->space);
 	if (l->chain_pd)
 		(void)ibv_dealloc_pd(l->chain_pd);
 	for (unsigned i = 0; i < 2; i++)
 		if (l->cq[i])
 			(void)ibv_destroy_cq(l->cq[i]);
-	*l = (struct paging_lane){.w = l->w};
+	*l = (struct paging_backend){.w = l->w};
 }
 
-static int open_lane(void *ctx, uint32_t node, const struct page_wish *wish,
-		     struct page_grant *out)
+static int open_backend(void *ctx, uint32_t node, const struct page_wish *wish,
+			struct page_grant *out)
 {
-	struct paging_lane *l = ctx;
+	struct paging_backend *l = ctx;
 	struct page_grant g = {.depth = wish->depth};
 	int err;
 
@@ -173,7 +172,7 @@ static int open_lane(void *ctx, uint32_t node, const struct page_wish *wish,
 	else if (!err)
 		err = open_served(l, wish, &g);
 	if (err)
-		close_lane(ctx, &g);
+		close_backend(ctx, &g);
 	else
 		*out = g;
 	return err;
@@ -186,13 +185,13 @@ static uint32_t node_count(void *ctx)
 
 static uint64_t used_bytes(void *ctx, const struct page_grant *g)
 {
-	struct paging_lane *l = ctx;
+	struct paging_backend *l = ctx;
 
-	return frame_space_used(l->space) *
-	       frame_pool_frame_bytes(l->w->p->pool);
+	return pframe_space_used(l->space) *
+	       pframe_pool_each_bytes(l->w->p->pool);
 }
 
-/* There are frames for everybody, so no chain ever ends early. */
+/* There are page frames for everybody, so no chain ever ends early. */
 static int renew(void *ctx, struct page_grant *g, unsigned at)
 {
 	return -EHOSTDOWN;
@@ -208,13 +207,13 @@ static int settle(void *ctx, const struct page_grant *g, unsigned at,
 int paging_store_open(struct paging_worker *w)
 {
 	struct page_wiring wiring = {
-		.open = open_lane,
-		.close = close_lane,
+		.open = open_backend,
+		.close = close_backend,
 		.node_count = node_count,
 		.used_bytes = used_bytes,
 		.renew = renew,
 		.settle = settle,
-		.ctx = &w->lane,
+		.ctx = &w->backend,
 	};
 	struct page_store_options o = {
 		.pages = w->p->pages,
@@ -224,7 +223,7 @@ int paging_store_open(struct paging_worker *w)
 	};
 	int err;
 
-	w->lane.w = w;
+	w->backend.w = w;
 	err = page_store_create("paging", &o, &wiring, &w->store);
 	if (err)
 		return err;

@@ -81,16 +81,16 @@ static int open_store(struct vfig_thread *t)
 	struct vlist_config cfg = {.deadline_ms = DEADLINE_MS,
 				   .cache_keys = 4 * VFIG_KEYS,
 				   .no_steer = f->cfg->system != VFIG_FULL};
-	struct kit_port port = {.link = t->link,
-				.addr = f->region->addr,
-				.size_bytes = f->region->size_bytes,
-				.rkey = f->region->rkey,
-				.fence = nothing,
-				.is_alive = is_alive,
-				.ctx = t};
+	struct kit_remote remote = {.link = t->link,
+				    .addr = f->region->addr,
+				    .size_bytes = f->region->size_bytes,
+				    .rkey = f->region->rkey,
+				    .fence = nothing,
+				    .is_alive = is_alive,
+				    .ctx = t};
 
-	snprintf(port.conn, sizeof(port.conn), "%u", t->index);
-	return vlist_client_create(&port, &f->g, &cfg, &t->store);
+	snprintf(remote.conn, sizeof(remote.conn), "%u", t->index);
+	return vlist_client_create(&remote, &f->g, &cfg, &t->store);
 }
 
 static int get(struct vfig_thread *t, uint64_t key)
@@ -125,7 +125,7 @@ static uint64_t attempts(const struct vfig_thread *t)
 
 static uint64_t now_ns(const struct vfig *f)
 {
-	return sim_now_ns(scenario_stage_sim(f->stage));
+	return sim_now_ns(rig_stage_sim(f->stage));
 }
 
 static uint64_t trips(const struct vfig_thread *t)
@@ -176,7 +176,7 @@ static void thread_main(void *arg)
 
 	/* The first one has filled the store by then. */
 	while (t->index && !f->ready)
-		sim_fiber_sleep_ps(scenario_stage_sim(f->stage), SIM_US);
+		sim_fiber_sleep_ps(rig_stage_sim(f->stage), SIM_US);
 	err = has_store(f) ? open_store(t) : vfig_fusee_open(t);
 	for (uint64_t key = 0; !t->index && !err && key < VFIG_KEYS; key++)
 		err = put(t, key);
@@ -188,7 +188,7 @@ static void thread_main(void *arg)
 		vlist_client_learn(t->store, f->thread[0].store);
 	f->ready++;
 	while (f->ready < f->cfg->threads)
-		sim_fiber_sleep_ps(scenario_stage_sim(f->stage), SIM_US);
+		sim_fiber_sleep_ps(rig_stage_sim(f->stage), SIM_US);
 	work(t);
 }
 
@@ -215,14 +215,13 @@ static void count_work(struct vfig *f, bool before)
 	}
 	for (unsigned i = 0; i < VFIG_STEER_COUNTS; i++)
 		f->res->steer[i] +=
-			sign *
-			scenario_tor_count(f->steer.tor, vfig_steer_names[i]);
+			sign * rig_tor_count(f->steer.tor, vfig_steer_names[i]);
 }
 
 static void measure(void *arg)
 {
 	struct vfig *f = arg;
-	struct sim *sim = scenario_stage_sim(f->stage);
+	struct sim *sim = rig_stage_sim(f->stage);
 	uint64_t done = 0, tries = 0;
 
 	while (f->ready < f->cfg->threads && !f->res->errors)
@@ -276,7 +275,7 @@ static void finish(struct vfig *f)
 	r->write_p99_us = (double)hist_percentile(&f->writes, HIST_P99) / 1e3;
 	finish_trips(f, 0, r->reads);
 	finish_trips(f, 1, r->writes);
-	r->evictions = scenario_tor_count(f->steer.tor, "evictions");
+	r->evictions = rig_tor_count(f->steer.tor, "evictions");
 }
 
 /* ---- the world ----------------------------------------------------------- */
@@ -291,9 +290,8 @@ static int make_switch(struct vfig *f)
 		 f->cfg->system == VFIG_WRITES ? "writes" : "both",
 		 f->cfg->steer_keys ? f->cfg->steer_keys : 4 * VFIG_KEYS,
 		 1 << 18);
-	return scenario_steer_create(&f->steer, scenario_stage_net(f->stage),
-				     f->node, f->region, &f->g,
-				     steers ? options : NULL);
+	return rig_steer_create(&f->steer, rig_stage_net(f->stage), f->node,
+				f->region, &f->g, steers ? options : NULL);
 }
 
 static int make_machines(struct vfig *f)
@@ -308,27 +306,26 @@ static int make_machines(struct vfig *f)
 	int err = vlist_geometry_make(&o, &f->g);
 
 	if (!err)
-		err = scenario_host_add(f->stage, "node", &f->node);
+		err = rig_host_add(f->stage, "node", &f->node);
 	if (!err)
-		err = scenario_region_create(f->node,
-					     has_store(f)
-						     ? f->g.size_bytes
+		err = rig_region_create(f->node,
+					has_store(f) ? f->g.size_bytes
 						     : vfig_fusee_bytes(f->cfg),
-					     false, &f->region);
+					false, &f->region);
 	for (unsigned i = 0; !err && i < VFIG_HOSTS; i++)
-		err = scenario_host_add(f->stage, "machine", &f->hosts[i]);
+		err = rig_host_add(f->stage, "machine", &f->hosts[i]);
 	return err ? err : make_switch(f);
 }
 
 static void format(void *arg)
 {
 	struct vfig *f = arg;
-	struct kit_port port = {.link = f->thread[0].link,
-				.addr = f->region->addr,
-				.size_bytes = f->region->size_bytes,
-				.rkey = f->region->rkey};
+	struct kit_remote remote = {.link = f->thread[0].link,
+				    .addr = f->region->addr,
+				    .size_bytes = f->region->size_bytes,
+				    .rkey = f->region->rkey};
 
-	if (has_store(f) && vlist_format(&port, &f->g)) {
+	if (has_store(f) && vlist_format(&remote, &f->g)) {
 		f->res->errors++;
 		return;
 	}
@@ -346,20 +343,20 @@ static int start_threads(struct vfig *f)
 		t->index = i;
 		t->host = f->hosts[i % VFIG_HOSTS];
 		rng_init_stream(&t->rng, f->cfg->seed, i);
-		err = scenario_link_open(t->host, f->region, NULL, &t->link);
+		err = rig_link_open(t->host, f->region, NULL, &t->link);
 		if (err)
 			break;
-		scenario_steer_fresh(&f->steer, f->node, t->host, t->link);
-		err = scenario_host_spawn(t->host, "thread",
-					  i ? thread_main : format,
-					  i ? (void *)t : f);
+		rig_steer_fresh(&f->steer, f->node, t->host, t->link);
+		err = rig_host_spawn(t->host, "thread",
+				     i ? thread_main : format,
+				     i ? (void *)t : f);
 	}
 	return err;
 }
 
 int vfig_run(const struct vfig_config *cfg, struct vfig_result *res)
 {
-	struct scenario_stage_config sc = {.seed = cfg->seed, .hardware = true};
+	struct rig_stage_config sc = {.seed = cfg->seed, .hardware = true};
 	struct vfig *f;
 	int err;
 
@@ -375,26 +372,26 @@ int vfig_run(const struct vfig_config *cfg, struct vfig_result *res)
 	hist_init(&f->writes);
 	make_keys(f);
 	f->thread = calloc(cfg->threads, sizeof(*f->thread));
-	err = f->thread ? scenario_stage_create(&sc, &f->stage) : -ENOMEM;
+	err = f->thread ? rig_stage_create(&sc, &f->stage) : -ENOMEM;
 	if (!err)
 		err = make_machines(f);
 	if (!err)
 		err = start_threads(f);
 	if (!err)
-		err = sim_fiber_spawn(scenario_stage_sim(f->stage), "measure",
+		err = sim_fiber_spawn(rig_stage_sim(f->stage), "measure",
 				      measure, f);
 	if (!err) {
-		(void)sim_run_until(scenario_stage_sim(f->stage), 10 * SIM_S);
+		(void)sim_run_until(rig_stage_sim(f->stage), 10 * SIM_S);
 		finish(f);
 	}
 	if (f->stage)
-		sim_fiber_kill_all(scenario_stage_sim(f->stage));
+		sim_fiber_kill_all(rig_stage_sim(f->stage));
 	for (unsigned i = 0; f->thread && i < cfg->threads; i++) {
 		vlist_client_abandon(f->thread[i].store);
 		vfig_fusee_close(&f->thread[i]);
 	}
-	scenario_steer_destroy(&f->steer);
-	scenario_stage_destroy(f->stage);
+	rig_steer_destroy(&f->steer);
+	rig_stage_destroy(f->stage);
 	free(f->thread);
 	free(f);
 	return err;

@@ -4,8 +4,8 @@
  * keys of a store in one memory node, through a switch, on hardware's costs,
  * for a span of virtual time. Store, NICs and switch are the shipped code.
  */
-#ifndef AQ_SCENARIO_VFIG_H
-#define AQ_SCENARIO_VFIG_H
+#ifndef AQ_RIG_VFIG_H
+#define AQ_RIG_VFIG_H
 
 #include "base/base.h"
 #include "index/vlist.h"

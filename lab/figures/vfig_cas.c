@@ -27,21 +27,21 @@ struct cas;
 
 struct cas_thread {
 	struct cas *f;
-	struct scenario_host *host;
-	struct scenario_pair pair;
+	struct rig_host *host;
+	struct rig_pair pair;
 	struct ibv_cq *cq;
-	struct scenario_region *buffer;
+	struct rig_region *buffer;
 	uint64_t done;
 };
 
 struct cas {
 	const struct vfig_config *cfg;
 	struct vfig_result *res;
-	struct scenario_stage *stage;
-	struct scenario_host *node;
-	struct scenario_host *hosts[VFIG_HOSTS];
-	struct scenario_region *region;
-	struct scenario_tor *tor;
+	struct rig_stage *stage;
+	struct rig_host *node;
+	struct rig_host *hosts[VFIG_HOSTS];
+	struct rig_region *region;
+	struct rig_tor *tor;
 	struct ibv_qp *shared;
 	struct cas_thread *thread;
 	struct hist latency;
@@ -53,10 +53,9 @@ static bool is_replaced(const struct cas *f)
 	return f->cfg->system != VFIG_CAS;
 }
 
-/* ---- the control plane ----------------------------------------------------
- */
+/* ---- the control plane -------------------------------------------------- */
 
-static const char *ip_of(struct scenario_host *h, char text[INET_ADDRSTRLEN])
+static const char *ip_of(struct rig_host *h, char text[INET_ADDRSTRLEN])
 {
 	const uint8_t *ip = sim_port_addr(sim_host_port(h->sim_host))->ip;
 
@@ -66,38 +65,36 @@ static const char *ip_of(struct scenario_host *h, char text[INET_ADDRSTRLEN])
 
 static int make_switch(struct cas *f)
 {
-	struct scenario_tor_config cfg = {.programs = {"swordbox"},
-					  .program_count = is_replaced(f)};
+	struct rig_tor_config cfg = {.programs = {"swordbox"},
+				     .program_count = is_replaced(f)};
 	char text[256], ip[INET_ADDRSTRLEN], own[INET_ADDRSTRLEN];
 	uint8_t own_ip[16];
-	int err = scenario_tor_create(scenario_stage_net(f->stage), &cfg,
-				      &f->tor);
+	int err = rig_tor_create(rig_stage_net(f->stage), &cfg, &f->tor);
 
 	if (err || !is_replaced(f))
 		return err;
 	memcpy(own_ip, sim_port_addr(sim_host_port(f->node->sim_host))->ip, 16);
 	own_ip[15] = 250;
 	(void)inet_ntop(AF_INET, own_ip + 12, own, sizeof(own));
-	err = scenario_sword_shared(f->node, own_ip, OWN_QPN, SHARED_PSN,
-				    &f->shared);
+	err = rig_sword_shared(f->node, own_ip, OWN_QPN, SHARED_PSN,
+			       &f->shared);
 	if (err)
 		return err;
 	snprintf(text, sizeof(text),
 		 "swordbox server ip=%s own_ip=%s qpn=%u own_qpn=%u psn=%u",
 		 ip_of(f->node, ip), own, f->shared->qp_num, OWN_QPN,
 		 SHARED_PSN);
-	err = tor_control(scenario_tor_get(f->tor), text, NULL);
+	err = tor_control(rig_tor_get(f->tor), text, NULL);
 	snprintf(text, sizeof(text),
 		 "swordbox region server=%s rkey=%u va=%" PRIu64 " len=%u", ip,
 		 f->region->rkey, f->region->addr, REGION);
 	if (!err)
-		err = tor_control(scenario_tor_get(f->tor), text, NULL);
+		err = tor_control(rig_tor_get(f->tor), text, NULL);
 	return err ? err
-		   : tor_control(scenario_tor_get(f->tor), "swordbox ready",
-				 NULL);
+		   : tor_control(rig_tor_get(f->tor), "swordbox ready", NULL);
 }
 
-static int declare(struct cas *f, const struct scenario_pair *pair)
+static int declare(struct cas *f, const struct rig_pair *pair)
 {
 	char text[256], ip[INET_ADDRSTRLEN], client[INET_ADDRSTRLEN];
 
@@ -109,11 +106,10 @@ static int declare(struct cas *f, const struct scenario_pair *pair)
 		 ip_of(f->node, ip), ip_of(pair->near, client),
 		 pair->near_qp->qp_num, pair->far_qp->qp_num, pair->near_psn,
 		 f->cfg->system == VFIG_CAS_MOVED ? " moved=1" : "");
-	return tor_control(scenario_tor_get(f->tor), text, NULL);
+	return tor_control(rig_tor_get(f->tor), text, NULL);
 }
 
-/* ---- threads ---------------------------------------------------------------
- */
+/* ---- threads ------------------------------------------------------------ */
 
 /* Takes the lock and gives it back, by turns, whether it has it or not. */
 static int compare_and_swap(struct cas_thread *t, uint64_t turn)
@@ -142,7 +138,7 @@ static int compare_and_swap(struct cas_thread *t, uint64_t turn)
 static void thread_main(void *arg)
 {
 	struct cas_thread *t = arg;
-	struct sim *sim = scenario_stage_sim(t->f->stage);
+	struct sim *sim = rig_stage_sim(t->f->stage);
 
 	for (uint64_t turn = 0;; turn++) {
 		uint64_t start = sim_now_ns(sim);
@@ -161,31 +157,29 @@ static void thread_main(void *arg)
 static int start_thread(struct cas *f, unsigned i)
 {
 	struct cas_thread *t = &f->thread[i];
-	struct scenario_pair_options o = {.send_depth = 4};
+	struct rig_pair_options o = {.send_depth = 4};
 	int err;
 
 	t->f = f;
 	t->host = f->hosts[i % VFIG_HOSTS];
-	t->cq = scenario_cq_create(t->host, 16);
+	t->cq = rig_cq_create(t->host, 16);
 	if (!t->cq)
 		return -ENOMEM;
 	o.cq = t->cq;
-	err = scenario_region_create(t->host, BUFFER, false, &t->buffer);
+	err = rig_region_create(t->host, BUFFER, false, &t->buffer);
 	if (!err)
-		err = scenario_pair_open(t->host, f->node, &o, &t->pair);
+		err = rig_pair_open(t->host, f->node, &o, &t->pair);
 	if (!err)
 		err = declare(f, &t->pair);
-	return err ? err
-		   : scenario_host_spawn(t->host, "thread", thread_main, t);
+	return err ? err : rig_host_spawn(t->host, "thread", thread_main, t);
 }
 
-/* ---- all of it -------------------------------------------------------------
- */
+/* ---- all of it ---------------------------------------------------------- */
 
 static void measure(void *arg)
 {
 	struct cas *f = arg;
-	struct sim *sim = scenario_stage_sim(f->stage);
+	struct sim *sim = rig_stage_sim(f->stage);
 	struct sim_port *port = sim_host_port(f->node->sim_host);
 	uint64_t before;
 
@@ -210,26 +204,25 @@ static void measure(void *arg)
 
 static int play(struct cas *f)
 {
-	struct scenario_stage_config sc = {.seed = f->cfg->seed,
-					   .hardware = true};
-	int err = scenario_stage_create(&sc, &f->stage);
+	struct rig_stage_config sc = {.seed = f->cfg->seed, .hardware = true};
+	int err = rig_stage_create(&sc, &f->stage);
 
 	if (!err)
-		err = scenario_host_add(f->stage, "node", &f->node);
+		err = rig_host_add(f->stage, "node", &f->node);
 	if (!err)
-		err = scenario_region_create(f->node, REGION, f->cfg->in_device,
-					     &f->region);
+		err = rig_region_create(f->node, REGION, f->cfg->in_device,
+					&f->region);
 	for (unsigned i = 0; !err && i < VFIG_HOSTS; i++)
-		err = scenario_host_add(f->stage, "machine", &f->hosts[i]);
+		err = rig_host_add(f->stage, "machine", &f->hosts[i]);
 	if (!err)
 		err = make_switch(f);
 	for (unsigned i = 0; !err && i < f->cfg->threads; i++)
 		err = start_thread(f, i);
 	if (!err)
-		err = sim_fiber_spawn(scenario_stage_sim(f->stage), "measure",
+		err = sim_fiber_spawn(rig_stage_sim(f->stage), "measure",
 				      measure, f);
 	if (!err)
-		(void)sim_run_until(scenario_stage_sim(f->stage), SIM_S);
+		(void)sim_run_until(rig_stage_sim(f->stage), SIM_S);
 	return err;
 }
 
@@ -242,17 +235,17 @@ int vfig_cas_run(const struct vfig_config *cfg, struct vfig_result *res)
 	f.thread = calloc(cfg->threads, sizeof(*f.thread));
 	err = f.thread ? play(&f) : -ENOMEM;
 	if (f.stage)
-		sim_fiber_kill_all(scenario_stage_sim(f.stage));
+		sim_fiber_kill_all(rig_stage_sim(f.stage));
 	for (unsigned i = 0; f.thread && i < cfg->threads; i++) {
 		if (f.thread[i].pair.near_qp)
-			scenario_pair_close(&f.thread[i].pair);
+			rig_pair_close(&f.thread[i].pair);
 		if (f.thread[i].cq)
 			(void)ibv_destroy_cq(f.thread[i].cq);
 	}
 	if (f.shared)
 		(void)ibv_destroy_qp(f.shared);
-	scenario_tor_destroy(f.tor);
-	scenario_stage_destroy(f.stage);
+	rig_tor_destroy(f.tor);
+	rig_stage_destroy(f.stage);
 	free(f.thread);
 	return err;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of a point share. */
-#ifndef AQ_SCENARIO_VFIG_PRIV_H
-#define AQ_SCENARIO_VFIG_PRIV_H
+#ifndef AQ_RIG_VFIG_PRIV_H
+#define AQ_RIG_VFIG_PRIV_H
 
 #include "base/hist.h"
 #include "base/rng.h"
@@ -14,7 +14,7 @@ struct vfig;
 struct vfig_thread {
 	struct vfig *f;
 	unsigned index;
-	struct scenario_host *host;
+	struct rig_host *host;
 	struct client_link *link;
 	struct vlist_client *store;
 	struct ibv_mr *mr; /* of `buf`, for the system without a store */
@@ -28,11 +28,11 @@ struct vfig_thread {
 struct vfig {
 	const struct vfig_config *cfg;
 	struct vfig_result *res;
-	struct scenario_stage *stage;
-	struct scenario_host *node;
-	struct scenario_host *hosts[VFIG_HOSTS];
-	struct scenario_region *region;
-	struct scenario_steer steer;
+	struct rig_stage *stage;
+	struct rig_host *node;
+	struct rig_host *hosts[VFIG_HOSTS];
+	struct rig_region *region;
+	struct rig_steer steer;
 	struct vlist_geometry g;
 	double cumulative[VFIG_KEYS]; /* of the distribution */
 	struct vfig_thread *thread;

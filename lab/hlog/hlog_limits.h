@@ -10,7 +10,7 @@ enum {
 	HLOG_PAGE_BYTES_MIN = 4096,
 	HLOG_PAGE_BYTES_MAX = 1 << 20,
 	HLOG_MUTABLE_PERCENT_DEFAULT = 90,
-	HLOG_FRAMES_MIN = 4, /* pages in memory, of one shard */
+	HLOG_PFRAMES_MIN = 4, /* pages in memory, of one shard */
 	/* A reference counts a record's size in 8-byte words with ten bits. */
 	HLOG_RECORD_BYTES_MAX = 1023 * 8,
 	HLOG_VALUE_BYTES_MAX = HLOG_RECORD_BYTES_MAX - 24,

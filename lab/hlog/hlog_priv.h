@@ -2,17 +2,17 @@
 /*
  * What this room's files share: the layout of the log, shards, sessions.
  *
- * A shard's log is a sequence of pages; page p lies in frame p % frame_count
- * while it is in memory, and at a fixed place of the shard's part of the
- * device afterwards. An address is page * page_bytes + offset.
+ * A shard's log is a sequence of pages. While page p is in memory, it lies in
+ * the page frame p % pframe_count; afterwards, at a fixed place of the shard's
+ * part of the device. An address is page * page_bytes + offset.
  *
  *	 0 .......... head_page ....... ro_page ........ tail
  *	 far, written | read-only, being | mutable: in
  *	              | written          | place
  *
  * Invariants, under the shard's lock:
- *  - pages before head_page are on the device and in no frame;
- *  - a frame is given to another page only in state FRAME_CLEAN;
+ *  - pages before head_page are on the device and in no page frame;
+ *  - a page frame is given to another page only in state PFRAME_CLEAN;
  *  - a record before ro_page never changes;
  *  - an index entry points to the newest record of its tag, and `prev` of each
  *    record to the next older one of that tag.
@@ -200,22 +200,22 @@ static inline uint32_t hlog_hash_tag(uint64_t hash)
 
 /* ---- shards ------------------------------------------------------------- */
 
-enum hlog_frame_state {
-	FRAME_FREE,
-	FRAME_OPEN,    /* has the tail, or is mutable */
-	FRAME_SEALED,  /* read-only, waits to be written */
-	FRAME_WRITING, /* some session waits for it */
-	FRAME_CLEAN,   /* on the device, too */
+enum hlog_pframe_state {
+	PFRAME_FREE,
+	PFRAME_OPEN,	/* has the tail, or is mutable */
+	PFRAME_SEALED,	/* read-only, waits to be written */
+	PFRAME_WRITING, /* some session waits for it */
+	PFRAME_CLEAN,	/* on the device, too */
 };
 
 struct hlog_shard {
 	struct lock lock; /* guards everything below */
 	uint32_t number;
 	struct hlog_index index;
-	uint8_t *memory; /* frame_count pages */
-	uint8_t *state;	 /* enum hlog_frame_state, of each frame */
-	uint32_t *used;	 /* bytes, of each frame */
-	uint32_t frame_count;
+	uint8_t *memory; /* pframe_count pages */
+	uint8_t *state;	 /* enum hlog_pframe_state, of each page frame */
+	uint32_t *used;	 /* bytes, of each page frame */
+	uint32_t pframe_count;
 	uint32_t mutable_count;
 	uint64_t head_page;
 	uint64_t ro_page;
@@ -235,7 +235,7 @@ struct hlog {
 	uint32_t value_max;
 	uint64_t page_max; /* of one shard's part of the device */
 	uint64_t bucket_count;
-	uint8_t *memory; /* of all frames, one piece */
+	uint8_t *memory; /* of all page frames, one piece */
 	size_t memory_bytes;
 	/* F0: the first write that failed; -errno. Read without a lock. */
 	atomic_int failed;
@@ -266,7 +266,7 @@ static inline struct hlog_record *hlog_shard_near(const struct hlog *h,
 	if (page < sh->head_page)
 		return NULL;
 	return (struct hlog_record *)(sh->memory +
-				      page % sh->frame_count * h->page_bytes +
+				      page % sh->pframe_count * h->page_bytes +
 				      addr % h->page_bytes);
 }
 
@@ -341,8 +341,8 @@ void hlog_pend_put(struct hlog_session *s, uint32_t i);
 /* Asks the device for p->ref; takes no lock. -EINPROGRESS, or -errno and
  * nothing is under way. */
 int hlog_op_fetch(struct hlog_session *s, uint32_t i) MUST_CHECK;
-/* An RMW from its beginning: 0, -EINPROGRESS (p->ref must be fetched), -errno.
- */
+/* An RMW from its beginning: 0, -EINPROGRESS (p->ref must be fetched),
+ * -errno. */
 int hlog_op_rmw(struct hlog_session *s, struct hlog_pend *p) MUST_CHECK;
 /* An RMW with its old value from the far log; NULL: there is none. The same
  * answers; -ESTALE: others were faster, begin anew. */

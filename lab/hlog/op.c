@@ -215,7 +215,7 @@ int hlog_delete(struct hlog_session *s, uint64_t key)
 /* ---- read-modify-write -------------------------------------------------- */
 
 /* Appends the changed copy of `old`, or a new value. Under the lock. `old` is
- * not in a frame: the append may give its frame to the new tail. */
+ * not in a page frame: the append may give its page frame to the new tail. */
 static int rmw_append(struct hlog_session *s, struct hlog_shard *sh,
 		      const struct hlog_pend *p, uint64_t *entry,
 		      const struct hlog_record *old)

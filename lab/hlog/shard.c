@@ -4,9 +4,9 @@
 
 #include "hlog_priv.h"
 
-static uint32_t frame_of(const struct hlog_shard *sh, uint64_t page)
+static uint32_t pframe_of(const struct hlog_shard *sh, uint64_t page)
 {
-	return (uint32_t)(page % sh->frame_count);
+	return (uint32_t)(page % sh->pframe_count);
 }
 
 /* Pages before `end` become read-only. */
@@ -17,7 +17,7 @@ static void seal_until(struct hlog *h, struct hlog_shard *sh, uint64_t end)
 					  .number = sh->ro_page,
 					  .shard = sh->number,
 					  .generation = h->generation};
-		uint32_t f = frame_of(sh, sh->ro_page);
+		uint32_t f = pframe_of(sh, sh->ro_page);
 
 		if (sh->ro_page == sh->tail_page) {
 			sh->used[f] = sh->tail_used;
@@ -25,7 +25,7 @@ static void seal_until(struct hlog *h, struct hlog_shard *sh, uint64_t end)
 		}
 		hlog_page_seal(sh->memory + (uint64_t)f * h->page_bytes,
 			       sh->used[f], &id);
-		sh->state[f] = FRAME_SEALED;
+		sh->state[f] = PFRAME_SEALED;
 	}
 }
 
@@ -41,7 +41,7 @@ void hlog_shard_write(struct hlog_session *s, struct hlog_shard *sh)
 	struct hlog *h = s->store;
 
 	while (sh->write_page < sh->ro_page && s->writing < HLOG_WRITES_MAX) {
-		uint32_t f = frame_of(sh, sh->write_page);
+		uint32_t f = pframe_of(sh, sh->write_page);
 		uint32_t i = hlog_pend_get(s);
 		struct hlog_pend *p;
 		int rc;
@@ -63,7 +63,7 @@ void hlog_shard_write(struct hlog_session *s, struct hlog_shard *sh)
 				hlog_shard_written(h, sh, sh->write_page, rc);
 			return;
 		}
-		sh->state[f] = FRAME_WRITING;
+		sh->state[f] = PFRAME_WRITING;
 		sh->write_page++;
 		s->writing++;
 		s->stats.pages_written++;
@@ -76,7 +76,7 @@ void hlog_shard_written(struct hlog *h, struct hlog_shard *sh, uint64_t page,
 	int none = 0;
 
 	if (err == 0) {
-		sh->state[frame_of(sh, page)] = FRAME_CLEAN;
+		sh->state[pframe_of(sh, page)] = PFRAME_CLEAN;
 		return;
 	}
 	/* F1, pairs with F0: the page stays in memory and can be read, but
@@ -89,7 +89,7 @@ void hlog_shard_written(struct hlog *h, struct hlog_shard *sh, uint64_t page,
 bool hlog_shard_is_written(const struct hlog_shard *sh, uint64_t end)
 {
 	for (uint64_t page = sh->head_page; page < end; page++)
-		if (sh->state[frame_of(sh, page)] != FRAME_CLEAN)
+		if (sh->state[pframe_of(sh, page)] != PFRAME_CLEAN)
 			return false;
 	return true;
 }
@@ -99,22 +99,23 @@ static int open_page(struct hlog_session *s, struct hlog_shard *sh)
 {
 	struct hlog *h = s->store;
 	uint64_t page = sh->is_begun ? sh->tail_page + 1 : sh->tail_page;
-	uint32_t f = frame_of(sh, page);
+	uint32_t f = pframe_of(sh, page);
 	int failed = atomic_load_explicit(&h->failed, memory_order_relaxed);
 
 	if (page >= h->page_max)
 		return -ENOSPC;
 	if (sh->is_begun && sh->ro_page <= sh->tail_page)
-		sh->used[frame_of(sh, sh->tail_page)] = sh->tail_used;
-	/* Before the frame is asked for: it may wait for just these pages. */
+		sh->used[pframe_of(sh, sh->tail_page)] = sh->tail_used;
+	/* Before the page frame is asked for: it may wait for just these
+	 * pages. */
 	if (page >= sh->ro_page + sh->mutable_count)
 		seal_until(h, sh, page - sh->mutable_count + 1);
 	hlog_shard_write(s, sh);
-	if (sh->state[f] != FRAME_FREE && sh->state[f] != FRAME_CLEAN)
+	if (sh->state[f] != PFRAME_FREE && sh->state[f] != PFRAME_CLEAN)
 		return failed ? failed : -EAGAIN;
-	if (page >= sh->head_page + sh->frame_count)
-		sh->head_page = page - sh->frame_count + 1;
-	sh->state[f] = FRAME_OPEN;
+	if (page >= sh->head_page + sh->pframe_count)
+		sh->head_page = page - sh->pframe_count + 1;
+	sh->state[f] = PFRAME_OPEN;
 	sh->tail_page = page;
 	sh->tail_used = sizeof(struct hlog_page);
 	sh->is_begun = true;
@@ -134,7 +135,7 @@ int hlog_shard_append(struct hlog_session *s, struct hlog_shard *sh,
 		if (rc < 0)
 			return rc;
 	}
-	f = frame_of(sh, sh->tail_page);
+	f = pframe_of(sh, sh->tail_page);
 	*ref = hlog_ref_make(sh->tail_page * h->page_bytes + sh->tail_used,
 			     size_bytes, tag);
 	*record = (struct hlog_record *)(sh->memory +

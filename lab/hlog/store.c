@@ -74,21 +74,22 @@ static int share_device(struct hlog *h)
 	return 0;
 }
 
-static int init_shard(struct hlog *h, uint32_t i, uint32_t frame_count,
+static int init_shard(struct hlog *h, uint32_t i, uint32_t pframe_count,
 		      uint32_t mutable_percent)
 {
 	struct hlog_shard *sh = &h->shard[i];
 
 	lock_init(&sh->lock);
 	sh->number = i;
-	sh->frame_count = frame_count;
+	sh->pframe_count = pframe_count;
 	/* Two pages at least can be on their way out. */
-	sh->mutable_count = u32_max(
-		1, u32_min(frame_count - 2, (uint32_t)((uint64_t)frame_count *
-						       mutable_percent / 100)));
-	sh->memory = h->memory + (uint64_t)i * frame_count * h->page_bytes;
-	sh->state = calloc(frame_count, sizeof(*sh->state));
-	sh->used = calloc(frame_count, sizeof(*sh->used));
+	sh->mutable_count =
+		u32_max(1, u32_min(pframe_count - 2,
+				   (uint32_t)((uint64_t)pframe_count *
+					      mutable_percent / 100)));
+	sh->memory = h->memory + (uint64_t)i * pframe_count * h->page_bytes;
+	sh->state = calloc(pframe_count, sizeof(*sh->state));
+	sh->used = calloc(pframe_count, sizeof(*sh->used));
 	if (!sh->state || !sh->used)
 		return -ENOMEM;
 	return hlog_index_init(&sh->index, h->bucket_count);
@@ -98,20 +99,20 @@ static int init_shards(struct hlog *h, const struct hlog_options *opt)
 {
 	uint32_t percent = opt->mutable_percent ? opt->mutable_percent
 						: HLOG_MUTABLE_PERCENT_DEFAULT;
-	uint64_t frames = opt->local_bytes / h->shard_count / h->page_bytes;
+	uint64_t pframes = opt->local_bytes / h->shard_count / h->page_bytes;
 	int rc = 0;
 
 	if (percent > 100)
 		return error_set(-EINVAL, "%u %% of the tail", percent);
-	if (frames < HLOG_FRAMES_MIN || frames > UINT32_MAX)
+	if (pframes < HLOG_PFRAMES_MIN || pframes > UINT32_MAX)
 		return error_set(-EINVAL,
 				 "%llu local bytes: at least %llu are needed "
 				 "for %d pages of each shard",
 				 (unsigned long long)opt->local_bytes,
-				 (unsigned long long)HLOG_FRAMES_MIN *
+				 (unsigned long long)HLOG_PFRAMES_MIN *
 					 h->shard_count * h->page_bytes,
-				 HLOG_FRAMES_MIN);
-	h->memory_bytes = frames * h->shard_count * h->page_bytes;
+				 HLOG_PFRAMES_MIN);
+	h->memory_bytes = pframes * h->shard_count * h->page_bytes;
 	h->memory = hlog_memory(h->memory_bytes);
 	h->shard =
 		aligned_alloc(CACHE_LINE, h->shard_count * sizeof(*h->shard));
@@ -119,7 +120,7 @@ static int init_shards(struct hlog *h, const struct hlog_options *opt)
 		return error_set(-ENOMEM, "no memory for the log's tail");
 	memset(h->shard, 0, h->shard_count * sizeof(*h->shard));
 	for (uint32_t i = 0; i < h->shard_count && rc == 0; i++)
-		rc = init_shard(h, i, (uint32_t)frames, percent);
+		rc = init_shard(h, i, (uint32_t)pframes, percent);
 	return rc < 0 ? error_set(rc, "no memory for the index") : 0;
 }
 

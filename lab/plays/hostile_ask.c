@@ -46,7 +46,7 @@ static void use(struct hp_foe *f, enum ibv_wr_opcode opcode,
 				       .sg_list = &sge,
 				       .num_sge = 1,
 				       .send_flags = IBV_SEND_SIGNALED};
-	struct ibv_qp *qp = f->lane[sim_rand_below(&f->rand, HP_LANES)].near_qp;
+	struct ibv_qp *qp = f->conn[sim_rand_below(&f->rand, HP_CONNS)].near_qp;
 
 	if (is_atomic) {
 		wr.wr.atomic.remote_addr = t->addr;

@@ -90,15 +90,15 @@ static void act(struct hp_foe *f)
 static void guest_close(struct hp_guest *g)
 {
 	if (g->guest)
-		frame_guest_destroy(g->guest);
-	scenario_pair_close(&g->pair);
+		pframe_guest_destroy(g->guest);
+	rig_pair_close(&g->pair);
 	*g = (struct hp_guest){0};
 }
 
 static bool has_broken_chain(struct hp_foe *f)
 {
 	for (unsigned k = 0; k < PAGE_CHAIN_COUNT; k++)
-		if (!f->chain[k] || frame_chain_is_broken(f->chain[k]) ||
+		if (!f->chain[k] || pframe_chain_is_broken(f->chain[k]) ||
 		    hp_qp_is_broken(f->pair[k].near_qp))
 			return true;
 	return false;
@@ -114,12 +114,12 @@ static int open_again(struct hp_foe *f)
 {
 	int err = 0;
 
-	for (unsigned i = 0; i < HP_LANES && !err; i++)
-		if (f->opens && (hp_qp_is_broken(f->lane[i].near_qp) ||
-				 hp_qp_is_broken(f->lane[i].far_qp))) {
-			scenario_pair_close(&f->lane[i]);
-			err = hp_lane_open(f->p, f->host, f->cq, f->tenant.pd,
-					   &f->lane[i]);
+	for (unsigned i = 0; i < HP_CONNS && !err; i++)
+		if (f->opens && (hp_qp_is_broken(f->conn[i].near_qp) ||
+				 hp_qp_is_broken(f->conn[i].far_qp))) {
+			rig_pair_close(&f->conn[i]);
+			err = hp_conn_open(f->p, f->host, f->cq, f->tenant.pd,
+					   &f->conn[i]);
 			count_open(f);
 		}
 	for (unsigned i = 0; i < HP_BY_CHAINS * HP_GUESTS && !err; i++) {
@@ -181,8 +181,8 @@ void hp_foe_main(void *arg)
 
 static int open_spaces(struct hp_foe *f)
 {
-	struct frame_space_options o = {.budget = HP_FOE_PAGES,
-					.depth = HP_DEPTH};
+	struct pframe_space_options o = {.budget = HP_FOE_PAGES,
+					 .depth = HP_DEPTH};
 	int err = 0;
 
 	for (unsigned i = 0; i < HP_SPACES && !err; i++) {
@@ -190,7 +190,7 @@ static int open_spaces(struct hp_foe *f)
 		o.is_pieces = i == HP_BY_PIECES;
 		/* Chains do not count: the table bounds them. */
 		o.entries = i == HP_BY_CHAINS ? HP_FOE_PAGES : HP_FOE_ENTRIES;
-		err = frame_space_create(f->p->pool, &o, &f->space[i]);
+		err = pframe_space_create(f->p->pool, &o, &f->space[i]);
 	}
 	return err;
 }
@@ -198,21 +198,20 @@ static int open_spaces(struct hp_foe *f)
 int hp_foe_open(struct hp_foe *f)
 {
 	struct hp_foe_desk *d;
-	int err = scenario_host_add(f->p->run.stage, "foe", &f->host);
+	int err = rig_host_add(f->p->run.stage, "foe", &f->host);
 
 	sim_rand_init(&f->rand, f->p->run.opt->seed, 200);
 	sim_rand_init(&f->tape_rand, f->p->run.opt->seed, 201);
 	choose_temper(f);
 	f->opens = OPENS;
 	if (!err)
-		err = scenario_region_create(f->host, sizeof(*d), false,
-					     &f->desk);
+		err = rig_region_create(f->host, sizeof(*d), false, &f->desk);
 	if (err)
 		return err;
 	d = (struct hp_foe_desk *)f->desk->mem;
 	for (unsigned i = 0; i < sizeof(d->out); i++)
 		d->out[i] = (uint8_t)sim_rand_below(&f->rand, HP_TELLTALE);
-	f->cq = scenario_cq_create(f->host, CQ_DEPTH);
+	f->cq = rig_cq_create(f->host, CQ_DEPTH);
 	f->chain_pd = ibv_alloc_pd(f->p->node->context);
 	/* A part of somebody's region that it may read. */
 	f->grant_mr = ibv_reg_mr(f->tenant.pd, f->p->client[0].tenant.mem,
@@ -226,14 +225,14 @@ int hp_foe_open(struct hp_foe *f)
 void hp_foe_take_back(struct hp_foe *f)
 {
 	f->is_gone = true;
-	for (unsigned i = 0; i < HP_LANES; i++)
-		scenario_pair_close(&f->lane[i]);
+	for (unsigned i = 0; i < HP_CONNS; i++)
+		rig_pair_close(&f->conn[i]);
 	for (unsigned i = 0; i < HP_SPACES * HP_GUESTS; i++)
 		guest_close(&f->guest[i / HP_GUESTS][i % HP_GUESTS]);
 	hp_chains_close(f->chain, f->pair);
 	for (unsigned i = 0; i < HP_SPACES; i++)
 		if (f->space[i])
-			frame_space_destroy(f->space[i]);
+			pframe_space_destroy(f->space[i]);
 	memset(f->space, 0, sizeof(f->space));
 	if (f->grant_mr)
 		(void)ibv_dereg_mr(f->grant_mr);

@@ -207,12 +207,12 @@ static void look(struct sim *sim, struct sim_event *ev)
 	struct act *a = container_of(ev, struct act, look);
 	uint64_t wait_ns;
 
-	heartbeat_plan_look(&a->plan, &a->bonds, HOSTILE_BEAT_MS,
+	heartbeat_plan_look(&a->plan, &a->bonds, HOSTILE_HEARTBEAT_MS,
 			    sim_now_ns(sim), name, a);
 	for (uint32_t i = 0; i < a->node_count; i++)
 		if (heartbeat_plan_is_due(&a->plan, i))
 			send_to(a, &a->node[i]);
-	wait_ns = heartbeat_plan_wait_ns(&a->plan, HOSTILE_BEAT_MS,
+	wait_ns = heartbeat_plan_wait_ns(&a->plan, HOSTILE_HEARTBEAT_MS,
 					 sim_now_ns(sim));
 	sim_schedule_in(sim, ev,
 			wait_ns * SIM_NS +

@@ -14,7 +14,7 @@
 enum {
 	PAUSE_NS = 20000,
 	CQ_DEPTH = 512,
-	LANE = 1, /* wr_id */
+	ONE_SIDED = 1, /* wr_id */
 };
 
 /* ---- waiting ------------------------------------------------------------ */
@@ -46,7 +46,7 @@ bool hp_await(struct hp_client *c, bool is_recv, struct ibv_wc *wc)
 				  c->index, ibv_wc_status_str(wc->status));
 			c->stopped = true;
 		} else if (is_recv ? wc->opcode & IBV_WC_RECV
-				   : wc->wr_id == LANE) {
+				   : wc->wr_id == ONE_SIDED) {
 			return true;
 		}
 	}
@@ -60,7 +60,7 @@ static struct hp_desk *desk_of(const struct hp_client *c)
 	return (struct hp_desk *)c->desk->mem;
 }
 
-bool hp_lane_do(struct hp_client *c, struct ibv_send_wr *wr, uint32_t bytes)
+bool hp_conn_do(struct hp_client *c, struct ibv_send_wr *wr, uint32_t bytes)
 {
 	struct ibv_sge sge = {.addr = (uintptr_t)desk_of(c)->in,
 			      .length = bytes,
@@ -68,11 +68,11 @@ bool hp_lane_do(struct hp_client *c, struct ibv_send_wr *wr, uint32_t bytes)
 	struct ibv_send_wr *bad;
 	struct ibv_wc wc;
 
-	wr->wr_id = LANE;
+	wr->wr_id = ONE_SIDED;
 	wr->send_flags = IBV_SEND_SIGNALED;
 	wr->sg_list = &sge;
 	wr->num_sge = 1;
-	if (ibv_post_send(c->lane.near_qp, wr, &bad)) {
+	if (ibv_post_send(c->conn.near_qp, wr, &bad)) {
 		play_fail(&c->p->run, "tenant %u cannot post", c->index);
 		c->stopped = true;
 		return false;
@@ -89,7 +89,7 @@ static void write_some(struct hp_client *c, uint32_t at, uint32_t bytes)
 
 	for (uint32_t i = 0; i < bytes; i++)
 		desk_of(c)->in[i] = c->shadow[at + i] = hp_byte(&c->rand);
-	(void)hp_lane_do(c, &wr, bytes);
+	(void)hp_conn_do(c, &wr, bytes);
 }
 
 static void read_some(struct hp_client *c, uint32_t at, uint32_t bytes)
@@ -100,7 +100,7 @@ static void read_some(struct hp_client *c, uint32_t at, uint32_t bytes)
 			    .rkey = c->tenant.mr->rkey}};
 
 	memset(desk_of(c)->in, 0, bytes);
-	if (hp_lane_do(c, &wr, bytes) &&
+	if (hp_conn_do(c, &wr, bytes) &&
 	    memcmp(desk_of(c)->in, c->shadow + at, bytes) != 0)
 		play_fail(&c->p->run, "tenant %u reads what it did not write",
 			  c->index);
@@ -124,7 +124,7 @@ static void change_word(struct hp_client *c)
 	wr.wr.atomic.compare_add = adds ? 1 : old;
 	wr.wr.atomic.swap = now;
 	memcpy(c->shadow + at, &now, sizeof(now));
-	if (!hp_lane_do(c, &wr, sizeof(got)))
+	if (!hp_conn_do(c, &wr, sizeof(got)))
 		return;
 	memcpy(&got, desk_of(c)->in, sizeof(got));
 	if (got != old)
@@ -157,10 +157,10 @@ static void region_turn(struct hp_client *c)
 
 static int open_pages(struct hp_client *c)
 {
-	struct frame_space_options o = {.entries = HP_PAGES,
-					.depth = HP_DEPTH,
-					.pd = c->tenant.pd,
-					.is_pieces = c->way == HP_BY_PIECES};
+	struct pframe_space_options o = {.entries = HP_PAGES,
+					 .depth = HP_DEPTH,
+					 .pd = c->tenant.pd,
+					 .is_pieces = c->way == HP_BY_PIECES};
 	int err;
 
 	if (c->way == HP_BY_CHAINS) {
@@ -168,7 +168,7 @@ static int open_pages(struct hp_client *c)
 		if (!c->chain_pd)
 			return -ENOMEM;
 	}
-	err = frame_space_create(c->p->pool, &o, &c->space);
+	err = pframe_space_create(c->p->pool, &o, &c->space);
 	if (err)
 		return err;
 	if (c->way == HP_BY_CHAINS)
@@ -180,20 +180,20 @@ static int open_pages(struct hp_client *c)
 
 int hp_client_open(struct hp_client *c)
 {
-	int err = scenario_host_add(c->p->run.stage, "tenant", &c->host);
+	int err = rig_host_add(c->p->run.stage, "tenant", &c->host);
 
 	sim_rand_init(&c->rand, c->p->run.opt->seed, 100 + c->index);
 	if (!err)
-		err = scenario_region_create(c->host, sizeof(struct hp_desk),
-					     false, &c->desk);
+		err = rig_region_create(c->host, sizeof(struct hp_desk), false,
+					&c->desk);
 	if (err)
 		return err;
-	c->cq = scenario_cq_create(c->host, CQ_DEPTH);
+	c->cq = rig_cq_create(c->host, CQ_DEPTH);
 	if (!c->cq)
 		return -ENOMEM;
 	for (unsigned i = 0; i < HP_REGION_BYTES; i++)
 		c->tenant.mem[i] = c->shadow[i] = hp_byte(&c->rand);
-	err = hp_lane_open(c->p, c->host, c->cq, c->tenant.pd, &c->lane);
+	err = hp_conn_open(c->p, c->host, c->cq, c->tenant.pd, &c->conn);
 	return err ? err : open_pages(c);
 }
 
@@ -221,13 +221,13 @@ void hp_client_check(const struct hp_client *c)
 		play_fail(&c->p->run, "tenant %u: its region was changed",
 			  c->index);
 	for (unsigned i = 0; i < HP_PAGES; i++) {
-		uint64_t frame = frame_space_find(c->space, i);
+		uint64_t pframe = pframe_space_find(c->space, i);
 
-		if (!frame != !c->is_stored[i])
+		if (!pframe != !c->is_stored[i])
 			play_fail(&c->p->run, "tenant %u: page %u is %s",
-				  c->index, i, frame ? "still there" : "gone");
-		else if (frame && memcmp((const void *)(uintptr_t)frame,
-					 c->stored[i], HP_PAGE_BYTES) != 0)
+				  c->index, i, pframe ? "still there" : "gone");
+		else if (pframe && memcmp((const void *)(uintptr_t)pframe,
+					  c->stored[i], HP_PAGE_BYTES) != 0)
 			play_fail(&c->p->run, "tenant %u: page %u was changed",
 				  c->index, i);
 	}
@@ -236,11 +236,11 @@ void hp_client_check(const struct hp_client *c)
 void hp_client_close(struct hp_client *c)
 {
 	if (c->guest)
-		frame_guest_destroy(c->guest);
+		pframe_guest_destroy(c->guest);
 	hp_chains_close(c->chain, c->page);
 	if (c->space)
-		frame_space_destroy(c->space);
-	scenario_pair_close(&c->lane);
+		pframe_space_destroy(c->space);
+	rig_pair_close(&c->conn);
 	if (c->cq)
 		(void)ibv_destroy_cq(c->cq);
 	if (c->chain_pd)

@@ -114,8 +114,8 @@ static void by_pieces(struct hp_client *c, unsigned page, uint32_t dice)
 	} else if (dice == 0) {
 		fill(c, page);
 		memcpy(desk_of(c)->in, c->stored[page], HP_PAGE_BYTES);
-		(void)hp_lane_do(c, &wr, HP_PAGE_BYTES);
-	} else if (hp_lane_do(c, &wr, HP_PAGE_BYTES)) {
+		(void)hp_conn_do(c, &wr, HP_PAGE_BYTES);
+	} else if (hp_conn_do(c, &wr, HP_PAGE_BYTES)) {
 		compare(c, page);
 	}
 }

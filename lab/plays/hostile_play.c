@@ -12,9 +12,9 @@
 
 enum {
 	TENANTS = HP_HONEST + 1,
-	/* Everybody's pages, and one frame more: what one gives back another
-	 * gets soon. */
-	FRAMES = HP_HONEST * HP_PAGES + HP_SPACES * HP_FOE_PAGES + 1,
+	/* Everybody's pages, and one page frame more: what one gives back
+	 * another gets soon. */
+	PFRAMES = HP_HONEST * HP_PAGES + HP_SPACES * HP_FOE_PAGES + 1,
 	FAULT_PPM = 4000,
 };
 
@@ -35,62 +35,62 @@ bool hp_qp_is_broken(struct ibv_qp *qp)
 	       attr.qp_state == IBV_QPS_ERR || attr.qp_state == IBV_QPS_SQE;
 }
 
-int hp_lane_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
-		 struct ibv_pd *pd, struct scenario_pair *out)
+int hp_conn_open(struct hp *p, struct rig_host *host, struct ibv_cq *cq,
+		 struct ibv_pd *pd, struct rig_pair *out)
 {
-	struct scenario_pair_options o = {
+	struct rig_pair_options o = {
 		.cq = cq, .far_pd = pd, .send_depth = HP_QUEUE};
 
-	return scenario_pair_open(host, p->node, &o, out);
+	return rig_pair_open(host, p->node, &o, out);
 }
 
-int hp_guest_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
-		  struct frame_space *space, struct frame_guest **guest,
-		  struct scenario_pair *out)
+int hp_guest_open(struct hp *p, struct rig_host *host, struct ibv_cq *cq,
+		  struct pframe_space *space, struct pframe_guest **guest,
+		  struct rig_pair *out)
 {
-	struct scenario_pair_options o = {.cq = cq,
-					  .send_depth = HP_QUEUE,
-					  .recv_depth = HP_QUEUE,
-					  .max_sge = 2};
-	int err = frame_guest_create(p->server, space, guest);
+	struct rig_pair_options o = {.cq = cq,
+				     .send_depth = HP_QUEUE,
+				     .recv_depth = HP_QUEUE,
+				     .max_sge = 2};
+	int err = pframe_guest_create(p->server, space, guest);
 
 	if (err)
 		return err;
-	o.far_qp = frame_guest_qp(*guest);
-	err = scenario_pair_open(host, p->node, &o, out);
-	return err ? err : frame_guest_arm(*guest);
+	o.far_qp = pframe_guest_qp(*guest);
+	err = rig_pair_open(host, p->node, &o, out);
+	return err ? err : pframe_guest_arm(*guest);
 }
 
-int hp_chains_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
-		   struct frame_space *space, struct ibv_pd *pd,
-		   struct frame_chain **chain, struct scenario_pair *pair)
+int hp_chains_open(struct hp *p, struct rig_host *host, struct ibv_cq *cq,
+		   struct pframe_space *space, struct ibv_pd *pd,
+		   struct pframe_chain **chain, struct rig_pair *pair)
 {
-	struct scenario_pair_options o = {.cq = cq,
-					  .send_depth = HP_QUEUE,
-					  .recv_depth = HP_QUEUE,
-					  .max_sge = 2};
+	struct rig_pair_options o = {.cq = cq,
+				     .send_depth = HP_QUEUE,
+				     .recv_depth = HP_QUEUE,
+				     .max_sge = 2};
 	int err = 0;
 
 	for (unsigned k = 0; k < PAGE_CHAIN_COUNT && !err; k++) {
-		err = frame_chain_create(space, pd, k, 0, &chain[k]);
+		err = pframe_chain_create(space, pd, k, 0, &chain[k]);
 		if (err)
 			break;
-		o.far_qp = frame_chain_qp(chain[k]);
-		err = scenario_pair_open(host, p->node, &o, &pair[k]);
+		o.far_qp = pframe_chain_qp(chain[k]);
+		err = rig_pair_open(host, p->node, &o, &pair[k]);
 		if (!err)
-			err = frame_chain_start(chain[k]);
+			err = pframe_chain_start(chain[k]);
 	}
 	return err;
 }
 
 /* The one that gives back ends before the one that loads. */
-void hp_chains_close(struct frame_chain **chain, struct scenario_pair *pair)
+void hp_chains_close(struct pframe_chain **chain, struct rig_pair *pair)
 {
 	for (unsigned k = PAGE_CHAIN_COUNT; k-- > 0;) {
 		if (chain[k])
-			frame_chain_destroy(chain[k]);
+			pframe_chain_destroy(chain[k]);
 		chain[k] = NULL;
-		scenario_pair_close(&pair[k]);
+		rig_pair_close(&pair[k]);
 	}
 }
 
@@ -130,28 +130,27 @@ static void serve(void *arg)
 	struct hp *p = arg;
 
 	for (;;) {
-		if (frame_server_step(p->server) == 0)
+		if (pframe_server_step(p->server) == 0)
 			client_clock_relax(&p->node->clock);
 	}
 }
 
 static int start(struct hp *p)
 {
-	int err = scenario_host_spawn(p->node, "page server", serve, p);
+	int err = rig_host_spawn(p->node, "page server", serve, p);
 
 	if (!err)
-		err = scenario_host_spawn(p->foe.host, "foe", hp_foe_main,
-					  &p->foe);
+		err = rig_host_spawn(p->foe.host, "foe", hp_foe_main, &p->foe);
 	for (unsigned i = 0; i < HP_HONEST && !err; i++)
-		err = scenario_host_spawn(p->client[i].host, "tenant",
-					  hp_client_main, &p->client[i]);
+		err = rig_host_spawn(p->client[i].host, "tenant",
+				     hp_client_main, &p->client[i]);
 	return err;
 }
 
 static int open_world(struct play_run *run)
 {
 	struct hp *p = (struct hp *)run;
-	struct scenario_stage_config cfg = {.knows_senders = true};
+	struct rig_stage_config cfg = {.knows_senders = true};
 	struct rng *r = &run->rand;
 	int err;
 
@@ -172,16 +171,16 @@ static int open_world(struct play_run *run)
 	if (!p->ground)
 		return -ENOMEM;
 	memset(p->ground, 0, (size_t)TENANTS * HP_REGION_BYTES);
-	err = frame_pool_create((uint64_t)FRAMES * HP_PAGE_BYTES, HP_PAGE_BYTES,
-				&p->pool);
+	err = pframe_pool_create((uint64_t)PFRAMES * HP_PAGE_BYTES,
+				 HP_PAGE_BYTES, &p->pool);
 	if (!err)
-		err = scenario_host_add(p->run.stage, "node", &p->node);
+		err = rig_host_add(p->run.stage, "node", &p->node);
 	if (!err) {
 		/* The node's queues are made by its own rooms: nothing for the
 		 * meter. */
 		p->node->context->ops.post_send = p->node->post_send;
 		p->node->context->ops.poll_cq = p->node->poll_cq;
-		err = frame_server_create(p->node->context, &p->server);
+		err = pframe_server_create(p->node->context, &p->server);
 	}
 	if (!err)
 		err = add_tenants(p);
@@ -214,9 +213,9 @@ static void perform_foe(struct hp *p)
 
 	while (!is_over(p) && sim_now_ps(sim) < LIMIT_PS) {
 		(void)sim_run_until(sim, sim_now_ps(sim) + 50 * SIM_US);
-		(void)frame_pool_mend(p->pool);
+		(void)pframe_pool_mend(p->pool);
 		if (sim_now_ps(sim) >= death && !p->foe.host->killed) {
-			scenario_host_kill(p->foe.host);
+			rig_host_kill(p->foe.host);
 			p->n->deaths++;
 		}
 		if (sim_now_ps(sim) >= notice && !p->foe.is_gone)
@@ -224,18 +223,18 @@ static void perform_foe(struct hp *p)
 	}
 	if (!is_over(p))
 		play_fail(&p->run, "those who work have not finished");
-	scenario_host_kill(p->foe.host);
+	rig_host_kill(p->foe.host);
 	(void)sim_run_until(sim, sim_now_ps(sim) + SETTLE_PS);
 }
 
 /* ---- the accounts ------------------------------------------------------- */
 
-/* Every frame once: the tables of those who work, and the queue. */
+/* Every page frame once: the tables of those who work, and the queue. */
 static void check_accounts(struct hp *p)
 {
-	struct frame_space *spaces[HP_HONEST];
+	struct pframe_space *spaces[HP_HONEST];
 
-	(void)frame_pool_mend(p->pool);
+	(void)pframe_pool_mend(p->pool);
 	for (unsigned i = 0; i < HP_HONEST; i++)
 		spaces[i] = p->client[i].space;
 	page_accounts_check(&p->run, p->pool, spaces, HP_HONEST, HP_PAGES,
@@ -307,12 +306,12 @@ static void close_world(struct play_run *r)
 	for (unsigned i = 0; i < HP_HONEST; i++)
 		tenant_close(&p->client[i].tenant);
 	if (p->server)
-		frame_server_destroy(p->server);
+		pframe_server_destroy(p->server);
 	/* The pool's memory is registered with the node's NIC until here. */
-	scenario_stage_destroy(r->stage);
+	rig_stage_destroy(r->stage);
 	r->stage = NULL;
 	if (p->pool)
-		frame_pool_destroy(p->pool);
+		pframe_pool_destroy(p->pool);
 	free(p->ground);
 }
 

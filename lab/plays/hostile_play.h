@@ -20,8 +20,8 @@
  * a connection, when it ends one, how often it looks, and from when on a time
  * without a look counts as one in which it did not run. */
 enum {
-	HOSTILE_BEAT_MS = 1000,
-	HOSTILE_PATIENCE_MS = 5 * HOSTILE_BEAT_MS,
+	HOSTILE_HEARTBEAT_MS = 1000,
+	HOSTILE_PATIENCE_MS = 5 * HOSTILE_HEARTBEAT_MS,
 	HOSTILE_TICK_MS = 250,
 	HOSTILE_PAUSE_MS = 1000,
 };

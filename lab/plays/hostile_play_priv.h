@@ -6,10 +6,10 @@
 #include <infiniband/verbs.h>
 
 #include "client/heartbeat_plan.h"
-#include "frame/frame.h"
-#include "frame/frame_chain.h"
-#include "frame/frame_server.h"
 #include "hostile_play.h"
+#include "pageframe/pframe.h"
+#include "pageframe/pframe_chain.h"
+#include "pageframe/pframe_server.h"
 #include "wire/page_wire.h"
 #include "wire/wire.h"
 
@@ -29,7 +29,7 @@ enum {
 	HP_QUEUE = 32,
 	HP_SPACES = 3, /* of the hostile one: messages, pieces, chains */
 	HP_GUESTS = 3, /* of the hostile one, on each space that has some */
-	HP_LANES = 2,  /* its one-sided connections */
+	HP_CONNS = 2,  /* its one-sided connections */
 	HP_HEADS = 512,
 	HP_KEYS = 16,  /* that it remembers */
 	HP_TAPES = 64, /* frames that it remembers */
@@ -41,7 +41,7 @@ enum {
 
 /* Of the hostile one, at the same time. */
 #define HP_FOE_CONNECTIONS \
-	(HP_LANES + HP_BY_CHAINS * HP_GUESTS + PAGE_CHAIN_COUNT)
+	(HP_CONNS + HP_BY_CHAINS * HP_GUESTS + PAGE_CHAIN_COUNT)
 
 struct hp;
 
@@ -80,16 +80,16 @@ struct hp_client {
 	struct hp *p;
 	unsigned index;
 	enum hp_way way;
-	struct scenario_host *host;
+	struct rig_host *host;
 	struct ibv_cq *cq;
 	struct hp_tenant tenant;
-	struct scenario_pair lane; /* one-sided */
-	struct scenario_region *desk;
+	struct rig_pair conn; /* one-sided */
+	struct rig_region *desk;
 	struct ibv_pd *chain_pd;
-	struct frame_space *space;
-	struct frame_guest *guest;
-	struct frame_chain *chain[PAGE_CHAIN_COUNT];
-	struct scenario_pair page[PAGE_CHAIN_COUNT]; /* a guest: the first */
+	struct pframe_space *space;
+	struct pframe_guest *guest;
+	struct pframe_chain *chain[PAGE_CHAIN_COUNT];
+	struct rig_pair page[PAGE_CHAIN_COUNT]; /* a guest: the first */
 	struct rng rand;
 	/* What must be at the node. */
 	uint8_t shadow[HP_REGION_BYTES];
@@ -101,8 +101,8 @@ struct hp_client {
 };
 
 struct hp_guest {
-	struct frame_guest *guest; /* NULL: closed */
-	struct scenario_pair pair;
+	struct pframe_guest *guest; /* NULL: closed */
+	struct rig_pair pair;
 	unsigned withheld; /* receives that it has not posted */
 };
 
@@ -122,17 +122,17 @@ struct hp_tape {
 
 struct hp_foe {
 	struct hp *p;
-	struct scenario_host *host;
+	struct rig_host *host;
 	struct ibv_cq *cq;
 	struct hp_tenant tenant;
 	struct ibv_mr *grant_mr;
-	struct scenario_region *desk;
-	struct scenario_pair lane[HP_LANES];
+	struct rig_region *desk;
+	struct rig_pair conn[HP_CONNS];
 	struct ibv_pd *chain_pd;
-	struct frame_space *space[HP_SPACES];
+	struct pframe_space *space[HP_SPACES];
 	struct hp_guest guest[HP_SPACES][HP_GUESTS];
-	struct frame_chain *chain[PAGE_CHAIN_COUNT];
-	struct scenario_pair pair[PAGE_CHAIN_COUNT];
+	struct pframe_chain *chain[PAGE_CHAIN_COUNT];
+	struct rig_pair pair[PAGE_CHAIN_COUNT];
 	unsigned chain_withheld[PAGE_CHAIN_COUNT];
 	struct hp_piece key[HP_KEYS];
 	struct hp_tape tape[HP_TAPES];
@@ -147,9 +147,9 @@ struct hp_foe {
 struct hp {
 	struct play_run run;
 	struct hostile_play_counts *n;
-	struct scenario_host *node;
-	struct frame_server *server;
-	struct frame_pool *pool;
+	struct rig_host *node;
+	struct pframe_server *server;
+	struct pframe_pool *pool;
 	uint8_t *ground; /* all regions, one behind the other */
 	struct hp_client client[HP_HONEST];
 	struct hp_foe foe;
@@ -163,19 +163,18 @@ static inline uint8_t hp_byte(struct rng *r)
 
 bool hp_qp_is_broken(struct ibv_qp *qp);
 /* A connection for one-sided requests; a guest; all chains of a space. */
-int hp_lane_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
-		 struct ibv_pd *pd, struct scenario_pair *out) MUST_CHECK;
-int hp_guest_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
-		  struct frame_space *space, struct frame_guest **guest,
-		  struct scenario_pair *out) MUST_CHECK;
-int hp_chains_open(struct hp *p, struct scenario_host *host, struct ibv_cq *cq,
-		   struct frame_space *space, struct ibv_pd *pd,
-		   struct frame_chain **chain,
-		   struct scenario_pair *pair) MUST_CHECK;
-void hp_chains_close(struct frame_chain **chain, struct scenario_pair *pair);
+int hp_conn_open(struct hp *p, struct rig_host *host, struct ibv_cq *cq,
+		 struct ibv_pd *pd, struct rig_pair *out) MUST_CHECK;
+int hp_guest_open(struct hp *p, struct rig_host *host, struct ibv_cq *cq,
+		  struct pframe_space *space, struct pframe_guest **guest,
+		  struct rig_pair *out) MUST_CHECK;
+int hp_chains_open(struct hp *p, struct rig_host *host, struct ibv_cq *cq,
+		   struct pframe_space *space, struct ibv_pd *pd,
+		   struct pframe_chain **chain,
+		   struct rig_pair *pair) MUST_CHECK;
+void hp_chains_close(struct pframe_chain **chain, struct rig_pair *pair);
 
-/* ---- hostile_heartbeat.c: the second act
- * -------------------------------------- */
+/* ---- hostile_heartbeat.c: the second act -------------------------------- */
 
 int hp_heartbeat_run(struct hp *p) MUST_CHECK;
 
@@ -191,8 +190,9 @@ void hp_client_close(struct hp_client *c);
 
 /* One operation on a page. */
 void hp_page_turn(struct hp_client *c);
-/* Posts one request on its lane and waits for it; false: it is stopped. */
-bool hp_lane_do(struct hp_client *c, struct ibv_send_wr *wr, uint32_t bytes);
+/* Posts one request on its connection and waits for it; false: it is
+ * stopped. */
+bool hp_conn_do(struct hp_client *c, struct ibv_send_wr *wr, uint32_t bytes);
 /* Waits for a completion of that request, or for a receive. */
 bool hp_await(struct hp_client *c, bool is_recv, struct ibv_wc *wc);
 

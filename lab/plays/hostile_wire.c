@@ -15,7 +15,7 @@ enum {
 	HOPS = 64,
 };
 
-static const uint8_t *ip_of(const struct scenario_host *h)
+static const uint8_t *ip_of(const struct rig_host *h)
 {
 	return sim_port_addr(sim_host_port(h->sim_host))->ip;
 }
@@ -32,8 +32,7 @@ static void emit(struct hp_foe *f, const uint8_t *bytes, size_t len_bytes)
 }
 
 static void build(struct hp_foe *f, struct wire_pkt *pkt,
-		  const struct scenario_host *from,
-		  const struct scenario_host *to)
+		  const struct rig_host *from, const struct rig_host *to)
 {
 	static const uint8_t payload[FORGED_BYTES] = "forged.";
 	uint8_t frame[WIRE_FRAME_MAX];
@@ -87,7 +86,7 @@ static void forge_request(struct hp_foe *f, const struct hp_client *c)
 		WIRE_RC_SEND_ONLY,  WIRE_RC_SEND_ONLY_IMM, WIRE_RC_WRITE_LAST,
 		WIRE_RC_SEND_FIRST};
 	unsigned page = sim_rand_below(&f->rand, PAGE_CHAIN_COUNT);
-	struct ibv_qp *qp = c->lane.far_qp;
+	struct ibv_qp *qp = c->conn.far_qp;
 	struct wire_pkt pkt = {
 		.opcode = opcodes[sim_rand_below(&f->rand, ARRAY_LEN(opcodes))],
 		.va = (uintptr_t)c->tenant.mem,
@@ -115,7 +114,7 @@ static void forge_answer(struct hp_foe *f, const struct hp_client *c)
 	static const uint8_t opcodes[] = {WIRE_RC_ACK, WIRE_RC_ACK,
 					  WIRE_RC_READ_RESP_ONLY,
 					  WIRE_RC_ATOMIC_ACK};
-	struct ibv_qp *qp = sim_rand_below(&f->rand, 2) ? c->lane.near_qp
+	struct ibv_qp *qp = sim_rand_below(&f->rand, 2) ? c->conn.near_qp
 							: c->page[0].near_qp;
 	struct wire_pkt pkt = {
 		.opcode = opcodes[sim_rand_below(&f->rand, ARRAY_LEN(opcodes))],
@@ -146,7 +145,7 @@ void hp_wire_forge(struct hp_foe *f)
 void hp_wire_sweep(struct hp_foe *f)
 {
 	uint32_t slot =
-		f->p->client[0].lane.far_qp->qp_num >> NIC_QPN_INDEX_BITS;
+		f->p->client[0].conn.far_qp->qp_num >> NIC_QPN_INDEX_BITS;
 
 	/* Once is enough. */
 	if (f->p->n->sweeps)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes, leaves and connections of a table in the simulator. */
+/* Nodes, replicas and connections of a table in the simulator. */
 #include "kv_cluster.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 /* ---- connections -------------------------------------------------------- */
 
-static const struct kv_cluster_leaf *leaf_of(const struct play_conn *conn)
+static const struct kv_cluster_replica *replica_of(const struct play_conn *conn)
 {
 	return conn->to;
 }
@@ -20,13 +20,13 @@ static int fence(struct kv_cluster *t, const char *name)
 {
 	struct play_conn *conn = play_conn_find(&t->conns, name);
 
-	return conn && !t->is_killed[leaf_of(conn)->node]
+	return conn && !t->is_killed[replica_of(conn)->node]
 		       ? play_conn_fence(conn)
 		       : 0;
 }
 
 /* "a", or "a+b" of a client of two copies. */
-static int port_fence(void *ctx, const char *conn)
+static int remote_fence(void *ctx, const char *conn)
 {
 	struct kv_cluster_client *c = ctx;
 	const char *second = strchr(conn, '+');
@@ -38,7 +38,7 @@ static int port_fence(void *ctx, const char *conn)
 	return err || !second ? err : fence(c->cluster, second + 1);
 }
 
-static int port_is_alive(void *ctx, const char *conn)
+static int remote_is_alive(void *ctx, const char *conn)
 {
 	struct kv_cluster_client *c = ctx;
 
@@ -55,90 +55,93 @@ static bool any_is_killed(const struct kv_cluster *t)
 	return false;
 }
 
-static struct kv_cluster_leaf *find(struct kv_cluster *t,
-				    const struct kv_id *id)
+static struct kv_cluster_replica *find(struct kv_cluster *t,
+				       const struct kv_id *id)
 {
 	unsigned i;
 
-	for (i = 0; i < t->leaf_count; i++)
-		if (t->leaf[i].is_there && !t->is_killed[t->leaf[i].node] &&
-		    memcmp(&t->leaf[i].id, id, sizeof(*id)) == 0)
-			return &t->leaf[i];
+	for (i = 0; i < t->replica_count; i++)
+		if (t->replica[i].is_there &&
+		    !t->is_killed[t->replica[i].node] &&
+		    memcmp(&t->replica[i].id, id, sizeof(*id)) == 0)
+			return &t->replica[i];
 	return NULL;
 }
 
-static int connect_port(struct kv_cluster_client *c,
-			struct kv_cluster_leaf *leaf, struct kit_port *port)
+static int connect_remote(struct kv_cluster_client *c,
+			  struct kv_cluster_replica *replica,
+			  struct kit_remote *remote)
 {
 	struct client_link_options o = {.send_depth = 256,
 					.rights = CLIENT_LINK_ALL};
 	struct play_conn *conn;
 	int err;
 
-	if (c->cluster->is_killed[leaf->node])
+	if (c->cluster->is_killed[replica->node])
 		return error_set(-EHOSTDOWN, "the node is dead");
-	if (!leaf->is_there)
-		return error_set(-ENOENT, "the leaf is gone");
-	err = play_conn_open(&c->cluster->conns, c->host, leaf->table, &o,
-			     port->conn, sizeof(port->conn), &conn);
+	if (!replica->is_there)
+		return error_set(-ENOENT, "the replica is gone");
+	err = play_conn_open(&c->cluster->conns, c->host, replica->table, &o,
+			     remote->conn, sizeof(remote->conn), &conn);
 	if (err)
 		return err;
-	conn->to = leaf;
-	port->link = conn->link;
-	port->addr = leaf->table->addr;
-	port->rkey = leaf->table->rkey;
-	port->lock_addr = leaf->locks->addr;
-	port->lock_rkey = leaf->locks->rkey;
+	conn->to = replica;
+	remote->link = conn->link;
+	remote->addr = replica->table->addr;
+	remote->rkey = replica->table->rkey;
+	remote->lock_addr = replica->locks->addr;
+	remote->lock_rkey = replica->locks->rkey;
 	return 0;
 }
 
 static struct play_conn *conn_of(struct kv_cluster_client *c,
-				 const struct kit_port *port)
+				 const struct kit_remote *remote)
 {
-	return &c->cluster->conns.at[atoi(port->conn)];
+	return &c->cluster->conns.at[atoi(remote->conn)];
 }
 
-static void port_close(void *ctx, struct kit_port *port)
+static void remote_close(void *ctx, struct kit_remote *remote)
 {
 	struct kv_cluster_client *c = ctx;
 
-	play_conn_close(conn_of(c, port), c->is_dead);
+	play_conn_close(conn_of(c, remote), c->is_dead);
 	if (!c->is_dead)
-		port->link = NULL;
+		remote->link = NULL;
 }
 
-static int port_renew(void *ctx, struct kit_port *port)
+static int remote_renew(void *ctx, struct kit_remote *remote)
 {
 	struct kv_cluster_client *c = ctx;
-	struct kv_cluster_leaf *now =
-		find(c->cluster, &leaf_of(conn_of(c, port))->id);
+	struct kv_cluster_replica *now =
+		find(c->cluster, &replica_of(conn_of(c, remote))->id);
 
-	port_close(ctx, port);
+	remote_close(ctx, remote);
 	if (!now)
 		return error_set(any_is_killed(c->cluster) ? -EHOSTDOWN
 							   : -ENOENT,
-				 "the leaf is gone");
-	return connect_port(c, now, port);
+				 "the replica is gone");
+	return connect_remote(c, now, remote);
 }
 
-static int world_open(void *ctx, const struct kv_id *id, struct kit_port *port)
+static int world_open(void *ctx, const struct kv_id *id,
+		      struct kit_remote *remote)
 {
 	struct kv_cluster_client *c = ctx;
-	struct kv_cluster_leaf *leaf = find(c->cluster, id);
+	struct kv_cluster_replica *replica = find(c->cluster, id);
 
-	if (!leaf)
+	if (!replica)
 		return error_set(any_is_killed(c->cluster) ? -EHOSTDOWN
 							   : -ENOENT,
-				 "there is no such leaf");
-	*port = (struct kit_port){.fence = port_fence,
-				  .is_alive = port_is_alive,
-				  .renew = port_renew,
-				  .close = port_close,
-				  .ctx = c};
-	return connect_port(c, leaf, port);
+				 "there is no such replica");
+	*remote = (struct kit_remote){.fence = remote_fence,
+				      .is_alive = remote_is_alive,
+				      .renew = remote_renew,
+				      .close = remote_close,
+				      .ctx = c};
+	return connect_remote(c, replica, remote);
 }
 
-/* ---- leaves ------------------------------------------------------------- */
+/* ---- replicas ----------------------------------------------------------- */
 
 static int world_list(void *ctx, kv_id_fn each, void *user)
 {
@@ -146,9 +149,9 @@ static int world_list(void *ctx, kv_id_fn each, void *user)
 	struct kv_cluster *t = c->cluster;
 	unsigned i;
 
-	for (i = 0; i < t->leaf_count; i++)
-		if (t->leaf[i].is_there && !t->is_killed[t->leaf[i].node])
-			each(user, &t->leaf[i].id);
+	for (i = 0; i < t->replica_count; i++)
+		if (t->replica[i].is_there && !t->is_killed[t->replica[i].node])
+			each(user, &t->replica[i].id);
 	return 0;
 }
 
@@ -166,7 +169,8 @@ static int choose_node(struct kv_cluster *t, const struct kv_id *id,
 		       unsigned *out)
 {
 	struct kv_id first = {id->name, id->shard, 0};
-	const struct kv_cluster_leaf *other = id->copy ? find(t, &first) : NULL;
+	const struct kv_cluster_replica *other =
+		id->copy ? find(t, &first) : NULL;
 	unsigned i, node;
 
 	for (i = 0; i < t->node_count; i++) {
@@ -184,30 +188,30 @@ static int world_make(void *ctx, const struct kv_id *id,
 {
 	struct kv_cluster_client *c = ctx;
 	struct kv_cluster *t = c->cluster;
-	struct kv_cluster_leaf *leaf = &t->leaf[t->leaf_count];
-	struct kit_port port;
+	struct kv_cluster_replica *replica = &t->replica[t->replica_count];
+	struct kit_remote remote;
 	int err;
 
 	if (find(t, id))
-		return error_set(-EEXIST, "there is such a leaf");
-	if (t->leaf_count == KV_CLUSTER_LEAVES)
-		return error_set(-ENOSPC, "the play has no leaf left");
-	*leaf = (struct kv_cluster_leaf){.id = *id, .is_there = true};
-	err = choose_node(t, id, &leaf->node);
+		return error_set(-EEXIST, "there is such a replica");
+	if (t->replica_count == KV_CLUSTER_REPLICAS)
+		return error_set(-ENOSPC, "the play has no replica left");
+	*replica = (struct kv_cluster_replica){.id = *id, .is_there = true};
+	err = choose_node(t, id, &replica->node);
 	if (!err)
-		err = scenario_region_create(t->node[leaf->node], g->size_bytes,
-					     false, &leaf->table);
+		err = rig_region_create(t->node[replica->node], g->size_bytes,
+					false, &replica->table);
 	if (!err)
-		err = scenario_region_create(t->node[leaf->node], g->lock_bytes,
-					     false, &leaf->locks);
+		err = rig_region_create(t->node[replica->node], g->lock_bytes,
+					false, &replica->locks);
 	if (err)
 		return err;
-	t->leaf_count++;
-	err = world_open(c, id, &port);
+	t->replica_count++;
+	err = world_open(c, id, &remote);
 	if (err)
 		return err;
-	err = kv_format(&port, g, state);
-	port_close(c, &port);
+	err = kv_format(&remote, g, state);
+	remote_close(c, &remote);
 	return err;
 }
 
@@ -215,17 +219,17 @@ static int world_drop(void *ctx, const struct kv_id *id)
 {
 	struct kv_cluster_client *c = ctx;
 	struct kv_cluster *t = c->cluster;
-	struct kv_cluster_leaf *leaf = find(t, id);
+	struct kv_cluster_replica *replica = find(t, id);
 	unsigned i;
 
-	if (!leaf)
+	if (!replica)
 		return -ENOENT;
-	if (t->is_killed[leaf->node])
+	if (t->is_killed[replica->node])
 		return -EHOSTDOWN;
-	leaf->is_there = false;
+	replica->is_there = false;
 	/* Its memory stays, but nobody gets at it. */
 	for (i = 0; i < t->conns.count; i++)
-		if (t->conns.at[i].to == leaf && t->conns.at[i].link &&
+		if (t->conns.at[i].to == replica && t->conns.at[i].link &&
 		    play_conn_fence(&t->conns.at[i]))
 			return -EIO;
 	return 0;
@@ -246,6 +250,6 @@ void kv_cluster_kill(struct kv_cluster *t, unsigned node)
 	if (t->is_killed[node])
 		return;
 	t->is_killed[node] = true;
-	scenario_host_kill(t->node[node]);
-	scenario_host_tell_gone(t->node[node]);
+	rig_host_kill(t->node[node]);
+	rig_host_tell_gone(t->node[node]);
 }

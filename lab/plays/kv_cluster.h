@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The leaves of a table in the simulator: memory nodes that may be killed,
+ * The replicas of a table in the simulator: memory nodes that may be killed,
  * regions on them, and the connections that clients have to them.
  */
 #ifndef AQ_PLAYS_KV_CLUSTER_H
@@ -11,29 +11,29 @@
 
 enum {
 	KV_CLUSTER_NODES = 3,
-	KV_CLUSTER_LEAVES = 128,
+	KV_CLUSTER_REPLICAS = 128,
 };
 
-struct kv_cluster_leaf {
+struct kv_cluster_replica {
 	struct kv_id id;
 	unsigned node;
-	struct scenario_region *table, *locks;
+	struct rig_region *table, *locks;
 	bool is_there;
 };
 
 struct kv_cluster {
-	struct scenario_host *node[KV_CLUSTER_NODES];
+	struct rig_host *node[KV_CLUSTER_NODES];
 	unsigned node_count;
 	bool is_killed[KV_CLUSTER_NODES];
-	struct kv_cluster_leaf leaf[KV_CLUSTER_LEAVES];
-	unsigned leaf_count;
-	struct play_conns conns; /* each leads to a leaf */
+	struct kv_cluster_replica replica[KV_CLUSTER_REPLICAS];
+	unsigned replica_count;
+	struct play_conns conns; /* each leads to a replica */
 };
 
 /* One client's view of it. */
 struct kv_cluster_client {
 	struct kv_cluster *cluster;
-	struct scenario_host *host;
+	struct rig_host *host;
 	bool is_dead; /* what it closes from now on stays as it is */
 };
 

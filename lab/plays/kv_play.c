@@ -382,7 +382,7 @@ static int make_geometry(struct kp *p)
 	return kv_geometry_make(&o, &p->g);
 }
 
-static int format(struct play_run *r, struct kit_port *port)
+static int format(struct play_run *r, struct kit_remote *remote)
 {
 	struct kp *p = (struct kp *)r;
 	struct kv_world world = kv_cluster_world(&p->client[0].place);
@@ -398,13 +398,13 @@ static int make_hosts(struct kp *p)
 
 	t->node_count = p->leaves ? KV_CLUSTER_NODES : 1;
 	for (i = 0; i < t->node_count && !err; i++)
-		err = scenario_host_add(p->run.stage, "node", &t->node[i]);
+		err = rig_host_add(p->run.stage, "node", &t->node[i]);
 	clients = sim_rand_range(&p->run.rand, 2, CLIENTS_MAX);
 	for (i = 0; i < clients && !err; i++) {
 		struct kp_client *c = &p->client[i];
 
 		c->place.cluster = t;
-		err = scenario_host_add(p->run.stage, "client", &c->place.host);
+		err = rig_host_add(p->run.stage, "client", &c->place.host);
 		play_client_init(&p->run, &c->base, c->place.host);
 	}
 	return err;
@@ -413,7 +413,7 @@ static int make_hosts(struct kp *p)
 static int open_world(struct play_run *r)
 {
 	struct kp *p = (struct kp *)r;
-	struct scenario_stage_config cfg = {0};
+	struct rig_stage_config cfg = {0};
 	int err;
 
 	p->n = (struct kv_play_counts *)r->res->count;

@@ -21,7 +21,7 @@ enum {
 
 int op_engine_start(struct op *p, struct rig_engine **out)
 {
-	char name[SCENARIO_NAME_MAX];
+	char name[RIG_NAME_MAX];
 
 	snprintf(name, sizeof(name), "engine%u", p->engines++);
 	return rig_engine_open(&p->rig, name, NULL, &p->engine_config, out);
@@ -96,16 +96,16 @@ static void watch(struct op *p)
 static void kill_engine(struct op *p)
 {
 	p->n->kills++;
-	scenario_host_kill(p->engine->host);
+	rig_host_kill(p->engine->host);
 }
 
 static void kill_at_point(struct op *p)
 {
-	struct scenario_host *h = p->engine->host;
+	struct rig_host *h = p->engine->host;
 
 	h->meter.kill_at = h->meter.doorbells +
 			   sim_rand_range(&p->run.rand, 1, DOORBELLS_MAX);
-	h->meter.kill_when = sim_rand_below(&p->run.rand, SCENARIO_KILL_WHENS);
+	h->meter.kill_when = sim_rand_below(&p->run.rand, RIG_KILL_WHENS);
 	for (uint64_t t = 0; t < POINT_WAIT_NS && !h->killed && !all_done(p);
 	     t += WATCH_NS)
 		sim_fiber_sleep_ns(p->run.sim, WATCH_NS);
@@ -139,17 +139,17 @@ static void kill_node(struct op *p)
 	if (!p->may_lose_node || p->n->node_deaths)
 		return;
 	p->n->node_deaths++;
-	scenario_host_kill(p->rig.node[i].host);
+	rig_host_kill(p->rig.node[i].host);
 }
 
 static void kill_app(struct op *p)
 {
-	struct scenario_host *h = p->host[p->host_count - 1];
+	struct rig_host *h = p->host[p->host_count - 1];
 
 	if (p->host_count == 1 || h->killed)
 		return;
 	p->n->app_deaths++;
-	scenario_host_kill(h);
+	rig_host_kill(h);
 	for (uint32_t i = 0; i < p->thread_count; i++) {
 		if (p->thread[i]->app->host == h)
 			op_thread_died(p->thread[i]);

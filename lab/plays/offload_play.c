@@ -38,7 +38,7 @@ static struct sim_link draw_link(struct op *p)
 				 .faults = p->faults};
 }
 
-static int thread_open(struct op *p, struct scenario_host *host)
+static int thread_open(struct op *p, struct rig_host *host)
 {
 	struct rng *r = &p->run.rand;
 	struct op_thread *t = calloc(1, sizeof(*t));
@@ -63,7 +63,7 @@ static int thread_open(struct op *p, struct scenario_host *host)
 
 static int threads_open(struct op *p)
 {
-	char name[SCENARIO_NAME_MAX];
+	char name[RIG_NAME_MAX];
 	int err = 0;
 
 	p->host_count = sim_rand_range(&p->run.rand, 1, OP_HOSTS_MAX);
@@ -71,7 +71,7 @@ static int threads_open(struct op *p)
 		uint32_t threads = sim_rand_range(&p->run.rand, 1, 3);
 
 		snprintf(name, sizeof(name), "app%u", i);
-		err = scenario_host_add(p->run.stage, name, &p->host[i]);
+		err = rig_host_add(p->run.stage, name, &p->host[i]);
 		while (!err && threads--)
 			err = thread_open(p, p->host[i]);
 	}
@@ -94,7 +94,7 @@ static void draw_engine(struct op *p)
 
 static int start(struct op *p)
 {
-	char name[SCENARIO_NAME_MAX];
+	char name[RIG_NAME_MAX];
 	int err = op_engine_start(p, &p->engine);
 
 	if (!err && p->point) {
@@ -107,8 +107,8 @@ static int start(struct op *p)
 		snprintf(name, sizeof(name), "thread%u", i);
 		err = rig_attach(p->engine, t->app);
 		if (!err)
-			err = scenario_host_spawn(t->app->host, name,
-						  op_thread_main, t);
+			err = rig_host_spawn(t->app->host, name, op_thread_main,
+					     t);
 	}
 	if (!err)
 		err = sim_fiber_spawn(p->run.sim, "faults", op_fault_main, p);
@@ -132,7 +132,7 @@ static void choose(struct op *p)
 static int open_world(struct play_run *run)
 {
 	struct op *p = (struct op *)run;
-	struct scenario_stage_config cfg = {0};
+	struct rig_stage_config cfg = {0};
 	uint64_t bytes =
 		OP_KEYS_MAX * OP_SLOT_BYTES + OP_THREADS_MAX * OP_OWN_BYTES;
 	uint32_t nodes, shift;

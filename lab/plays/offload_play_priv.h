@@ -55,7 +55,7 @@ struct op {
 	uint64_t point;	     /* doorbell of the first engine; 0: none */
 	unsigned point_when; /* 0 before, 1 inside, 2 after */
 	struct rig rig;
-	struct scenario_host *host[OP_HOSTS_MAX];
+	struct rig_host *host[OP_HOSTS_MAX];
 	uint32_t host_count;
 	struct op_thread *thread[OP_THREADS_MAX];
 	uint32_t thread_count;

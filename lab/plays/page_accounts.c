@@ -1,52 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts in how many places each frame is. */
+/* Counts in how many places each page frame is. */
 #include "page_accounts.h"
 
 enum {
-	FRAMES_MAX = 64,
+	PFRAMES_MAX = 64,
 };
 
 struct accounts {
 	struct play_run *run;
-	struct frame_pool *pool;
+	struct pframe_pool *pool;
 	uint64_t page_bytes;
-	uint8_t seen[FRAMES_MAX];
+	uint8_t seen[PFRAMES_MAX];
 };
 
-static void mark(struct accounts *a, uint64_t frame, const char *where)
+static void mark(struct accounts *a, uint64_t pframe, const char *where)
 {
-	uint64_t base = frame, i;
+	uint64_t base = pframe, i;
 
-	if (!frame_pool_has(a->pool, frame)) {
-		play_fail(a->run, "%s holds what is no frame", where);
+	if (!pframe_pool_has(a->pool, pframe)) {
+		play_fail(a->run, "%s holds what is no page frame", where);
 		return;
 	}
-	/* Frames stand one behind the other; the lowest is the first. */
-	while (frame_pool_has(a->pool, base - a->page_bytes))
+	/* Page frames stand one behind the other; the lowest is the first. */
+	while (pframe_pool_has(a->pool, base - a->page_bytes))
 		base -= a->page_bytes;
-	i = (frame - base) / a->page_bytes;
+	i = (pframe - base) / a->page_bytes;
 	if (a->seen[i]++)
-		play_fail(a->run, "frame %llu is in two places, one is %s",
+		play_fail(a->run, "page frame %llu is in two places, one is %s",
 			  (unsigned long long)i, where);
 }
 
-void page_accounts_check(struct play_run *r, struct frame_pool *pool,
-			 struct frame_space *const *spaces, unsigned count,
+void page_accounts_check(struct play_run *r, struct pframe_pool *pool,
+			 struct pframe_space *const *spaces, unsigned count,
 			 unsigned pages, uint64_t page_bytes)
 {
 	struct accounts a = {.run = r, .pool = pool, .page_bytes = page_bytes};
-	uint64_t frame;
+	uint64_t pframe;
 
-	ASSERT(frame_pool_count(pool) <= FRAMES_MAX);
+	ASSERT(pframe_pool_count(pool) <= PFRAMES_MAX);
 	for (unsigned i = 0; i < count; i++)
 		for (unsigned k = 0; spaces[i] && k < pages; k++) {
-			frame = frame_space_find(spaces[i], k);
-			if (frame)
-				mark(&a, frame, "a table");
+			pframe = pframe_space_find(spaces[i], k);
+			if (pframe)
+				mark(&a, pframe, "a table");
 		}
-	while ((frame = frame_pool_pop(pool)) != 0)
-		mark(&a, frame, "the queue");
-	for (unsigned i = 0; i < frame_pool_count(pool); i++)
+	while ((pframe = pframe_pool_pop(pool)) != 0)
+		mark(&a, pframe, "the queue");
+	for (unsigned i = 0; i < pframe_pool_count(pool); i++)
 		if (!a.seen[i])
-			play_fail(r, "frame %u is nowhere", i);
+			play_fail(r, "page frame %u is nowhere", i);
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* At the end of a play with pages: where is every frame? */
+/* At the end of a play with pages: where is every page frame? */
 #ifndef AQ_PLAYS_PAGE_ACCOUNTS_H
 #define AQ_PLAYS_PAGE_ACCOUNTS_H
 
-#include "frame/frame.h"
+#include "pageframe/pframe.h"
 #include "play.h"
 
-/* Each frame must be in exactly one place: one of the tables, which have so
- * many pages each (NULL: taken back), or the queue of free ones, which this
+/* Each page frame must be in exactly one place: one of the tables, which have
+ * so many pages each (NULL: taken back), or the queue of free ones, which this
  * empties. */
-void page_accounts_check(struct play_run *r, struct frame_pool *pool,
-			 struct frame_space *const *spaces, unsigned count,
+void page_accounts_check(struct play_run *r, struct pframe_pool *pool,
+			 struct pframe_space *const *spaces, unsigned count,
 			 unsigned pages, uint64_t page_bytes);
 
 #endif

@@ -10,8 +10,8 @@
 
 enum {
 	CQ_DEPTH = 256,
-	FRAMES = PP_CLIENTS * PP_PAGES,
-	FRAMES_SCARCE = PP_PAGES,
+	PFRAMES = PP_CLIENTS * PP_PAGES,
+	PFRAMES_SCARCE = PP_PAGES,
 	RECV_DEPTH = 64,
 	KILL_NS_MAX = 100000000,
 };
@@ -23,43 +23,44 @@ enum {
 
 static int add_chain(struct pp_client *c, enum page_chain kind)
 {
-	struct scenario_pair_options o = {
+	struct rig_pair_options o = {
 		.cq = c->cq,
 		.send_depth = RECV_DEPTH,
 		.recv_depth = RECV_DEPTH,
 		.max_sge = 2,
 	};
-	int err = frame_chain_create(c->space, c->node_pd, kind, 0,
-				     &c->chain[kind]);
+	int err = pframe_chain_create(c->space, c->node_pd, kind, 0,
+				      &c->chain[kind]);
 
 	if (err)
 		return err;
-	o.far_qp = frame_chain_qp(c->chain[kind]);
-	err = scenario_pair_open(c->host, c->p->node, &o, &c->pair[kind]);
-	return err ? err : frame_chain_start(c->chain[kind]);
+	o.far_qp = pframe_chain_qp(c->chain[kind]);
+	err = rig_pair_open(c->host, c->p->node, &o, &c->pair[kind]);
+	return err ? err : pframe_chain_start(c->chain[kind]);
 }
 
 static int add_client(struct pp *p, unsigned i)
 {
 	struct pp_client *c = &p->client[i];
-	struct frame_space_options o = {.entries = PP_PAGES, .depth = PP_DEPTH};
-	int err = scenario_host_add(p->run.stage, "client", &c->host);
+	struct pframe_space_options o = {.entries = PP_PAGES,
+					 .depth = PP_DEPTH};
+	int err = rig_host_add(p->run.stage, "client", &c->host);
 
 	c->p = p;
 	c->index = i;
 	sim_rand_init(&c->rand, p->run.opt->seed, 100 + i);
 	if (!err)
-		err = scenario_region_create(c->host,
-					     PP_DEPTH * sizeof(struct pp_slot),
-					     false, &c->slots);
+		err = rig_region_create(c->host,
+					PP_DEPTH * sizeof(struct pp_slot),
+					false, &c->slots);
 	if (err)
 		return err;
-	c->cq = scenario_cq_create(c->host, CQ_DEPTH);
+	c->cq = rig_cq_create(c->host, CQ_DEPTH);
 	c->node_pd = ibv_alloc_pd(p->node->context);
 	if (!c->cq || !c->node_pd)
 		return -ENOMEM;
 	o.pd = c->node_pd;
-	err = frame_space_create(p->pool, &o, &c->space);
+	err = pframe_space_create(p->pool, &o, &c->space);
 	for (unsigned k = 0; k < PAGE_CHAIN_COUNT && !err; k++)
 		err = add_chain(c, k);
 	return err;
@@ -70,24 +71,24 @@ static int start_clients(struct pp *p)
 	int err = 0;
 
 	for (unsigned i = 0; i < PP_CLIENTS && !err; i++)
-		err = scenario_host_spawn(
-			p->client[i].host, "client",
-			i == 0 && p->opt->lies ? pp_liar_main : pp_client_main,
-			&p->client[i]);
+		err = rig_host_spawn(p->client[i].host, "client",
+				     i == 0 && p->opt->lies ? pp_liar_main
+							    : pp_client_main,
+				     &p->client[i]);
 	return err;
 }
 
 static int open_world(struct play_run *run)
 {
 	struct pp *p = (struct pp *)run;
-	struct scenario_stage_config cfg = {0};
+	struct rig_stage_config cfg = {0};
 	struct rng *r = &run->rand;
-	uint64_t frames;
+	uint64_t pframes;
 	int err;
 
 	p->opt = (const struct page_play_options *)run->opt;
 	p->n = (struct page_play_counts *)run->res->count;
-	frames = p->opt->scarce ? FRAMES_SCARCE : FRAMES;
+	pframes = p->opt->scarce ? PFRAMES_SCARCE : PFRAMES;
 	sim_rand_init(r, run->opt->seed, 55);
 	cfg.link.latency_ps = sim_rand_range(r, 300, 2000) * SIM_NS;
 	cfg.link.bits_per_s = 25000000000ull;
@@ -99,10 +100,10 @@ static int open_world(struct play_run *run)
 		return err;
 	/* Messages say addresses, which are others in each run. */
 	sim_net_hide_payload(run->net);
-	err = frame_pool_create(frames * PP_PAGE_BYTES, PP_PAGE_BYTES,
-				&p->pool);
+	err = pframe_pool_create(pframes * PP_PAGE_BYTES, PP_PAGE_BYTES,
+				 &p->pool);
 	if (!err)
-		err = scenario_host_add(run->stage, "node", &p->node);
+		err = rig_host_add(run->stage, "node", &p->node);
 	for (unsigned i = 0; i < PP_CLIENTS && !err; i++)
 		err = add_client(p, i);
 	return err ? err : start_clients(p);
@@ -116,13 +117,13 @@ static void take_back(struct pp *p, struct pp_client *c)
 	if (!c->space)
 		return;
 	for (unsigned k = 0; k < PAGE_CHAIN_COUNT; k++)
-		if (frame_chain_is_broken(c->chain[k]))
+		if (pframe_chain_is_broken(c->chain[k]))
 			p->n->broken++;
 	if (nic_has_chains(sim_host_nic(p->node->sim_host)))
 		p->n->cut++;
-	frame_space_destroy(c->space);
+	pframe_space_destroy(c->space);
 	c->space = NULL;
-	(void)frame_pool_mend(p->pool);
+	(void)pframe_pool_mend(p->pool);
 }
 
 static void kill_first(struct pp *p)
@@ -132,7 +133,7 @@ static void kill_first(struct pp *p)
 
 	(void)sim_run_until(sim, now + p->opt->kill_ns * SIM_NS);
 	if (!p->opt->lies)
-		scenario_host_kill(p->client[0].host);
+		rig_host_kill(p->client[0].host);
 	(void)sim_run_until(sim, now + (p->opt->kill_ns + p->opt->notice_ns) *
 						 SIM_NS);
 	take_back(p, &p->client[0]);
@@ -147,7 +148,7 @@ static void play_on(struct pp *p)
 
 	while (!all && sim_now_ps(sim) < end) {
 		(void)sim_run_until(sim, sim_now_ps(sim) + SIM_MS);
-		(void)frame_pool_mend(p->pool);
+		(void)pframe_pool_mend(p->pool);
 		all = true;
 		for (unsigned i = 0; i < PP_CLIENTS; i++)
 			all = all && (p->client[i].done || !p->client[i].space);
@@ -161,17 +162,18 @@ static void play_on(struct pp *p)
 
 /* ---- the accounts ------------------------------------------------------- */
 
-/* Every frame once, and of each client who came to its end the right ones. */
+/* Every page frame once, and of each client who came to its end the right
+ * ones. */
 static void check_accounts(struct pp *p)
 {
-	struct frame_space *spaces[PP_CLIENTS];
+	struct pframe_space *spaces[PP_CLIENTS];
 
 	for (unsigned i = 0; i < PP_CLIENTS; i++) {
 		struct pp_client *c = &p->client[i];
 
 		spaces[i] = c->space;
 		for (uint32_t k = 0; c->space && k < PP_PAGES; k++) {
-			bool is_there = frame_space_find(c->space, k) != 0;
+			bool is_there = pframe_space_find(c->space, k) != 0;
 
 			if (!p->opt->lies && !c->stopped && c->done &&
 			    is_there != !!c->version[k])
@@ -190,12 +192,12 @@ static void check_contents(struct pp *p)
 	struct pp_client *c = &p->client[PP_CLIENTS - 1];
 
 	for (uint32_t k = 0; c->space && k < PP_PAGES; k++) {
-		const uint8_t *frame =
-			(const uint8_t *)(uintptr_t)frame_space_find(c->space,
-								     k);
+		const uint8_t *pframe =
+			(const uint8_t *)(uintptr_t)pframe_space_find(c->space,
+								      k);
 
-		if (frame && c->version[k] && !c->stopped &&
-		    !pp_page_is(c, k, frame))
+		if (pframe && c->version[k] && !c->stopped &&
+		    !pp_page_is(c, k, pframe))
 			play_fail(&p->run,
 				  "page %u was changed by somebody else", k);
 	}
@@ -230,7 +232,7 @@ static void close_world(struct play_run *r)
 		for (unsigned k = 0; k < PAGE_CHAIN_COUNT; k++)
 			if (c->pair[k].near_qp) {
 				c->pair[k].far_qp = NULL;
-				scenario_pair_close(&c->pair[k]);
+				rig_pair_close(&c->pair[k]);
 			}
 		if (c->cq)
 			(void)ibv_destroy_cq(c->cq);
@@ -238,10 +240,10 @@ static void close_world(struct play_run *r)
 			(void)ibv_dealloc_pd(c->node_pd);
 	}
 	/* The pool's memory is the node's until its NIC is gone. */
-	scenario_stage_destroy(r->stage);
+	rig_stage_destroy(r->stage);
 	r->stage = NULL;
 	if (p->pool)
-		frame_pool_destroy(p->pool);
+		pframe_pool_destroy(p->pool);
 }
 
 /* ---- the table ---------------------------------------------------------- */
@@ -257,7 +259,7 @@ static const struct sim_option options[] = {
 	{"--notice-ns", "N", "and the node notices so much later",
 	 .kind = SIM_NUMBER, .at = AT(notice_ns), .max = KILL_NS_MAX},
 	{"--lies", NULL, "the first client sends nonsense", .at = AT(lies)},
-	{"--scarce", NULL, "there are fewer frames than pages are stored",
+	{"--scarce", NULL, "there are fewer page frames than pages are stored",
 	 .at = AT(scarce)},
 	{.name = NULL},
 };
@@ -269,7 +271,8 @@ const struct play page_play = {
 	.name = "page",
 	.summary = "pages by chains in a node's NIC, clients that die or lie",
 	.about = "Two clients store, load and invalidate pages by chains. In "
-		 "the end every frame must be in exactly one place, and what a "
+		 "the end every page frame must be in exactly one place, and "
+		 "what a "
 		 "client stored must be there.",
 	.counts = counts,
 	.count_count = ARRAY_LEN(counts),

@@ -4,8 +4,8 @@
  * node's NIC, over a network that loses, doubles and reorders, and in which
  * each request of a chain takes its time. The first client dies at a given
  * moment, or sends nonsense; the node takes back what it had, wherever its
- * chains stood. Then every frame must be in exactly one place, the queue or
- * one table, and what the others stored must be there.
+ * chains stood. Then every page frame must be in exactly one place, the queue
+ * or one table, and what the others stored must be there.
  */
 #ifndef AQ_PLAYS_PAGE_PLAY_H
 #define AQ_PLAYS_PAGE_PLAY_H
@@ -33,7 +33,7 @@ struct page_play_options {
 	uint64_t notice_ns;
 	bool lies;   /* the first client sends nonsense instead */
 	bool faults; /* of the network */
-	bool scarce; /* there are fewer frames than pages are stored */
+	bool scarce; /* there are fewer page frames than pages are stored */
 };
 
 extern const struct play page_play;

@@ -5,9 +5,9 @@
 
 #include <infiniband/verbs.h>
 
-#include "frame/frame.h"
-#include "frame/frame_chain.h"
 #include "page_play.h"
+#include "pageframe/pframe.h"
+#include "pageframe/pframe_chain.h"
 #include "wire/page_wire.h"
 
 enum {
@@ -39,13 +39,13 @@ struct pp_slot {
 struct pp_client {
 	struct pp *p;
 	unsigned index;
-	struct scenario_host *host;
+	struct rig_host *host;
 	struct ibv_cq *cq;
-	struct scenario_pair pair[PAGE_CHAIN_COUNT];
+	struct rig_pair pair[PAGE_CHAIN_COUNT];
 	struct ibv_pd *node_pd;
-	struct frame_space *space; /* the node's; NULL: taken back */
-	struct frame_chain *chain[PAGE_CHAIN_COUNT];
-	struct scenario_region *slots; /* struct pp_slot [PP_DEPTH] */
+	struct pframe_space *space; /* the node's; NULL: taken back */
+	struct pframe_chain *chain[PAGE_CHAIN_COUNT];
+	struct rig_region *slots; /* struct pp_slot [PP_DEPTH] */
 	struct rng rand;
 	struct pp_op op[PP_DEPTH];
 	uint32_t version[PP_PAGES]; /* 0: not stored */
@@ -57,8 +57,8 @@ struct pp {
 	struct play_run run;
 	const struct page_play_options *opt;
 	struct page_play_counts *n;
-	struct scenario_host *node;
-	struct frame_pool *pool;
+	struct rig_host *node;
+	struct pframe_pool *pool;
 	struct pp_client client[PP_CLIENTS];
 };
 

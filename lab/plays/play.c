@@ -76,7 +76,7 @@ static void judge_counts(struct play_run *r, const struct lin_result *lin)
 
 /* ---- one run ------------------------------------------------------------ */
 
-int play_stage_open(struct play_run *r, struct scenario_stage_config *cfg)
+int play_stage_open(struct play_run *r, struct rig_stage_config *cfg)
 {
 	int err;
 
@@ -85,11 +85,11 @@ int play_stage_open(struct play_run *r, struct scenario_stage_config *cfg)
 	cfg->trace = r->opt->trace;
 	cfg->pcap = r->opt->pcap;
 	cfg->fabric = r->opt->fabric;
-	err = scenario_stage_create(cfg, &r->stage);
+	err = rig_stage_create(cfg, &r->stage);
 	if (err)
 		return err;
-	r->sim = scenario_stage_sim(r->stage);
-	r->net = scenario_stage_net(r->stage);
+	r->sim = rig_stage_sim(r->stage);
+	r->net = rig_stage_net(r->stage);
 	return 0;
 }
 
@@ -175,7 +175,7 @@ int play_world(const struct play *play, const struct play_options *opt,
 	if (play->close)
 		play->close(r);
 	if (r->stage)
-		scenario_stage_destroy(r->stage);
+		rig_stage_destroy(r->stage);
 	lin_history_destroy(r->history);
 	free(r);
 	return err;

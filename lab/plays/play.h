@@ -42,7 +42,7 @@ enum {
 struct play;
 struct play_client;
 struct play_store;
-struct kit_port;
+struct kit_remote;
 struct json_out;
 
 /* ---- options ------------------------------------------------------------ */
@@ -120,13 +120,13 @@ struct play_run {
 	const struct play *play;
 	const struct play_options *opt;
 	struct play_result *res;
-	struct scenario_stage *stage; /* NULL: it has none */
+	struct rig_stage *stage; /* NULL: it has none */
 	struct sim *sim;
 	struct sim_net *net;
 	struct rng rand;
 	struct lin_history *history; /* NULL: none is checked */
 	enum sim_end end;
-	struct play_store *store; /* NULL: clients make their own ports */
+	struct play_store *store; /* NULL: clients make their own remotes */
 	struct play_client *client[PLAY_CLIENTS_MAX];
 	unsigned client_count;
 	void (*trouble)(void *run); /* a fiber beside the clients, or NULL */
@@ -142,7 +142,7 @@ uint64_t *play_count(struct play_run *r, const char *name);
 /* Creates the stage, with trace, fabric and, if it is 0, seed as the options
  * say. */
 int play_stage_open(struct play_run *r,
-		    struct scenario_stage_config *cfg) MUST_CHECK;
+		    struct rig_stage_config *cfg) MUST_CHECK;
 /* Draws what a network does wrong; a maximum of 0 draws nothing. */
 struct sim_faults play_draw_faults(struct rng *rand, uint32_t loss_max,
 				   uint32_t dup_max, uint32_t reorder_max,
@@ -172,9 +172,9 @@ struct play_moves {
 		   size_t len);
 	int (*del)(struct play_client *c, unsigned key);
 	bool del_tells; /* -ENOENT where there is no such key */
-	/* Makes the store, before all others; port: of the run's store, if it
+	/* Makes the store, before all others; remote: of the run's store, if it
 	 * has one. */
-	int (*format)(struct play_run *r, struct kit_port *port);
+	int (*format)(struct play_run *r, struct kit_remote *remote);
 	/* While clients are at work: what goes wrong beside them, or NULL. */
 	void (*meanwhile)(struct play_run *r);
 	/* After all others: is the store whole? Says what is not. */

@@ -24,7 +24,7 @@ static const struct play_moves *moves_of(const struct play_client *c)
 }
 
 void play_client_init(struct play_run *r, struct play_client *c,
-		      struct scenario_host *host)
+		      struct rig_host *host)
 {
 	ASSERT(r->client_count < PLAY_CLIENTS_MAX);
 	c->run = r;
@@ -91,13 +91,13 @@ static void wait_for_all(struct play_run *r, const struct client_clock *clock)
 		r->client[i]->countdown = 0;
 }
 
-/* Where who keeps the store looks on. */
-static struct scenario_host *keeper_of(const struct play_run *r)
+/* Where the checker runs: at the store. */
+static struct rig_host *checker_host(const struct play_run *r)
 {
 	return r->store ? r->store->region->host : r->client[0]->host;
 }
 
-static void keeper(void *arg)
+static void checker(void *arg)
 {
 	struct play_run *r = arg;
 	const struct play_moves *moves = &r->play->moves;
@@ -106,7 +106,7 @@ static void keeper(void *arg)
 
 	if (moves->meanwhile)
 		moves->meanwhile(r);
-	wait_for_all(r, &keeper_of(r)->clock);
+	wait_for_all(r, &checker_host(r)->clock);
 	err = play_client_open(c);
 	if (!err)
 		err = moves->check(c);
@@ -119,17 +119,17 @@ static void keeper(void *arg)
 static int format(struct play_run *r)
 {
 	struct play_client maker = {.run = r, .host = r->client[0]->host};
-	struct kit_port port = {0};
+	struct kit_remote remote = {0};
 	int err;
 
 	if (!r->store)
 		return r->play->moves.format(r, NULL);
 	sim_rand_init(&maker.rand, r->opt->seed, STREAM_MAKER);
-	err = play_port_open(&maker, &port);
+	err = play_remote_open(&maker, &remote);
 	if (err)
 		return err;
-	err = r->play->moves.format(r, &port);
-	play_port_close(&maker, &port);
+	err = r->play->moves.format(r, &remote);
+	play_remote_close(&maker, &remote);
 	return err;
 }
 
@@ -140,11 +140,11 @@ static void starter(void *arg)
 
 	for (unsigned i = 0; i < r->client_count && !err; i++) {
 		r->running++;
-		err = scenario_host_spawn(r->client[i]->host, "client",
-					  client_main, r->client[i]);
+		err = rig_host_spawn(r->client[i]->host, "client", client_main,
+				     r->client[i]);
 	}
 	if (!err)
-		err = scenario_host_spawn(keeper_of(r), "keeper", keeper, r);
+		err = rig_host_spawn(checker_host(r), "checker", checker, r);
 	if (!err && r->trouble)
 		err = sim_fiber_spawn(r->sim, "trouble", r->trouble, r);
 	if (err)
@@ -153,7 +153,7 @@ static void starter(void *arg)
 
 int play_clients_start(struct play_run *r)
 {
-	return scenario_host_spawn(r->client[0]->host, "starter", starter, r);
+	return rig_host_spawn(r->client[0]->host, "starter", starter, r);
 }
 
 /* ---- dying and sleeping ------------------------------------------------- */
@@ -323,8 +323,8 @@ void play_del(struct play_client *c, unsigned key)
 
 /* ---- connections -------------------------------------------------------- */
 
-int play_conn_open(struct play_conns *all, struct scenario_host *host,
-		   struct scenario_region *region,
+int play_conn_open(struct play_conns *all, struct rig_host *host,
+		   struct rig_region *region,
 		   const struct client_link_options *options, char *name,
 		   size_t name_bytes, struct play_conn **out)
 {
@@ -335,7 +335,7 @@ int play_conn_open(struct play_conns *all, struct scenario_host *host,
 		return error_set(-EMFILE, "the play has no connection left");
 	conn = &all->at[all->count];
 	*conn = (struct play_conn){.host = host};
-	err = scenario_link_open(host, region, options, &conn->link);
+	err = rig_link_open(host, region, options, &conn->link);
 	if (err)
 		return err;
 	snprintf(name, name_bytes, "%u", all->count++);
@@ -361,8 +361,7 @@ int play_conn_fence(struct play_conn *conn)
 {
 	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
 
-	return -ibv_modify_qp(scenario_link_far_qp(conn->link), &err,
-			      IBV_QP_STATE);
+	return -ibv_modify_qp(rig_link_far_qp(conn->link), &err, IBV_QP_STATE);
 }
 
 void play_conn_close(struct play_conn *conn, bool client_died)
@@ -370,7 +369,7 @@ void play_conn_close(struct play_conn *conn, bool client_died)
 	conn->is_dead = true;
 	if (client_died || !conn->link)
 		return;
-	scenario_link_close(conn->link);
+	rig_link_close(conn->link);
 	conn->link = NULL;
 }
 
@@ -390,24 +389,24 @@ int play_store_fence(struct play_run *r, struct play_conn *conn)
 	return play_conn_fence(conn);
 }
 
-static int port_fence(void *client, const char *name)
+static int remote_fence(void *client, const char *name)
 {
 	struct play_run *r = ((struct play_client *)client)->run;
 
 	return play_store_fence(r, play_conn_find(&r->store->conns, name));
 }
 
-static int port_is_alive(void *client, const char *name)
+static int remote_is_alive(void *client, const char *name)
 {
 	struct play_run *r = ((struct play_client *)client)->run;
 
 	return play_conn_is_alive(&r->store->conns, name);
 }
 
-void play_port_close(void *client, struct kit_port *port)
+void play_remote_close(void *client, struct kit_remote *remote)
 {
 	struct play_client *c = client;
-	struct play_conn *conn = &c->run->store->conns.at[atoi(port->conn)];
+	struct play_conn *conn = &c->run->store->conns.at[atoi(remote->conn)];
 	bool has_died = c->is_open && moves_of(c)->is_crashed(c);
 
 	if (conn->link && !has_died)
@@ -415,13 +414,13 @@ void play_port_close(void *client, struct kit_port *port)
 	play_conn_close(conn, has_died);
 }
 
-static int port_renew(void *client, struct kit_port *port)
+static int remote_renew(void *client, struct kit_remote *remote)
 {
-	play_port_close(client, port);
-	return play_port_open(client, port);
+	play_remote_close(client, remote);
+	return play_remote_open(client, remote);
 }
 
-int play_port_open(struct play_client *c, struct kit_port *port)
+int play_remote_open(struct play_client *c, struct kit_remote *remote)
 {
 	struct client_link_options o = {.rights = CLIENT_LINK_ALL};
 	struct play_store *s = c->run->store;
@@ -429,40 +428,41 @@ int play_port_open(struct play_client *c, struct kit_port *port)
 	int err;
 
 	c->conn = s->conns.count;
-	port->fence = port_fence;
-	port->is_alive = port_is_alive;
-	port->renew = port_renew;
-	port->close = play_port_close;
-	port->ctx = c;
-	err = play_conn_open(&s->conns, c->host, s->region, &o, port->conn,
-			     sizeof(port->conn), &conn);
+	remote->fence = remote_fence;
+	remote->is_alive = remote_is_alive;
+	remote->renew = remote_renew;
+	remote->close = play_remote_close;
+	remote->ctx = c;
+	err = play_conn_open(&s->conns, c->host, s->region, &o, remote->conn,
+			     sizeof(remote->conn), &conn);
 	if (err)
 		return err;
 	tell(c, conn, true);
-	port->link = conn->link;
-	port->addr = s->region->addr;
-	port->size_bytes = s->region->size_bytes;
-	port->rkey = s->region->rkey;
-	port->lock_addr = s->locks ? s->locks->addr : 0;
-	port->lock_rkey = s->locks ? s->locks->rkey : 0;
+	remote->link = conn->link;
+	remote->addr = s->region->addr;
+	remote->size_bytes = s->region->size_bytes;
+	remote->rkey = s->region->rkey;
+	remote->lock_addr = s->locks ? s->locks->addr : 0;
+	remote->lock_rkey = s->locks ? s->locks->rkey : 0;
 	return 0;
 }
 
 int play_store_open(struct play_client *c,
-		    int (*create)(struct play_client *c, struct kit_port *port,
+		    int (*create)(struct play_client *c,
+				  struct kit_remote *remote,
 				  const void *config),
 		    const void *config)
 {
-	struct kit_port port = {0};
+	struct kit_remote remote = {0};
 	int err = -EAGAIN;
 
 	for (unsigned i = 0; i < PLAY_OPEN_TRIES && err; i++) {
-		err = play_port_open(c, &port);
+		err = play_remote_open(c, &remote);
 		if (err)
 			return err;
-		err = create(c, &port, config);
+		err = create(c, &remote, config);
 		if (err)
-			play_port_close(c, &port);
+			play_remote_close(c, &remote);
 	}
 	return err;
 }

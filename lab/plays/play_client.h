@@ -11,7 +11,7 @@
 #ifndef AQ_PLAYS_PLAY_CLIENT_H
 #define AQ_PLAYS_PLAY_CLIENT_H
 
-#include "kit/port.h"
+#include "kit/remote.h"
 #include "play.h"
 
 enum {
@@ -23,7 +23,7 @@ enum {
 struct play_client {
 	struct play_run *run;
 	unsigned index;
-	struct scenario_host *host;
+	struct rig_host *host;
 	struct rng rand;
 	bool is_open;
 	unsigned countdown; /* requests until it happens; 0: never */
@@ -33,7 +33,7 @@ struct play_client {
 
 /* The next of the run's clients; its numbers come from a stream of its own. */
 void play_client_init(struct play_run *r, struct play_client *c,
-		      struct scenario_host *host);
+		      struct rig_host *host);
 /* When the world is open: the store is made, clients come, and when all have
  * finished it is checked and the run is stopped. */
 int play_clients_start(struct play_run *r) MUST_CHECK;
@@ -82,7 +82,7 @@ void play_return_del(struct play_client *c, int64_t op, int err);
 /* By number, which is also its name; link is NULL when it was given back. */
 struct play_conn {
 	struct client_link *link;
-	struct scenario_host *host;
+	struct rig_host *host;
 	const void *to; /* of who needs it: what it leads to */
 	bool is_dead;	/* its client is, or has given it up */
 	bool is_known;	/* to a switch */
@@ -94,8 +94,8 @@ struct play_conns {
 };
 
 /* A new connection of `host` to the region; writes its name. */
-int play_conn_open(struct play_conns *all, struct scenario_host *host,
-		   struct scenario_region *region,
+int play_conn_open(struct play_conns *all, struct rig_host *host,
+		   struct rig_region *region,
 		   const struct client_link_options *options, char *name,
 		   size_t name_bytes, struct play_conn **out) MUST_CHECK;
 /* NULL: it never was, or was given back. */
@@ -110,8 +110,8 @@ void play_conn_close(struct play_conn *conn, bool client_died);
 /* ---- a store on one node ------------------------------------------------ */
 
 struct play_store {
-	struct scenario_region *region;
-	struct scenario_region *locks; /* NULL: none of their own */
+	struct rig_region *region;
+	struct rig_region *locks; /* NULL: none of their own */
 	struct play_conns conns;
 	/* A switch is told of a new connection, or of one that ends; NULL:
 	 * there is none. */
@@ -119,14 +119,16 @@ struct play_store {
 		     bool is_new);
 };
 
-/* A port to the run's store, for a client, or for who only formats it. */
-int play_port_open(struct play_client *c, struct kit_port *port) MUST_CHECK;
-void play_port_close(void *client, struct kit_port *port);
+/* A remote to the run's store, for a client, or for who only formats it. */
+int play_remote_open(struct play_client *c,
+		     struct kit_remote *remote) MUST_CHECK;
+void play_remote_close(void *client, struct kit_remote *remote);
 /* Nothing of it is executed any more. */
 int play_store_fence(struct play_run *r, struct play_conn *conn) MUST_CHECK;
-/* Opens a port and has the store made with it, and tries again. */
+/* Opens a remote and has the store made with it, and tries again. */
 int play_store_open(struct play_client *c,
-		    int (*create)(struct play_client *c, struct kit_port *port,
+		    int (*create)(struct play_client *c,
+				  struct kit_remote *remote,
 				  const void *config),
 		    const void *config) MUST_CHECK;
 

@@ -18,24 +18,23 @@ enum {
 
 /* One end. */
 struct side {
-	struct scenario_host *host;
-	struct scenario_region *region;
+	struct rig_host *host;
+	struct rig_region *region;
 };
 
-static int side_open(struct scenario_stage *stage, struct side *s)
+static int side_open(struct rig_stage *stage, struct side *s)
 {
-	int err = scenario_host_add(stage, "host", &s->host);
+	int err = rig_host_add(stage, "host", &s->host);
 
 	return err ? err
-		   : scenario_region_create(s->host, BYTES_MAX, false,
-					    &s->region);
+		   : rig_region_create(s->host, BYTES_MAX, false, &s->region);
 }
 
-static int read_once(struct sim *sim, const struct scenario_pair *pair,
+static int read_once(struct sim *sim, const struct rig_pair *pair,
 		     const struct side *side, uint32_t bytes, uint64_t *out)
 {
-	const struct scenario_region *to = side[0].region;
-	const struct scenario_region *from = side[1].region;
+	const struct rig_region *to = side[0].region;
+	const struct rig_region *from = side[1].region;
 	struct ibv_sge sge = {(uintptr_t)to->mem, bytes, to->mr->lkey};
 	struct ibv_send_wr wr = {.sg_list = &sge,
 				 .num_sge = 1,
@@ -65,10 +64,10 @@ static int read_once(struct sim *sim, const struct scenario_pair *pair,
 int sim_read_alone_ps(const struct sim_fabric_choice *fabric, uint32_t bytes,
 		      uint64_t *out)
 {
-	struct scenario_stage_config cfg = {.seed = 1, .fabric = fabric};
-	struct scenario_pair_options o = {.send_depth = 1};
-	struct scenario_pair pair = {0};
-	struct scenario_stage *stage;
+	struct rig_stage_config cfg = {.seed = 1, .fabric = fabric};
+	struct rig_pair_options o = {.send_depth = 1};
+	struct rig_pair pair = {0};
+	struct rig_stage *stage;
 	struct side side[2] = {0};
 	int err;
 
@@ -77,21 +76,19 @@ int sim_read_alone_ps(const struct sim_fabric_choice *fabric, uint32_t bytes,
 	if (fabric)
 		cfg.link = fabric->link;
 	cfg.link.queue_frames = QUEUE_FRAMES;
-	err = scenario_stage_create(&cfg, &stage);
+	err = rig_stage_create(&cfg, &stage);
 	if (err)
 		return err;
 	if (fabric)
-		sim_net_set_switch_ps(scenario_stage_net(stage),
-				      fabric->switch_ps);
+		sim_net_set_switch_ps(rig_stage_net(stage), fabric->switch_ps);
 	err = side_open(stage, &side[0]);
 	if (!err)
 		err = side_open(stage, &side[1]);
 	if (!err)
-		err = scenario_pair_open(side[0].host, side[1].host, &o, &pair);
+		err = rig_pair_open(side[0].host, side[1].host, &o, &pair);
 	if (!err)
-		err = read_once(scenario_stage_sim(stage), &pair, side, bytes,
-				out);
-	scenario_pair_close(&pair);
-	scenario_stage_destroy(stage);
+		err = read_once(rig_stage_sim(stage), &pair, side, bytes, out);
+	rig_pair_close(&pair);
+	rig_stage_destroy(stage);
 	return err;
 }

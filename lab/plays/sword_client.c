@@ -353,18 +353,18 @@ static void disconnect(struct sp_client *c)
 		c->ops[i].used = false;
 	}
 	c->open = 0;
-	scenario_pair_close(&c->pair);
+	rig_pair_close(&c->pair);
 	c->connected = false;
 	sp_end_conn(c->p, ip, client_qpn, server_qpn);
 }
 
 static int connect_again(struct sp_client *c)
 {
-	struct scenario_pair_options o = {.cq = c->cq,
-					  .send_depth = SP_SLOTS,
-					  .rd_atomic = SP_SLOTS,
-					  .mtu = IBV_MTU_1024};
-	int err = scenario_pair_open(c->base.host, c->p->server, &o, &c->pair);
+	struct rig_pair_options o = {.cq = c->cq,
+				     .send_depth = SP_SLOTS,
+				     .rd_atomic = SP_SLOTS,
+				     .mtu = IBV_MTU_1024};
+	int err = rig_pair_open(c->base.host, c->p->server, &o, &c->pair);
 
 	if (err)
 		return err;
@@ -465,16 +465,15 @@ int sp_clients_start(struct sp *p)
 		c->next_value = (uint64_t)(i + 1) << 32;
 		c->own_known = true;
 		c->own_count = 1; /* 0 at first */
-		c->cq = scenario_cq_create(c->base.host, 64);
+		c->cq = rig_cq_create(c->base.host, 64);
 		if (!c->cq)
 			return -ENOMEM;
-		err = scenario_region_create(c->base.host, 16 * SP_SLOTS, false,
-					     &c->buffer);
+		err = rig_region_create(c->base.host, 16 * SP_SLOTS, false,
+					&c->buffer);
 		if (!err)
 			err = connect_again(c);
 		if (!err)
-			err = scenario_host_spawn(c->base.host, "client",
-						  client, c);
+			err = rig_host_spawn(c->base.host, "client", client, c);
 		p->run.running += !err;
 	}
 	return err;
@@ -486,7 +485,7 @@ void sp_clients_stop(struct sp *p)
 		struct sp_client *c = &p->clients[i];
 
 		if (c->connected)
-			scenario_pair_close(&c->pair);
+			rig_pair_close(&c->pair);
 		if (c->cq)
 			(void)ibv_destroy_cq(c->cq);
 	}

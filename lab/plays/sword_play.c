@@ -13,26 +13,25 @@
 #include "sword_play_priv.h"
 #include "wire/wire.h"
 
-/* ---- the control plane ---------------------------------------------------
- */
+/* ---- the control plane -------------------------------------------------- */
 
-static const uint8_t *host_ip(struct scenario_host *h)
+static const uint8_t *host_ip(struct rig_host *h)
 {
 	return sim_port_addr(sim_host_port(h->sim_host))->ip;
 }
 
-int sp_declare_conn(struct sp *p, const struct scenario_pair *pair, bool moved)
+int sp_declare_conn(struct sp *p, const struct rig_pair *pair, bool moved)
 {
 	char server[INET6_ADDRSTRLEN], client[INET6_ADDRSTRLEN];
 
-	scenario_ip_text(host_ip(p->server), server);
-	scenario_ip_text(host_ip(pair->near), client);
-	return scenario_tor_tell(
-		p->tor,
-		"swordbox conn server=%s client=%s client_qpn=%u "
-		"server_qpn=%u psn=%u%s",
-		server, client, pair->near_qp->qp_num, pair->far_qp->qp_num,
-		pair->near_psn, moved ? " moved=1" : "");
+	rig_ip_text(host_ip(p->server), server);
+	rig_ip_text(host_ip(pair->near), client);
+	return rig_tor_tell(p->tor,
+			    "swordbox conn server=%s client=%s client_qpn=%u "
+			    "server_qpn=%u psn=%u%s",
+			    server, client, pair->near_qp->qp_num,
+			    pair->far_qp->qp_num, pair->near_psn,
+			    moved ? " moved=1" : "");
 }
 
 void sp_end_conn(struct sp *p, uint8_t client_ip[16], uint32_t client_qpn,
@@ -40,14 +39,13 @@ void sp_end_conn(struct sp *p, uint8_t client_ip[16], uint32_t client_qpn,
 {
 	char server[INET6_ADDRSTRLEN], client[INET6_ADDRSTRLEN];
 
-	scenario_ip_text(host_ip(p->server), server);
-	scenario_ip_text(client_ip, client);
+	rig_ip_text(host_ip(p->server), server);
+	rig_ip_text(client_ip, client);
 	/* What is on its way keeps it for a while; nobody uses it again. */
-	(void)!scenario_tor_tell(
-		p->tor,
-		"swordbox end server=%s client=%s client_qpn=%u "
-		"server_qpn=%u",
-		server, client, client_qpn, server_qpn);
+	(void)!rig_tor_tell(p->tor,
+			    "swordbox end server=%s client=%s client_qpn=%u "
+			    "server_qpn=%u",
+			    server, client, client_qpn, server_qpn);
 }
 
 /* The old shared connection ends before the switch hears of a new one. */
@@ -64,30 +62,29 @@ static int declare_all(struct sp *p)
 	p->shared = NULL;
 	memcpy(own_ip, host_ip(p->server), 16);
 	own_ip[15] = 250;
-	scenario_ip_text(host_ip(p->server), server);
-	scenario_ip_text(own_ip, own);
-	err = scenario_sword_shared(p->server, own_ip, own_qpn, psn,
-				    &p->shared);
+	rig_ip_text(host_ip(p->server), server);
+	rig_ip_text(own_ip, own);
+	err = rig_sword_shared(p->server, own_ip, own_qpn, psn, &p->shared);
 	if (!err)
-		err = scenario_tor_tell(
+		err = rig_tor_tell(
 			p->tor,
 			"swordbox server ip=%s own_ip=%s qpn=%u own_qpn=%u "
 			"psn=%u",
 			server, own, p->shared->qp_num, own_qpn, psn);
 	if (!err)
-		err = scenario_tor_tell(
+		err = rig_tor_tell(
 			p->tor,
 			"swordbox region server=%s rkey=%u va=%" PRIu64
 			" len=%u",
 			server, p->region->rkey, p->region->addr, SP_WORDS * 8);
 	if (!err)
-		err = scenario_tor_tell(
+		err = rig_tor_tell(
 			p->tor,
 			"swordbox region server=%s rkey=%u va=%" PRIu64
 			" len=%u plain=1",
 			server, p->region->rkey, p->region->addr + SP_DATA * 8,
 			(SP_ALL - SP_DATA) * 8);
-	return err ? err : scenario_tor_tell(p->tor, "swordbox ready");
+	return err ? err : rig_tor_tell(p->tor, "swordbox ready");
 }
 
 /* ---- what goes wrong ----------------------------------------------------- */
@@ -104,7 +101,7 @@ static void director(void *arg)
 		sim_fiber_sleep_ps(p->run.sim,
 				   sim_rand_range(&p->run.rand, 50, 3000) *
 					   SIM_US);
-		if (scenario_tor_restart(p->tor)) {
+		if (rig_tor_restart(p->tor)) {
 			play_fail(&p->run,
 				  "the switch cannot be started again");
 			return;
@@ -137,16 +134,16 @@ static int judge(struct play_run *r)
 	struct sp *p = (struct sp *)r;
 	struct sword_play_counts *n = p->n;
 
-	n->replaced = scenario_tor_count(p->tor, "replaced");
-	n->failed = scenario_tor_count(p->tor, "failed");
-	n->repeated = scenario_tor_count(p->tor, "repeated");
-	n->coalesced = scenario_tor_count(p->tor, "coalesced");
-	n->refused = scenario_tor_count(p->tor, "refused_order");
-	n->shared_resent = scenario_tor_count(p->tor, "shared_resent");
-	n->moved = scenario_tor_count(p->tor, "moved_reads") +
-		   scenario_tor_count(p->tor, "moved_writes") +
-		   scenario_tor_count(p->tor, "moved_atomics");
-	n->gaps = scenario_tor_count(p->tor, "gaps");
+	n->replaced = rig_tor_count(p->tor, "replaced");
+	n->failed = rig_tor_count(p->tor, "failed");
+	n->repeated = rig_tor_count(p->tor, "repeated");
+	n->coalesced = rig_tor_count(p->tor, "coalesced");
+	n->refused = rig_tor_count(p->tor, "refused_order");
+	n->shared_resent = rig_tor_count(p->tor, "shared_resent");
+	n->moved = rig_tor_count(p->tor, "moved_reads") +
+		   rig_tor_count(p->tor, "moved_writes") +
+		   rig_tor_count(p->tor, "moved_atomics");
+	n->gaps = rig_tor_count(p->tor, "gaps");
 	return 0;
 }
 
@@ -155,13 +152,13 @@ static int judge(struct play_run *r)
 static int make_hosts(struct sp *p)
 {
 	unsigned hosts = sim_rand_range(&p->run.rand, 1, 3);
-	int err = scenario_host_add(p->run.stage, "server", &p->server);
+	int err = rig_host_add(p->run.stage, "server", &p->server);
 
 	if (!err)
-		err = scenario_region_create(p->server, SP_ALL * 8, false,
-					     &p->region);
+		err = rig_region_create(p->server, SP_ALL * 8, false,
+					&p->region);
 	for (unsigned i = 0; !err && i < hosts; i++)
-		err = scenario_host_add(p->run.stage, "client", &p->hosts[i]);
+		err = rig_host_add(p->run.stage, "client", &p->hosts[i]);
 	p->host_count = hosts;
 	return err;
 }
@@ -169,7 +166,7 @@ static int make_hosts(struct sp *p)
 static int make_switch(struct sp *p)
 {
 	static const char lossy[] = "fault:loss=10%,only=write";
-	struct scenario_tor_config cfg = {0};
+	struct rig_tor_config cfg = {0};
 
 	/* On both sides of it, and nowhere else. */
 	if (p->is_gappy)
@@ -177,13 +174,13 @@ static int make_switch(struct sp *p)
 	cfg.programs[cfg.program_count++] = "swordbox:rto_us=500";
 	if (p->is_gappy)
 		cfg.programs[cfg.program_count++] = lossy;
-	return scenario_tor_create(p->run.net, &cfg, &p->tor);
+	return rig_tor_create(p->run.net, &cfg, &p->tor);
 }
 
 static int open_world(struct play_run *run)
 {
 	struct sp *p = (struct sp *)run;
-	struct scenario_stage_config cfg = {0};
+	struct rig_stage_config cfg = {0};
 	struct rng *r = &run->rand;
 	int err;
 
@@ -217,7 +214,7 @@ static void close_world(struct play_run *r)
 		(void)ibv_destroy_qp(p->shared);
 	sp_clients_stop(p);
 	if (p->tor)
-		scenario_tor_destroy(p->tor);
+		rig_tor_destroy(p->tor);
 }
 
 /* ---- the table ----------------------------------------------------------- */

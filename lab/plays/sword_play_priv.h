@@ -42,10 +42,10 @@ struct sp_op {
 struct sp_client {
 	struct play_client base;
 	struct sp *p;
-	struct scenario_pair pair;
+	struct rig_pair pair;
 	bool connected;
 	struct ibv_cq *cq;
-	struct scenario_region *buffer;
+	struct rig_region *buffer;
 	struct sp_op ops[SP_SLOTS];
 	unsigned posted;
 	unsigned open;
@@ -62,10 +62,10 @@ struct sp_client {
 struct sp {
 	struct play_run run;
 	struct sword_play_counts *n;
-	struct scenario_tor *tor;
-	struct scenario_host *server;
-	struct scenario_region *region;
-	struct scenario_host *hosts[SP_HOSTS];
+	struct rig_tor *tor;
+	struct rig_host *server;
+	struct rig_region *region;
+	struct rig_host *hosts[SP_HOSTS];
 	unsigned host_count;
 	struct ibv_qp *shared;
 	struct sp_client clients[SP_CLIENTS];
@@ -74,7 +74,7 @@ struct sp {
 	bool is_gappy;
 };
 
-int sp_declare_conn(struct sp *p, const struct scenario_pair *pair,
+int sp_declare_conn(struct sp *p, const struct rig_pair *pair,
 		    bool moved) MUST_CHECK;
 void sp_end_conn(struct sp *p, uint8_t client_ip[16], uint32_t client_qpn,
 		 uint32_t server_qpn);

@@ -36,10 +36,10 @@ struct tp {
 	struct play_run run;
 	struct tree_play_counts *n;
 	const char *sword_options;
-	struct scenario_host *node;
-	struct scenario_sword sword;
+	struct rig_host *node;
+	struct rig_sword sword;
 	struct tree_geometry g;
-	struct scenario_host *host[HOSTS_MAX];
+	struct rig_host *host[HOSTS_MAX];
 	struct tree_locals *locals[HOSTS_MAX];
 	struct tp_client client[CLIENTS_MAX];
 	bool may_cut;
@@ -60,9 +60,9 @@ static void tell_switch(struct play_client *c, struct play_conn *conn,
 	/* A switch that was just restarted knows nobody yet: the connection is
 	 * one that does not work. */
 	if (is_new)
-		(void)!scenario_sword_conn(&p->sword, conn->host, conn->link);
+		(void)!rig_sword_conn(&p->sword, conn->host, conn->link);
 	else
-		scenario_sword_end(&p->sword, conn->host, conn->link);
+		rig_sword_end(&p->sword, conn->host, conn->link);
 }
 
 /* ---- dying and sleeping ------------------------------------------------- */
@@ -120,11 +120,11 @@ static bool is_crashed(const struct play_client *c)
 	return tree_client_is_crashed(tree_of(c));
 }
 
-static int create(struct play_client *client, struct kit_port *port,
+static int create(struct play_client *client, struct kit_remote *remote,
 		  const void *config)
 {
 	struct tp_client *c = (struct tp_client *)client;
-	int err = tree_client_create(port, &tp_of(c)->g, config, &c->tree);
+	int err = tree_client_create(remote, &tp_of(c)->g, config, &c->tree);
 
 	if (err)
 		c->tree = NULL;
@@ -306,7 +306,7 @@ static int declare_again(struct tp *p)
 	for (unsigned i = 0; i < p->store.conns.count; i++)
 		if (play_store_fence(&p->run, &p->store.conns.at[i]))
 			return -EIO;
-	return scenario_sword_declare(&p->sword);
+	return rig_sword_declare(&p->sword);
 }
 
 static void restarter(void *arg)
@@ -318,9 +318,9 @@ static void restarter(void *arg)
 		sim_fiber_sleep_ps(p->run.sim,
 				   sim_rand_range(&p->run.rand, 200, 20000) *
 					   SIM_US);
-		p->n->replaced += scenario_tor_count(p->sword.tor, "replaced");
+		p->n->replaced += rig_tor_count(p->sword.tor, "replaced");
 		p->n->restarts++;
-		if (scenario_sword_restart(&p->sword))
+		if (rig_sword_restart(&p->sword))
 			play_fail(&p->run,
 				  "the switch cannot be started again");
 		sim_fiber_sleep_ps(p->run.sim,
@@ -362,15 +362,15 @@ static int judge(struct play_run *r)
 {
 	struct tp *p = (struct tp *)r;
 
-	p->n->replaced += scenario_tor_count(p->sword.tor, "replaced");
+	p->n->replaced += rig_tor_count(p->sword.tor, "replaced");
 	return 0;
 }
 
 /* ---- the world ---------------------------------------------------------- */
 
-static int format(struct play_run *r, struct kit_port *port)
+static int format(struct play_run *r, struct kit_remote *remote)
 {
-	return tree_format(port, &((struct tp *)r)->g);
+	return tree_format(remote, &((struct tp *)r)->g);
 }
 
 /* Four to eight entries in a leaf: of small nodes, or of large values in nodes
@@ -402,7 +402,7 @@ static int make_clients(struct tp *p)
 	int err = 0;
 
 	for (unsigned i = 0; i < hosts && !err; i++) {
-		err = scenario_host_add(p->run.stage, "client", &p->host[i]);
+		err = rig_host_add(p->run.stage, "client", &p->host[i]);
 		if (!err)
 			err = tree_locals_create(&p->g, &p->locals[i]);
 	}
@@ -419,7 +419,7 @@ static int make_clients(struct tp *p)
 static int open_world(struct play_run *run)
 {
 	struct tp *p = (struct tp *)run;
-	struct scenario_stage_config cfg = {0};
+	struct rig_stage_config cfg = {0};
 	struct rng *r = &run->rand;
 	int err;
 
@@ -442,18 +442,18 @@ static int open_world(struct play_run *run)
 	if (!err)
 		err = make_geometry(p);
 	if (!err)
-		err = scenario_host_add(run->stage, "node", &p->node);
+		err = rig_host_add(run->stage, "node", &p->node);
 	if (!err)
-		err = scenario_region_create(p->node, p->g.size_bytes, false,
-					     &p->store.region);
+		err = rig_region_create(p->node, p->g.size_bytes, false,
+					&p->store.region);
 	if (!err)
-		err = scenario_region_create(p->node, p->g.lock_bytes, true,
-					     &p->store.locks);
+		err = rig_region_create(p->node, p->g.lock_bytes, true,
+					&p->store.locks);
 	if (!err)
 		err = make_clients(p);
 	if (!err && p->sword_options)
-		err = scenario_sword_create(&p->sword, run->net, p->node,
-					    p->store.locks, p->sword_options);
+		err = rig_sword_create(&p->sword, run->net, p->node,
+				       p->store.locks, p->sword_options);
 	return err ? err : play_clients_start(run);
 }
 
@@ -461,7 +461,7 @@ static void close_world(struct play_run *r)
 {
 	struct tp *p = (struct tp *)r;
 
-	scenario_sword_destroy(&p->sword);
+	rig_sword_destroy(&p->sword);
 	for (unsigned i = 0; i < HOSTS_MAX; i++)
 		tree_locals_destroy(p->locals[i]);
 }

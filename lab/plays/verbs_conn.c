@@ -92,7 +92,7 @@ static int to_rts(struct vs_ep *ep, uint8_t rd_atomic)
 }
 
 /* A new one for each connection. */
-static int set_key(struct vs_session *s)
+static int set_key(struct vs_conn *s)
 {
 	uint8_t key[AQDV_AUTH_KEY_BYTES];
 	int err = 0;
@@ -104,7 +104,7 @@ static int set_key(struct vs_session *s)
 	return err;
 }
 
-int vs_session_connect(struct vs_session *s)
+int vs_conn_connect(struct vs_conn *s)
 {
 	struct rng *r = &s->vs->run.rand;
 	uint8_t rd = (uint8_t)sim_rand_range(r, 1, 16);
@@ -154,7 +154,7 @@ void vs_ep_fail_qp(struct vs_ep *ep)
 			err);
 }
 
-void vs_session_break(struct vs_session *s)
+void vs_conn_break(struct vs_conn *s)
 {
 	uint64_t now_ps = sim_now_ps(s->vs->run.sim);
 
@@ -217,7 +217,7 @@ static void settle_ep(struct vs_ep *ep)
 	ep->unsure_count = 0;
 }
 
-void vs_session_settle(struct vs_session *s)
+void vs_conn_settle(struct vs_conn *s)
 {
 	for (unsigned i = 0; i < 2 && !s->vs->run.res->violations; i++)
 		vs_poll(s->ep[i].node);
@@ -294,7 +294,7 @@ static int renew_ep(struct vs_ep *ep, bool recreate)
 	return err;
 }
 
-static void renew_session(struct vs_session *s)
+static void renew_conn(struct vs_conn *s)
 {
 	struct vs *vs = s->vs;
 	bool recreate = sim_rand_below(&vs->run.rand, 2);
@@ -302,20 +302,20 @@ static void renew_session(struct vs_session *s)
 
 	vs->n->resets++;
 	vs->n->recreates += recreate;
-	vs_trace(vs, "session %u: connect again%s", s->index,
+	vs_trace(vs, "connection %u: connect again%s", s->index,
 		 recreate ? " with new queue pairs" : "");
 	for (unsigned i = 0; !err && i < 2; i++)
 		err = renew_ep(&s->ep[i], recreate);
 	if (!err)
-		err = vs_session_connect(s);
+		err = vs_conn_connect(s);
 	if (err)
-		vs_fail(vs, "session %u: connecting again failed with %d",
+		vs_fail(vs, "connection %u: connecting again failed with %d",
 			s->index, err);
 }
 
-void vs_session_drain(struct vs_ep *ep)
+void vs_conn_drain(struct vs_ep *ep)
 {
-	struct vs_session *s = ep->s;
+	struct vs_conn *s = ep->s;
 	struct vs *vs = s->vs;
 	bool alone = ep->peer->node->crashed;
 
@@ -334,7 +334,7 @@ void vs_session_drain(struct vs_ep *ep)
 	}
 	if (!ep->drained || (!alone && !ep->peer->drained))
 		return;
-	vs_session_settle(s);
+	vs_conn_settle(s);
 	if (vs->run.res->violations)
 		return;
 	if (alone)
@@ -342,5 +342,5 @@ void vs_session_drain(struct vs_ep *ep)
 	else if (s->parting)
 		s->state = VS_DONE;
 	else
-		renew_session(s);
+		renew_conn(s);
 }

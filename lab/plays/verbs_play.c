@@ -68,18 +68,18 @@ static bool broken(struct vs_ep *ep)
 	return attr.qp_state != IBV_QPS_RTS;
 }
 
-static void start_final(struct vs_session *s)
+static void start_final(struct vs_conn *s)
 {
 	unsigned quota = FINAL_QUOTA;
 
 	/* A limited number of RNR retries is no promise of delivery. */
 	if (s->ep[0].rnr_retry < 7 || s->ep[1].rnr_retry < 7 ||
 	    broken(&s->ep[0]) || broken(&s->ep[1])) {
-		vs_session_break(s);
+		vs_conn_break(s);
 		return;
 	}
 	s->final = true;
-	vs_trace(s->vs, "session %u: calm", s->index);
+	vs_trace(s->vs, "connection %u: calm", s->index);
 	for (unsigned i = 0; i < 2; i++) {
 		s->ep[i].posted = 0;
 		s->ep[i].quota = quota;
@@ -94,18 +94,18 @@ static bool finished(const struct vs_ep *ep)
 }
 
 /* All went well; the last thing is a request that one end must refuse, behind
- * some that it owes answers to. The error ends the session. */
-static void start_parting(struct vs_session *s)
+ * some that it owes answers to. The error ends the connection. */
+static void start_parting(struct vs_conn *s)
 {
 	s->final = false;
 	s->parting = true;
-	vs_trace(s->vs, "session %u: parting", s->index);
+	vs_trace(s->vs, "connection %u: parting", s->index);
 	vs_post_parting(&s->ep[sim_rand_below(&s->vs->run.rand, 2)]);
 }
 
 static void step_run(struct vs_ep *ep)
 {
-	struct vs_session *s = ep->s;
+	struct vs_conn *s = ep->s;
 	struct vs *vs = s->vs;
 
 	vs_post_recvs(ep);
@@ -130,7 +130,7 @@ static void step_run(struct vs_ep *ep)
 	} else if (sim_rand_chance(&ep->rand, vs->break_ppm)) {
 		ep->broke = true;
 		vs_ep_fail_qp(ep);
-		vs_session_break(s);
+		vs_conn_break(s);
 	}
 }
 
@@ -147,7 +147,7 @@ static void client(void *arg)
 		if (ep->s->state == VS_RUN)
 			step_run(ep);
 		else if (ep->s->state == VS_DRAIN)
-			vs_session_drain(ep);
+			vs_conn_drain(ep);
 		else
 			break;
 		if (!got && sim_rand_below(&ep->rand, 2))
@@ -180,8 +180,8 @@ static void datagrams(void *arg)
 
 static bool chaos_done(const struct vs *vs)
 {
-	for (unsigned i = 0; i < vs->session_count; i++) {
-		const struct vs_session *s = &vs->sessions[i];
+	for (unsigned i = 0; i < vs->conn_count; i++) {
+		const struct vs_conn *s = &vs->conns[i];
 
 		if (s->state == VS_DEAD)
 			continue;
@@ -193,12 +193,12 @@ static bool chaos_done(const struct vs *vs)
 	return true;
 }
 
-static struct vs_session *any_session(struct vs *vs)
+static struct vs_conn *any_conn(struct vs *vs)
 {
-	return &vs->sessions[sim_rand_below(&vs->run.rand, vs->session_count)];
+	return &vs->conns[sim_rand_below(&vs->run.rand, vs->conn_count)];
 }
 
-static bool between(const struct vs_session *s, const struct vs_node *a,
+static bool between(const struct vs_conn *s, const struct vs_node *a,
 		    const struct vs_node *b)
 {
 	return (s->ep[0].node == a && s->ep[1].node == b) ||
@@ -207,16 +207,16 @@ static bool between(const struct vs_session *s, const struct vs_node *a,
 
 static void cut_for_a_while(struct vs *vs)
 {
-	struct vs_session *s = any_session(vs);
+	struct vs_conn *s = any_conn(vs);
 	struct sim_port *a = sim_host_port(s->ep[0].node->host);
 	struct sim_port *b = sim_host_port(s->ep[1].node->host);
 
 	vs->n->cuts++;
 	vs_trace(vs, "director: cut node %u from node %u", s->ep[0].node->index,
 		 s->ep[1].node->index);
-	for (unsigned i = 0; i < vs->session_count; i++) {
-		if (between(&vs->sessions[i], s->ep[0].node, s->ep[1].node))
-			vs->sessions[i].was_cut = true;
+	for (unsigned i = 0; i < vs->conn_count; i++) {
+		if (between(&vs->conns[i], s->ep[0].node, s->ep[1].node))
+			vs->conns[i].was_cut = true;
 	}
 	sim_net_set_cut(a, b, true);
 	sim_fiber_sleep_ps(vs->run.sim,
@@ -226,9 +226,9 @@ static void cut_for_a_while(struct vs *vs)
 
 static void mark_broken(struct vs *vs, struct vs_node *at, struct vs_node *peer)
 {
-	for (unsigned i = 0; i < vs->session_count; i++) {
+	for (unsigned i = 0; i < vs->conn_count; i++) {
 		for (unsigned side = 0; side < 2; side++) {
-			struct vs_ep *ep = &vs->sessions[i].ep[side];
+			struct vs_ep *ep = &vs->conns[i].ep[side];
 
 			if (ep->node != at || ep->peer->node != peer)
 				continue;
@@ -259,12 +259,12 @@ static void crash(struct vs *vs)
 	vs_trace(vs, "director: node %u crashes", node->index);
 	node->crashed = true;
 	sim_host_crash(node->host);
-	for (unsigned i = 0; i < vs->session_count; i++) {
-		struct vs_session *s = &vs->sessions[i];
+	for (unsigned i = 0; i < vs->conn_count; i++) {
+		struct vs_conn *s = &vs->conns[i];
 
 		/* Nobody is left to drain it. */
 		if (s->ep[0].node->crashed && s->ep[1].node->crashed) {
-			vs_session_settle(s);
+			vs_conn_settle(s);
 			s->state = VS_DEAD;
 		}
 	}
@@ -301,7 +301,7 @@ static void director(void *arg)
 		if (what < 2) {
 			cut_for_a_while(vs);
 		} else if (what < 3) {
-			struct vs_session *s = any_session(vs);
+			struct vs_conn *s = any_conn(vs);
 
 			report_path_down(vs, s->ep[0].node, s->ep[1].node);
 		} else if (what < 15 && may_crash) {
@@ -321,9 +321,9 @@ static int spawn_all(struct vs *vs)
 		vs->run.opt->scale ? (unsigned)vs->run.opt->scale : 100;
 	int err = 0;
 
-	for (unsigned i = 0; !err && i < vs->session_count; i++) {
+	for (unsigned i = 0; !err && i < vs->conn_count; i++) {
 		for (unsigned side = 0; !err && side < 2; side++) {
-			struct vs_ep *ep = &vs->sessions[i].ep[side];
+			struct vs_ep *ep = &vs->conns[i].ep[side];
 
 			ep->quota = CHAOS_QUOTA * scale / 100;
 			err = sim_fiber_spawn(vs->run.sim, ep->name, client,
@@ -344,16 +344,16 @@ static int spawn_all(struct vs *vs)
 
 static void describe_unfinished(struct vs *vs)
 {
-	for (unsigned i = 0; i < vs->session_count; i++) {
-		struct vs_session *s = &vs->sessions[i];
+	for (unsigned i = 0; i < vs->conn_count; i++) {
+		struct vs_conn *s = &vs->conns[i];
 
 		if (s->state == VS_DONE || s->state == VS_DEAD)
 			continue;
 		vs_fail(vs,
-			"not finished long after the network healed: session "
-			"%u, state %u, epoch %u; %s: %u of %u posted, %u "
-			"outstanding, %s; %s: %u of %u posted, %u outstanding, "
-			"%s",
+			"not finished long after the network healed: "
+			"connection %u, state %u, epoch %u; %s: %u of %u "
+			"posted, %u outstanding, %s; %s: %u of %u posted, %u "
+			"outstanding, %s",
 			s->index, s->state, s->epoch, s->ep[0].name,
 			s->ep[0].posted, s->ep[0].quota,
 			s->ep[0].sq_tail - s->ep[0].sq_head,
@@ -367,9 +367,9 @@ static void describe_unfinished(struct vs *vs)
 
 static void final_checks(struct vs *vs)
 {
-	for (unsigned i = 0; i < vs->session_count; i++) {
+	for (unsigned i = 0; i < vs->conn_count; i++) {
 		for (unsigned side = 0; side < 2; side++) {
-			struct vs_ep *ep = &vs->sessions[i].ep[side];
+			struct vs_ep *ep = &vs->conns[i].ep[side];
 
 			if (ep->node->crashed)
 				continue;
@@ -426,7 +426,7 @@ static int judge(struct play_run *r)
 	sim_run_until(r->sim, sim_now_ps(r->sim) + SIM_S);
 	if (vs->tor)
 		c->forwarded =
-			tor_counter(scenario_tor_get(vs->tor), TOR_C_forwarded);
+			tor_counter(rig_tor_get(vs->tor), TOR_C_forwarded);
 	return 0;
 }
 
@@ -507,7 +507,7 @@ static int open_world(struct play_run *r)
 	draw_world(vs);
 	err = vs_world_create(vs);
 	if (!err && vs->opt->is_switched)
-		err = scenario_tor_create(r->net, &vs->opt->tor, &vs->tor);
+		err = rig_tor_create(r->net, &vs->opt->tor, &vs->tor);
 	return err ? err : spawn_all(vs);
 }
 
@@ -518,7 +518,7 @@ static void close_world(struct play_run *r)
 	if (vs->rack) {
 		vs_world_destroy(vs);
 		if (vs->tor)
-			scenario_tor_destroy(vs->tor);
+			rig_tor_destroy(vs->tor);
 		sim_rack_destroy(vs->rack);
 	}
 	if (r->sim)
@@ -528,9 +528,9 @@ static void close_world(struct play_run *r)
 /* ---- the tables --------------------------------------------------------- */
 
 /* A wrong program is said once, and not by every seed. */
-static int check_programs(const struct scenario_tor_config *cfg)
+static int check_programs(const struct rig_tor_config *cfg)
 {
-	struct scenario_tor *t;
+	struct rig_tor *t;
 	struct sim_net *net;
 	struct sim *sim;
 	int err = sim_create(1, &sim);
@@ -539,9 +539,9 @@ static int check_programs(const struct scenario_tor_config *cfg)
 		return err;
 	err = sim_net_create(sim, &net);
 	if (!err) {
-		err = scenario_tor_create(net, cfg, &t);
+		err = rig_tor_create(net, cfg, &t);
 		if (!err)
-			scenario_tor_destroy(t);
+			rig_tor_destroy(t);
 		sim_net_destroy(net);
 	}
 	sim_destroy(sim);
@@ -582,10 +582,9 @@ static void report(const struct play_options *opt, struct json_out *j)
 
 static int take_program(void *to, const char *value)
 {
-	struct scenario_tor_config *cfg =
-		&((struct verbs_play_options *)to)->tor;
+	struct rig_tor_config *cfg = &((struct verbs_play_options *)to)->tor;
 
-	if (cfg->program_count == SCENARIO_TOR_PROGRAMS)
+	if (cfg->program_count == RIG_TOR_PROGRAMS)
 		return -EINVAL;
 	cfg->programs[cfg->program_count++] = value;
 	return 0;

@@ -66,7 +66,7 @@ struct verbs_play_options {
 	bool udp;  /* slower links and a switch that marks and overflows */
 	bool auth; /* connections have keys, and packets a MAC */
 	bool is_switched; /* through the shipped switch, with these programs */
-	struct scenario_tor_config tor;
+	struct rig_tor_config tor;
 	uint64_t read_ps; /* of a lone READ, where a fabric was chosen */
 };
 

@@ -11,8 +11,7 @@ enum {
 	POLL_BATCH = 16,
 };
 
-/* ---- the send side ---------------------------------------------------------
- */
+/* ---- the send side ------------------------------------------------------ */
 
 static enum ibv_wc_status wanted_status(enum vs_expect e)
 {
@@ -101,7 +100,7 @@ static void retire_failed(struct vs_ep *ep, struct vs_op *op,
 			     op->piece_count, NULL, 0, "failed request");
 	op->land = -1;
 	ep->unsure[ep->unsure_count++] = op;
-	vs_session_break(ep->s);
+	vs_conn_break(ep->s);
 }
 
 static void check_send_wc(struct vs_ep *ep, const struct vs_op *op,
@@ -188,8 +187,7 @@ void vs_retire_silent(struct vs_ep *ep)
 		retire_success(ep, ep->sq[ep->sq_head++ % VS_SQ_MAX]);
 }
 
-/* ---- the receive side ------------------------------------------------------
- */
+/* ---- the receive side --------------------------------------------------- */
 
 void vs_msg_pop(struct vs_ep *from)
 {
@@ -283,7 +281,7 @@ static void failed_recv(struct vs_ep *ep, const struct taken *t,
 		vs_fail(vs, "%s: a receive failed with status %u", ep->name,
 			wc->status);
 	}
-	vs_session_break(ep->s);
+	vs_conn_break(ep->s);
 }
 
 static void complete_recv(struct vs_ep *ep, const struct ibv_wc *wc)
@@ -323,9 +321,9 @@ struct vs_ep *vs_find_ep(struct vs_node *node, uint32_t qpn)
 {
 	struct vs *vs = node->vs;
 
-	for (unsigned i = 0; i < vs->session_count; i++) {
+	for (unsigned i = 0; i < vs->conn_count; i++) {
 		for (unsigned side = 0; side < 2; side++) {
-			struct vs_ep *ep = &vs->sessions[i].ep[side];
+			struct vs_ep *ep = &vs->conns[i].ep[side];
 
 			if (ep->node == node && ep->qp && ep->qp->qp_num == qpn)
 				return ep;

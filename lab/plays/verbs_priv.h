@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of the play "verbs". A node is one host; a session is one RC
+ * The inside of the play "verbs". A node is one host; a connection is one RC
  * connection with an endpoint at each end. Every endpoint has a window and
  * some words that only its peer operates on, so the order of one send queue
  * fixes what they must contain; one page of counters per node is shared by
@@ -24,7 +24,7 @@
 enum {
 	VS_NODE_MIN = 2,
 	VS_NODE_MAX = 4,
-	VS_SESSION_MAX = 6,
+	VS_CONN_MAX = 6,
 	VS_CQ_MAX = 3,
 	VS_SGE_MAX = 32,
 	VS_LEN_MAX = 64 << 10,
@@ -212,7 +212,7 @@ enum vs_state {
 };
 
 struct vs_ep {
-	struct vs_session *s;
+	struct vs_conn *s;
 	struct vs_node *node;
 	struct vs_ep *peer;
 	char name[16];
@@ -279,7 +279,7 @@ struct vs_ep {
 	struct rng rand;
 };
 
-struct vs_session {
+struct vs_conn {
 	struct vs *vs;
 	unsigned index;
 	enum vs_state state;
@@ -302,13 +302,13 @@ struct vs {
 	const struct verbs_play_options *opt;
 	struct verbs_play_counts *n;
 	struct sim_rack *rack;
-	struct scenario_tor *tor; /* NULL: the simulator's own switch */
+	struct rig_tor *tor; /* NULL: the simulator's own switch */
 	struct sim_faults faults;
 	enum vs_phase phase;
 	unsigned node_count;
-	unsigned session_count;
+	unsigned conn_count;
 	struct vs_node nodes[VS_NODE_MAX];
-	struct vs_session sessions[VS_SESSION_MAX];
+	struct vs_conn conns[VS_CONN_MAX];
 	bool mild; /* too few losses for any request to run out of retries */
 	unsigned bad_ppm;   /* how often a request is made wrong */
 	unsigned break_ppm; /* how often a connection is broken */
@@ -326,8 +326,7 @@ static inline bool vs_over(const struct vs *vs)
 	return vs->run.res->violations || vs->phase == VS_OVER;
 }
 
-/* ---- verbs_mem.c: areas, slots, canaries -----------------------------------
- */
+/* ---- verbs_mem.c: areas, slots, canaries -------------------------------- */
 int vs_area_add(struct vs_node *node, size_t len_bytes,
 		struct vs_area *out) MUST_CHECK;
 void vs_areas_check(struct vs_node *node);
@@ -353,8 +352,7 @@ unsigned vs_pieces(struct rng *r, uint32_t len, unsigned piece_max,
 struct ibv_mr *vs_reg(struct vs_node *node, const struct vs_area *area,
 		      int access);
 
-/* ---- verbs_shadow.c: what memory must contain ------------------------------
- */
+/* ---- verbs_shadow.c: what memory must contain --------------------------- */
 void vs_shadow_post(struct vs_ep *ep, struct vs_op *op);
 void vs_shadow_success(struct vs_ep *ep, struct vs_op *op);
 /* All requests of `ep` are over and both queue pairs dead: adopts what is in
@@ -366,8 +364,7 @@ void vs_shared_final(struct vs_node *node);
 /* A WRITE's bytes, seen from the receive it produced. */
 void vs_shadow_arrived(struct vs_ep *from, const struct vs_op *op);
 
-/* ---- verbs_record.c: completions against the responder's own record ---------
- */
+/* ---- verbs_record.c: completions against the responder's own record ----- */
 /* A nic_witness of a node; ctx is the node. */
 void vs_record_saw(void *ctx, const struct nic_deed *deed);
 /* A sim_net_tap for frames that a fault strikes; ctx is the struct vs. */
@@ -381,8 +378,7 @@ void vs_record_check(struct vs_ep *ep, const struct vs_op *op,
 /* Both ends are over: was there a reason to give up, or to flush? */
 void vs_record_explain(struct vs_ep *ep);
 
-/* ---- verbs_post.c: random requests and receives ----------------------------
- */
+/* ---- verbs_post.c: random requests and receives ------------------------- */
 void vs_post_sends(struct vs_ep *ep);
 /* Good requests, one that is refused, and some behind it. */
 void vs_post_parting(struct vs_ep *ep);
@@ -413,8 +409,7 @@ static inline bool vs_op_is_atomic(const struct vs_op *op)
 int vs_masked_post(struct vs_ep *ep, struct vs_op *op) MUST_CHECK;
 void vs_op_put(struct vs_op *op);
 
-/* ---- verbs_poll.c: completions ---------------------------------------------
- */
+/* ---- verbs_poll.c: completions ------------------------------------------ */
 /* Polls every CQ of the node; the number of completions. */
 unsigned vs_poll(struct vs_node *node);
 struct vs_ep *vs_find_ep(struct vs_node *node, uint32_t qpn);
@@ -423,28 +418,25 @@ void vs_msg_pop(struct vs_ep *from);
  * requests that were not flushed must have succeeded before. */
 void vs_retire_silent(struct vs_ep *ep);
 
-/* ---- verbs_notify.c: completion events -------------------------------------
- */
+/* ---- verbs_notify.c: completion events ---------------------------------- */
 /* A completion was taken from the CQ. `solicited`: also of interest to who
  * asked for solicited ones only. */
 void vs_notify_seen(struct vs_node *node, unsigned cq, bool solicited);
 /* The CQ is empty: was there an event exactly when one was due? Arms anew. */
 void vs_notify_check(struct vs_node *node, unsigned cq);
 
-/* ---- verbs_conn.c: connecting, failing, connecting again -------------------
- */
+/* ---- verbs_conn.c: connecting, failing, connecting again ---------------- */
 int vs_ep_create_qp(struct vs_ep *ep) MUST_CHECK;
-int vs_session_connect(struct vs_session *s) MUST_CHECK;
+int vs_conn_connect(struct vs_conn *s) MUST_CHECK;
 void vs_ep_fail_qp(struct vs_ep *ep);
 /* The connection is to be given up and made anew. */
-void vs_session_break(struct vs_session *s);
-/* One step of draining; moves the session on when both ends are ready. */
-void vs_session_drain(struct vs_ep *ep);
+void vs_conn_break(struct vs_conn *s);
+/* One step of draining; moves the connection on when both ends are ready. */
+void vs_conn_drain(struct vs_ep *ep);
 /* Both ends are over for good: checks and frees what is left of them. */
-void vs_session_settle(struct vs_session *s);
+void vs_conn_settle(struct vs_conn *s);
 
-/* ---- verbs_world.c: nodes and sessions -------------------------------------
- */
+/* ---- verbs_world.c: nodes and connections ------------------------------- */
 int vs_world_create(struct vs *vs) MUST_CHECK;
 void vs_world_destroy(struct vs *vs);
 int vs_mw_renew(struct vs_ep *ep) MUST_CHECK;
@@ -456,8 +448,7 @@ int vs_mw_renew(struct vs_ep *ep) MUST_CHECK;
 void vs_wire_check(void *ctx, const uint8_t *frame, size_t len_bytes);
 struct vs_node *vs_wire_node(struct vs *vs, const uint8_t ip[16]);
 
-/* ---- verbs_ud.c: datagrams -------------------------------------------------
- */
+/* ---- verbs_ud.c: datagrams ---------------------------------------------- */
 int vs_ud_create(struct vs_node *node) MUST_CHECK;
 void vs_ud_destroy(struct vs_node *node);
 void vs_ud_step(struct vs_node *node);

@@ -8,7 +8,7 @@
 #include "verbs_priv.h"
 
 enum {
-	CQE_COUNT = VS_SESSION_MAX * 2 * (VS_SQ_MAX + VS_RQ_MAX) + VS_SRQ_WR,
+	CQE_COUNT = VS_CONN_MAX * 2 * (VS_SQ_MAX + VS_RQ_MAX) + VS_SRQ_WR,
 };
 
 #define WINDOW_ACCESS                                        \
@@ -124,7 +124,7 @@ static int add_target(struct vs_ep *ep)
 	return ep->window_mr && ep->words_mr ? vs_mw_renew(ep) : -errno;
 }
 
-static int add_ep(struct vs_session *s, unsigned side, struct vs_node *node)
+static int add_ep(struct vs_conn *s, unsigned side, struct vs_node *node)
 {
 	struct vs_ep *ep = &s->ep[side];
 	struct rng *r = &ep->rand;
@@ -160,7 +160,7 @@ static int add_ep(struct vs_session *s, unsigned side, struct vs_node *node)
 
 static int add_session(struct vs *vs, unsigned index)
 {
-	struct vs_session *s = &vs->sessions[index];
+	struct vs_conn *s = &vs->conns[index];
 	unsigned a = sim_rand_below(&vs->run.rand, vs->node_count);
 	unsigned b = sim_rand_below(&vs->run.rand, vs->node_count);
 	int err;
@@ -170,17 +170,17 @@ static int add_session(struct vs *vs, unsigned index)
 		b = (a + 1) % vs->node_count;
 	s->vs = vs;
 	s->index = index;
-	vs->session_count = index + 1;
+	vs->conn_count = index + 1;
 	err = add_ep(s, 0, &vs->nodes[a]);
 	if (!err)
 		err = add_ep(s, 1, &vs->nodes[b]);
-	return err ? err : vs_session_connect(s);
+	return err ? err : vs_conn_connect(s);
 }
 
 int vs_world_create(struct vs *vs)
 {
 	struct ibv_device **list;
-	unsigned sessions = sim_rand_range(&vs->run.rand, 2, VS_SESSION_MAX);
+	unsigned conns = sim_rand_range(&vs->run.rand, 2, VS_CONN_MAX);
 	int count, err = 0;
 
 	vs->node_count =
@@ -208,7 +208,7 @@ int vs_world_create(struct vs *vs)
 		if (!err)
 			err = vs_ud_create(&vs->nodes[i]);
 	}
-	for (unsigned i = 0; !err && i < sessions; i++)
+	for (unsigned i = 0; !err && i < conns; i++)
 		err = add_session(vs, i);
 	return err;
 }
@@ -274,10 +274,10 @@ static void remove_node(struct vs_node *node)
 
 void vs_world_destroy(struct vs *vs)
 {
-	for (unsigned i = 0; i < vs->session_count; i++) {
+	for (unsigned i = 0; i < vs->conn_count; i++) {
 		for (unsigned side = 0; side < 2; side++) {
-			if (vs->sessions[i].ep[side].node)
-				remove_ep(&vs->sessions[i].ep[side]);
+			if (vs->conns[i].ep[side].node)
+				remove_ep(&vs->conns[i].ep[side]);
 		}
 	}
 	for (unsigned i = 0; i < vs->node_count; i++) {

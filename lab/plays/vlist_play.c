@@ -48,8 +48,8 @@ struct vp_client {
 struct vp {
 	struct play_run run;
 	struct vlist_play_counts *n;
-	struct scenario_host *node;
-	struct scenario_steer steer;
+	struct rig_host *node;
+	struct rig_steer steer;
 	struct vlist_geometry g;
 	struct vp_client client[CLIENTS_MAX];
 	uint32_t bypass_of; /* one connection of so many; 0: none */
@@ -69,15 +69,14 @@ static void tell_switch(struct play_client *c, struct play_conn *conn,
 	struct vp *p = (struct vp *)c->run;
 
 	if (!is_new) {
-		scenario_steer_end(&p->steer, p->node, conn->host, conn->link);
+		rig_steer_end(&p->steer, p->node, conn->host, conn->link);
 		return;
 	}
 	conn->is_known =
 		!p->bypass_of || sim_rand_below(&c->rand, p->bypass_of) != 0;
 	p->n->bypasses += !conn->is_known;
 	if (conn->is_known)
-		scenario_steer_fresh(&p->steer, p->node, conn->host,
-				     conn->link);
+		rig_steer_fresh(&p->steer, p->node, conn->host, conn->link);
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -92,11 +91,11 @@ static bool is_crashed(const struct play_client *c)
 	return vlist_client_is_crashed(store_of(c));
 }
 
-static int create(struct play_client *client, struct kit_port *port,
+static int create(struct play_client *client, struct kit_remote *remote,
 		  const void *config)
 {
 	struct vp_client *c = (struct vp_client *)client;
-	int err = vlist_client_create(port, &vp_of(c)->g, config, &c->store);
+	int err = vlist_client_create(remote, &vp_of(c)->g, config, &c->store);
 
 	if (err)
 		c->store = NULL;
@@ -197,16 +196,16 @@ static void step(struct play_client *client)
 /* A switch that has forgotten everything, and is told of some connections. */
 static void restart(struct vp *p)
 {
-	if (scenario_steer_restart(&p->steer)) {
+	if (rig_steer_restart(&p->steer)) {
 		play_fail(&p->run, "the switch cannot be started again");
 		return;
 	}
 	p->n->restarts++;
 	for (unsigned i = 0; i < p->store.conns.count; i++)
 		if (p->store.conns.at[i].link && p->store.conns.at[i].is_known)
-			scenario_steer_conn(&p->steer, p->node,
-					    p->store.conns.at[i].host,
-					    p->store.conns.at[i].link);
+			rig_steer_conn(&p->steer, p->node,
+				       p->store.conns.at[i].host,
+				       p->store.conns.at[i].link);
 }
 
 /* All connections are from now on none of the switch's business, or are. */
@@ -219,11 +218,9 @@ static void tell_all(struct vp *p, bool is_known)
 			continue;
 		c->is_known = is_known;
 		if (is_known)
-			scenario_steer_conn(&p->steer, p->node, c->host,
-					    c->link);
+			rig_steer_conn(&p->steer, p->node, c->host, c->link);
 		else
-			scenario_steer_end(&p->steer, p->node, c->host,
-					   c->link);
+			rig_steer_end(&p->steer, p->node, c->host, c->link);
 		p->n->absences += !is_known;
 	}
 }
@@ -277,17 +274,17 @@ static int judge(struct play_run *r)
 
 	if (p->mood == VP_CALM && n->timeouts + n->stale + n->fenced)
 		play_fail(r, "nothing was lost, and operations failed");
-	n->sent_again = scenario_tor_count(p->steer.tor, "sent_again");
-	n->held = scenario_tor_count(p->steer.tor, "held");
-	n->other_uses = scenario_tor_count(p->steer.tor, "other_uses");
+	n->sent_again = rig_tor_count(p->steer.tor, "sent_again");
+	n->held = rig_tor_count(p->steer.tor, "held");
+	n->other_uses = rig_tor_count(p->steer.tor, "other_uses");
 	return 0;
 }
 
 /* ---- the world ---------------------------------------------------------- */
 
-static int format(struct play_run *r, struct kit_port *port)
+static int format(struct play_run *r, struct kit_remote *remote)
 {
-	return vlist_format(port, &((struct vp *)r)->g);
+	return vlist_format(remote, &((struct vp *)r)->g);
 }
 
 static int make_hosts(struct vp *p)
@@ -303,17 +300,17 @@ static int make_hosts(struct vp *p)
 				  .failure_ms = FAILURE_MS,
 				  .chunk_nodes = sim_rand_range(r, 4, 8)};
 	int err = vlist_geometry_make(&o, &p->g);
-	struct scenario_host *host;
+	struct rig_host *host;
 	unsigned clients;
 
 	if (!err)
-		err = scenario_host_add(p->run.stage, "node", &p->node);
+		err = rig_host_add(p->run.stage, "node", &p->node);
 	if (!err)
-		err = scenario_region_create(p->node, p->g.size_bytes, false,
-					     &p->store.region);
+		err = rig_region_create(p->node, p->g.size_bytes, false,
+					&p->store.region);
 	clients = sim_rand_range(r, 2, is_absent ? FEW_CLIENTS : CLIENTS_MAX);
 	for (unsigned i = 0; i < clients && !err; i++) {
-		err = scenario_host_add(p->run.stage, "client", &host);
+		err = rig_host_add(p->run.stage, "client", &host);
 		if (!err)
 			play_client_init(&p->run, &p->client[i].base, host);
 	}
@@ -327,7 +324,7 @@ static int open_world(struct play_run *run)
 	const struct vlist_play_options *opt =
 		(const struct vlist_play_options *)run->opt;
 	struct vp *p = (struct vp *)run;
-	struct scenario_stage_config cfg = {0};
+	struct rig_stage_config cfg = {0};
 	struct rng *r = &run->rand;
 	int err;
 
@@ -349,7 +346,7 @@ static int open_world(struct play_run *run)
 		return err;
 	err = make_hosts(p);
 	if (!err)
-		err = scenario_steer_create(
+		err = rig_steer_create(
 			&p->steer, run->net, p->node, p->store.region, &p->g,
 			opt->steer == VLIST_STEER_ON ? "" : NULL);
 	return err ? err : play_clients_start(run);
@@ -362,7 +359,7 @@ static void close_world(struct play_run *r)
 	/* Of those who were stopped in the middle. */
 	for (unsigned i = 0; i < r->client_count; i++)
 		vlist_client_abandon(p->client[i].store);
-	scenario_steer_destroy(&p->steer);
+	rig_steer_destroy(&p->steer);
 }
 
 /* ---- the table ---------------------------------------------------------- */

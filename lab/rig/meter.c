@@ -8,7 +8,7 @@
 #include "stage_priv.h"
 
 /* Queues of this room carry their host as the user's pointer. */
-static struct scenario_host *host_of(void *user)
+static struct rig_host *host_of(void *user)
 {
 	return user;
 }
@@ -23,7 +23,7 @@ static uint32_t length(const struct ibv_send_wr *wr)
 }
 
 /* The first half of a list, then death. */
-static void post_half(struct scenario_host *h, struct ibv_qp *qp,
+static void post_half(struct rig_host *h, struct ibv_qp *qp,
 		      struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *last = wr, *bad;
@@ -40,26 +40,26 @@ static void post_half(struct scenario_host *h, struct ibv_qp *qp,
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		     struct ibv_send_wr **bad)
 {
-	struct scenario_host *h = host_of(qp->qp_context);
-	struct scenario_meter *m = &h->meter;
+	struct rig_host *h = host_of(qp->qp_context);
+	struct rig_meter *m = &h->meter;
 	bool last = ++m->doorbells == m->kill_at;
 	int err;
 
 	m->requests += length(wr);
-	if (last && m->kill_when != SCENARIO_KILL_AFTER) {
-		if (m->kill_when == SCENARIO_KILL_INSIDE)
+	if (last && m->kill_when != RIG_KILL_AFTER) {
+		if (m->kill_when == RIG_KILL_INSIDE)
 			post_half(h, qp, wr);
-		scenario_host_kill(h);
+		rig_host_kill(h);
 	}
 	err = h->post_send(qp, wr, bad);
 	if (last)
-		scenario_host_kill(h);
+		rig_host_kill(h);
 	return err;
 }
 
 static int poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 {
-	struct scenario_host *h = host_of(cq->cq_context);
+	struct rig_host *h = host_of(cq->cq_context);
 	int n = h->poll_cq(cq, entries, wc);
 
 	h->meter.polls++;
@@ -68,7 +68,7 @@ static int poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 	return n;
 }
 
-void scenario_meter_install(struct scenario_host *h)
+void rig_meter_install(struct rig_host *h)
 {
 	h->post_send = h->context->ops.post_send;
 	h->poll_cq = h->context->ops.poll_cq;
@@ -76,7 +76,7 @@ void scenario_meter_install(struct scenario_host *h)
 	h->context->ops.poll_cq = poll_cq;
 }
 
-struct ibv_cq *scenario_cq_create(struct scenario_host *h, uint32_t depth)
+struct ibv_cq *rig_cq_create(struct rig_host *h, uint32_t depth)
 {
 	return h->stage->verbs->create_cq(h->context, (int)depth, h, NULL, 0);
 }

@@ -17,10 +17,10 @@ enum {
 	SLEEP_MAX_NS = 20000, /* of an engine without work */
 };
 
-int rig_init(struct rig *rig, struct scenario_stage *stage, uint32_t nodes,
+int rig_init(struct rig *rig, struct rig_stage *stage, uint32_t nodes,
 	     uint32_t rails, uint64_t region_bytes, uint32_t stripe_shift)
 {
-	char name[SCENARIO_NAME_MAX];
+	char name[RIG_NAME_MAX];
 	int err = 0;
 
 	memset(rig, 0, sizeof(*rig));
@@ -37,11 +37,10 @@ int rig_init(struct rig *rig, struct scenario_stage *stage, uint32_t nodes,
 		if (i % rails)
 			n->host = rig->node[i - 1].host;
 		else
-			err = scenario_host_add(stage, name, &n->host);
+			err = rig_host_add(stage, name, &n->host);
 		if (!err)
-			err = scenario_region_create(n->host,
-						     region_bytes / nodes,
-						     false, &n->region);
+			err = rig_region_create(n->host, region_bytes / nodes,
+						false, &n->region);
 		rig->node_count += !err;
 	}
 	return err;
@@ -63,7 +62,7 @@ uint8_t *rig_byte(struct rig *rig, uint64_t offset)
 
 /* ---- applications ------------------------------------------------------- */
 
-int rig_app_open(struct rig *rig, struct scenario_host *host, uint64_t entries,
+int rig_app_open(struct rig *rig, struct rig_host *host, uint64_t entries,
 		 uint64_t wdata_bytes, uint64_t rdata_bytes,
 		 struct rig_app **out)
 {
@@ -114,7 +113,7 @@ static void app_close(struct rig_app *a)
 static void engine_main(void *arg)
 {
 	struct rig_engine *e = arg;
-	struct sim *sim = scenario_stage_sim(e->rig->stage);
+	struct sim *sim = rig_stage_sim(e->rig->stage);
 
 	while (!e->stop) {
 		unsigned work = offload_engine_step(e->engine);
@@ -123,7 +122,7 @@ static void engine_main(void *arg)
 
 		if (work)
 			e->work_ps += cost_ps;
-		scenario_host_work_ps(e->host, cost_ps);
+		rig_host_work_ps(e->host, cost_ps);
 		if (work) {
 			if (!cost_ps)
 				sim_fiber_yield(sim);
@@ -142,8 +141,7 @@ static void engine_main(void *arg)
 	}
 }
 
-int rig_engine_open(struct rig *rig, const char *name,
-		    struct scenario_host *host,
+int rig_engine_open(struct rig *rig, const char *name, struct rig_host *host,
 		    const struct offload_engine_config *config,
 		    struct rig_engine **out)
 {
@@ -157,10 +155,10 @@ int rig_engine_open(struct rig *rig, const char *name,
 	rig->engine[rig->engine_count++] = e;
 	e->rig = rig;
 	e->host = host;
-	err = host ? 0 : scenario_host_add(rig->stage, name, &e->host);
+	err = host ? 0 : rig_host_add(rig->stage, name, &e->host);
 	if (err)
 		return err;
-	e->cq = scenario_cq_create(e->host, ENGINE_CQ_DEPTH);
+	e->cq = rig_cq_create(e->host, ENGINE_CQ_DEPTH);
 	if (!e->cq)
 		return -ENOMEM;
 	c.clock = &e->host->clock;
@@ -171,7 +169,7 @@ int rig_engine_open(struct rig *rig, const char *name,
 	c.counters = e->counters;
 	err = offload_engine_create(&c, &e->engine);
 	if (!err)
-		err = scenario_host_spawn(e->host, name, engine_main, e);
+		err = rig_host_spawn(e->host, name, engine_main, e);
 	if (!err)
 		*out = e;
 	return err;
@@ -250,11 +248,11 @@ static int node_open(struct rig_session *s, uint32_t i,
 		     struct offload_node_config *c)
 {
 	const struct rig_session *before = last_writer(s->app, i);
-	struct scenario_host *near = s->engine->host;
-	struct scenario_host *far = s->app->rig->node[i].host;
-	struct scenario_pair_options o = {.cq = s->engine->cq,
-					  .send_depth = OFFLOAD_NODE_DEPTH,
-					  .mtu = s->app->rig->mtu};
+	struct rig_host *near = s->engine->host;
+	struct rig_host *far = s->app->rig->node[i].host;
+	struct rig_pair_options o = {.cq = s->engine->cq,
+				     .send_depth = OFFLOAD_NODE_DEPTH,
+				     .mtu = s->app->rig->mtu};
 	int err;
 
 	if (before && before->has_final[i]) {
@@ -267,9 +265,9 @@ static int node_open(struct rig_session *s, uint32_t i,
 		c->err = -EHOSTDOWN;
 		return 0;
 	}
-	err = scenario_pair_open(near, far, &o, &s->read[i]);
+	err = rig_pair_open(near, far, &o, &s->read[i]);
 	if (!err)
-		err = scenario_pair_open(near, far, &o, &s->write[i]);
+		err = rig_pair_open(near, far, &o, &s->write[i]);
 	c->read_qp = s->read[i].near_qp;
 	c->write_qp = s->write[i].near_qp;
 	c->write_psn = s->write[i].near_psn;
@@ -283,7 +281,7 @@ static void region_describe(struct rig *rig, struct offload_region_config *c)
 	c->piece_count = rig->node_count;
 	c->stripe_shift = rig->stripe_shift;
 	for (uint32_t i = 0; i < rig->node_count; i++) {
-		struct scenario_region *r = rig->node[i].region;
+		struct rig_region *r = rig->node[i].region;
 
 		c->piece[i] = (struct offload_piece_config){
 			.node = i,
@@ -297,9 +295,9 @@ static void region_describe(struct rig *rig, struct offload_region_config *c)
 static int session_open(struct rig_session *s)
 {
 	struct rig_app *a = s->app;
-	struct scenario_pair_options o = {.cq = s->engine->cq,
-					  .send_depth = OFFLOAD_RING_DEPTH,
-					  .mtu = a->rig->mtu};
+	struct rig_pair_options o = {.cq = s->engine->cq,
+				     .send_depth = OFFLOAD_RING_DEPTH,
+				     .mtu = a->rig->mtu};
 	struct offload_session_config *c = calloc(1, sizeof(*c));
 	int err;
 
@@ -310,7 +308,7 @@ static int session_open(struct rig_session *s)
 	c->epoch = s->epoch;
 	c->batch = a->rig->batch;
 	c->flush_ns = a->rig->flush_ns;
-	err = scenario_pair_open(s->engine->host, a->host, &o, &s->ring);
+	err = rig_pair_open(s->engine->host, a->host, &o, &s->ring);
 	for (uint32_t i = 0; i < c->node_count && !err; i++)
 		err = node_open(s, i, &c->node[i]);
 	if (!err) {
@@ -327,10 +325,10 @@ static int session_open(struct rig_session *s)
 
 static void session_remove(struct rig_session *s)
 {
-	scenario_pair_close(&s->ring);
+	rig_pair_close(&s->ring);
 	for (uint32_t i = 0; i < RIG_NODES_MAX; i++) {
-		scenario_pair_close(&s->read[i]);
-		scenario_pair_close(&s->write[i]);
+		rig_pair_close(&s->read[i]);
+		rig_pair_close(&s->write[i]);
 	}
 	if (s->session)
 		offload_session_remove(s->session);
@@ -366,7 +364,7 @@ void rig_release(struct rig *rig)
 {
 	if (!rig->stage)
 		return;
-	sim_fiber_kill_all(scenario_stage_sim(rig->stage));
+	sim_fiber_kill_all(rig_stage_sim(rig->stage));
 	for (uint32_t i = 0; i < rig->session_count; i++) {
 		session_remove(rig->session[i]);
 		free(rig->session[i]);

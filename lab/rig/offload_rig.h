@@ -4,8 +4,8 @@
  * them, application threads with their rings, engines that serve them, and what
  * memory nodes and applications do when one engine follows another.
  */
-#ifndef AQ_SCENARIO_OFFLOAD_RIG_H
-#define AQ_SCENARIO_OFFLOAD_RIG_H
+#ifndef AQ_RIG_OFFLOAD_RIG_H
+#define AQ_RIG_OFFLOAD_RIG_H
 
 #include "offload/engine.h"
 #include "offload/ring.h"
@@ -21,14 +21,14 @@ enum {
 struct rig;
 
 struct rig_node {
-	struct scenario_host *host;
-	struct scenario_region *region;
+	struct rig_host *host;
+	struct rig_region *region;
 };
 
 /* One application thread. */
 struct rig_app {
 	struct rig *rig;
-	struct scenario_host *host;
+	struct rig_host *host;
 	struct offload_map map;
 	void *memory;
 	struct ibv_mr *mr;
@@ -39,16 +39,16 @@ struct rig_app {
 
 struct rig_engine {
 	struct rig *rig;
-	struct scenario_host *host;
+	struct rig_host *host;
 	struct ibv_cq *cq;
 	struct offload_engine *engine;
 	uint64_t counters[OFFLOAD_C_COUNT];
 	bool stop;	  /* its loop ends */
 	uint64_t work_ps; /* virtual time of turns that had something to do */
-	/* What one turn of its loop has cost, in virtual time; NULL: nothing.
-	 */
+	/* What one turn of its loop has cost, in virtual time; NULL:
+	 * nothing. */
 	uint64_t (*cost_ps)(struct rig_engine *e, unsigned work);
-	struct scenario_meter seen; /* for cost_ps */
+	struct rig_meter seen; /* for cost_ps */
 	uint64_t seen_counters[OFFLOAD_C_COUNT];
 };
 
@@ -56,9 +56,9 @@ struct rig_session {
 	struct rig_app *app;
 	struct rig_engine *engine;
 	struct offload_session *session;
-	struct scenario_pair ring;
-	struct scenario_pair read[RIG_NODES_MAX];
-	struct scenario_pair write[RIG_NODES_MAX];
+	struct rig_pair ring;
+	struct rig_pair read[RIG_NODES_MAX];
+	struct rig_pair write[RIG_NODES_MAX];
 	bool node_down[RIG_NODES_MAX];
 	uint32_t epoch;
 	/* The packet numbers that the nodes expected when they ended it. */
@@ -67,7 +67,7 @@ struct rig_session {
 };
 
 struct rig {
-	struct scenario_stage *stage;
+	struct rig_stage *stage;
 	struct rig_node node[RIG_NODES_MAX];
 	uint32_t node_count;
 	uint64_t region_bytes;
@@ -88,18 +88,17 @@ struct rig {
  * them are one machine: an engine then has so many queue pairs to it, since
  * hardware has at most 16 READs under way on one.
  */
-int rig_init(struct rig *rig, struct scenario_stage *stage, uint32_t nodes,
+int rig_init(struct rig *rig, struct rig_stage *stage, uint32_t nodes,
 	     uint32_t rails, uint64_t region_bytes,
 	     uint32_t stripe_shift) MUST_CHECK;
 /* Ends all fibers of the stage; then the stage can be destroyed. */
 void rig_release(struct rig *rig);
 
-int rig_app_open(struct rig *rig, struct scenario_host *host, uint64_t entries,
+int rig_app_open(struct rig *rig, struct rig_host *host, uint64_t entries,
 		 uint64_t wdata_bytes, uint64_t rdata_bytes,
 		 struct rig_app **out) MUST_CHECK;
 /* An engine with its thread, on this host or, NULL, on one of its own. */
-int rig_engine_open(struct rig *rig, const char *name,
-		    struct scenario_host *host,
+int rig_engine_open(struct rig *rig, const char *name, struct rig_host *host,
 		    const struct offload_engine_config *config,
 		    struct rig_engine **out) MUST_CHECK;
 

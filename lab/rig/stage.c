@@ -19,7 +19,7 @@ enum {
 
 /* ---- the stage ---------------------------------------------------------- */
 
-static int open_traces(struct scenario_stage *s)
+static int open_traces(struct rig_stage *s)
 {
 	struct sim_net *net = sim_rack_net(s->rack);
 
@@ -30,10 +30,9 @@ static int open_traces(struct scenario_stage *s)
 	return s->cfg.pcap ? sim_net_set_pcap(net, s->cfg.pcap) : 0;
 }
 
-int scenario_stage_create(const struct scenario_stage_config *cfg,
-			  struct scenario_stage **out)
+int rig_stage_create(const struct rig_stage_config *cfg, struct rig_stage **out)
 {
-	struct scenario_stage *s = calloc(1, sizeof(*s));
+	struct rig_stage *s = calloc(1, sizeof(*s));
 	int err;
 
 	if (!s)
@@ -45,11 +44,11 @@ int scenario_stage_create(const struct scenario_stage_config *cfg,
 		err = sim_rack_create(s->sim, &s->rack);
 	if (!err)
 		err = sim_fabric_plug(cfg->fabric, sim_rack_net(s->rack),
-				      SCENARIO_HOSTS_MAX);
+				      RIG_HOSTS_MAX);
 	if (!err)
 		err = open_traces(s);
 	if (err) {
-		scenario_stage_destroy(s);
+		rig_stage_destroy(s);
 		return err;
 	}
 	verbs_set_provider(sim_rack_provider(s->rack));
@@ -57,9 +56,9 @@ int scenario_stage_create(const struct scenario_stage_config *cfg,
 	return 0;
 }
 
-static void host_close(struct scenario_host *h)
+static void host_close(struct rig_host *h)
 {
-	/* A device that does not close is a leak of the scenario's; the rack's
+	/* A device that does not close is a leak of the play's; the rack's
 	 * own assertion would say so. */
 	if (h->cq)
 		(void)h->stage->verbs->destroy_cq(h->cq);
@@ -69,16 +68,16 @@ static void host_close(struct scenario_host *h)
 		(void)h->stage->verbs->close_device(h->context);
 }
 
-void scenario_stage_destroy(struct scenario_stage *s)
+void rig_stage_destroy(struct rig_stage *s)
 {
 	if (!s)
 		return;
 	if (s->sim)
 		sim_fiber_kill_all(s->sim);
 	while (s->links)
-		scenario_link_close(&s->links->link);
+		rig_link_close(&s->links->link);
 	while (s->regions)
-		scenario_region_close(s->regions);
+		rig_region_close(s->regions);
 	for (unsigned i = 0; i < s->host_count; i++)
 		host_close(s->hosts[i]);
 	sim_rack_destroy(s->rack);
@@ -92,12 +91,12 @@ void scenario_stage_destroy(struct scenario_stage *s)
 	free(s);
 }
 
-struct sim *scenario_stage_sim(struct scenario_stage *s)
+struct sim *rig_stage_sim(struct rig_stage *s)
 {
 	return s->sim;
 }
 
-struct sim_net *scenario_stage_net(struct scenario_stage *s)
+struct sim_net *rig_stage_net(struct rig_stage *s)
 {
 	return sim_rack_net(s->rack);
 }
@@ -106,19 +105,19 @@ struct sim_net *scenario_stage_net(struct scenario_stage *s)
 
 static uint64_t clock_now_ns(void *ctx)
 {
-	struct scenario_host *h = ctx;
+	struct rig_host *h = ctx;
 
 	return sim_now_ns(h->stage->sim);
 }
 
 static void clock_relax(void *ctx)
 {
-	struct scenario_host *h = ctx;
+	struct rig_host *h = ctx;
 
 	env_relax(sim_host_env(h->sim_host));
 }
 
-static int host_open(struct scenario_host *h)
+static int host_open(struct rig_host *h)
 {
 	const struct client_verbs *v = h->stage->verbs;
 	unsigned index = sim_host_index(h->sim_host);
@@ -133,21 +132,21 @@ static int host_open(struct scenario_host *h)
 	v->free_device_list(list);
 	if (!h->context)
 		return -ENODEV;
-	scenario_meter_install(h);
+	rig_meter_install(h);
 	h->pd = v->alloc_pd(h->context);
-	h->cq = scenario_cq_create(h, OWN_CQ_DEPTH);
+	h->cq = rig_cq_create(h, OWN_CQ_DEPTH);
 	if (!h->pd || !h->cq)
 		return -ENOMEM;
 	return -v->query_gid(h->context, 1, 0, &h->gid);
 }
 
-static int host_add(struct scenario_stage *s, const char *name, bool hardware,
-		    struct sim_host_config cfg, struct scenario_host **out)
+static int host_add(struct rig_stage *s, const char *name, bool hardware,
+		    struct sim_host_config cfg, struct rig_host **out)
 {
-	struct scenario_host *h;
+	struct rig_host *h;
 	int err = 0;
 
-	if (s->host_count == SCENARIO_HOSTS_MAX)
+	if (s->host_count == RIG_HOSTS_MAX)
 		return -ENOSPC;
 	h = calloc(1, sizeof(*h));
 	if (!h)
@@ -178,8 +177,7 @@ static int host_add(struct scenario_stage *s, const char *name, bool hardware,
 	return err;
 }
 
-int scenario_host_add(struct scenario_stage *s, const char *name,
-		      struct scenario_host **out)
+int rig_host_add(struct rig_stage *s, const char *name, struct rig_host **out)
 {
 	return host_add(s, name, s->cfg.hardware,
 			(struct sim_host_config){.link = s->cfg.link,
@@ -187,21 +185,21 @@ int scenario_host_add(struct scenario_stage *s, const char *name,
 			out);
 }
 
-int scenario_host_add_ideal(struct scenario_stage *s, const char *name,
-			    struct scenario_host **out)
+int rig_host_add_ideal(struct rig_stage *s, const char *name,
+		       struct rig_host **out)
 {
 	return host_add(s, name, false,
 			(struct sim_host_config){.relax_ps = IDEAL_RELAX_PS},
 			out);
 }
 
-int scenario_host_spawn(struct scenario_host *h, const char *name,
-			void (*fn)(void *arg), void *arg)
+int rig_host_spawn(struct rig_host *h, const char *name, void (*fn)(void *arg),
+		   void *arg)
 {
 	return sim_fiber_spawn_for(h->stage->sim, h, name, fn, arg);
 }
 
-void scenario_host_kill(struct scenario_host *h)
+void rig_host_kill(struct rig_host *h)
 {
 	if (h->killed)
 		return;
@@ -211,9 +209,9 @@ void scenario_host_kill(struct scenario_host *h)
 	sim_fiber_kill(h->stage->sim, h);
 }
 
-void scenario_host_tell_gone(struct scenario_host *h)
+void rig_host_tell_gone(struct rig_host *h)
 {
-	struct scenario_stage *s = h->stage;
+	struct rig_stage *s = h->stage;
 
 	for (unsigned i = 0; i < s->host_count; i++) {
 		if (s->hosts[i] != h)
@@ -221,7 +219,7 @@ void scenario_host_tell_gone(struct scenario_host *h)
 	}
 }
 
-void scenario_host_work_ps(struct scenario_host *h, uint64_t work_ps)
+void rig_host_work_ps(struct rig_host *h, uint64_t work_ps)
 {
 	if (work_ps)
 		sim_fiber_sleep_ps(h->stage->sim, work_ps);

@@ -9,8 +9,8 @@
  * that starts again is another host. A stage sets the process's verbs provider:
  * one stage at a time.
  */
-#ifndef AQ_SCENARIO_STAGE_H
-#define AQ_SCENARIO_STAGE_H
+#ifndef AQ_RIG_STAGE_H
+#define AQ_RIG_STAGE_H
 
 #include <stdio.h>
 
@@ -18,15 +18,15 @@
 #include "sim/net_fabric.h"
 #include "sim/rack.h"
 
-struct scenario_stage;
+struct rig_stage;
 struct model_host;
 
 enum {
-	SCENARIO_HOSTS_MAX = 512,
-	SCENARIO_NAME_MAX = 24,
+	RIG_HOSTS_MAX = 512,
+	RIG_NAME_MAX = 24,
 };
 
-struct scenario_stage_config {
+struct rig_stage_config {
 	uint64_t seed;
 	/* Hosts have the costs of a 100 Gb/s RNIC, and `link` counts for its
 	 * faults only; else hosts cost nothing. */
@@ -42,17 +42,17 @@ struct scenario_stage_config {
 	FILE *pcap;				/* delivered frames, or NULL */
 };
 
-int scenario_stage_create(const struct scenario_stage_config *cfg,
-			  struct scenario_stage **out) MUST_CHECK;
+int rig_stage_create(const struct rig_stage_config *cfg,
+		     struct rig_stage **out) MUST_CHECK;
 /* Ends all fibers, then closes what is open: links, regions, hosts. */
-void scenario_stage_destroy(struct scenario_stage *stage);
-struct sim *scenario_stage_sim(struct scenario_stage *stage);
-struct sim_net *scenario_stage_net(struct scenario_stage *stage);
+void rig_stage_destroy(struct rig_stage *stage);
+struct sim *rig_stage_sim(struct rig_stage *stage);
+struct sim_net *rig_stage_net(struct rig_stage *stage);
 
 /* ---- hosts -------------------------------------------------------------- */
 
 /* What a host's process does with its NIC, on queues that this room made. */
-struct scenario_meter {
+struct rig_meter {
 	uint64_t doorbells; /* calls of ibv_post_send */
 	uint64_t requests;  /* work requests in them */
 	uint64_t polls;	    /* calls of ibv_poll_cq */
@@ -60,15 +60,15 @@ struct scenario_meter {
 	/* Kill the host at this doorbell, counted from 1; 0: never. */
 	uint64_t kill_at;
 	enum {
-		SCENARIO_KILL_BEFORE, /* none of its requests is posted */
-		SCENARIO_KILL_INSIDE, /* the first half of them */
-		SCENARIO_KILL_AFTER,  /* all of them */
-		SCENARIO_KILL_WHENS,
+		RIG_KILL_BEFORE, /* none of its requests is posted */
+		RIG_KILL_INSIDE, /* the first half of them */
+		RIG_KILL_AFTER,	 /* all of them */
+		RIG_KILL_WHENS,
 	} kill_when;
 };
 
-struct scenario_host {
-	struct scenario_stage *stage;
+struct rig_host {
+	struct rig_stage *stage;
 	struct sim_host *sim_host;
 	struct model_host *model; /* NULL: no costs */
 	struct ibv_context *context;
@@ -77,36 +77,36 @@ struct scenario_host {
 	union ibv_gid gid;
 	/* Time, and what a loop that waits must call, for the host's fibers. */
 	struct client_clock clock;
-	struct scenario_meter meter;
+	struct rig_meter meter;
 	int (*post_send)(struct ibv_qp *qp, struct ibv_send_wr *wr,
 			 struct ibv_send_wr **bad);
 	int (*poll_cq)(struct ibv_cq *cq, int entries, struct ibv_wc *wc);
 	bool killed;
-	char name[SCENARIO_NAME_MAX];
+	char name[RIG_NAME_MAX];
 };
 
 /* Lives as long as the stage. */
-int scenario_host_add(struct scenario_stage *stage, const char *name,
-		      struct scenario_host **out) MUST_CHECK;
+int rig_host_add(struct rig_stage *stage, const char *name,
+		 struct rig_host **out) MUST_CHECK;
 /* One without any cost, in the network itself: neither NIC, bus nor cable. */
-int scenario_host_add_ideal(struct scenario_stage *stage, const char *name,
-			    struct scenario_host **out) MUST_CHECK;
+int rig_host_add_ideal(struct rig_stage *stage, const char *name,
+		       struct rig_host **out) MUST_CHECK;
 /* A thread of the host's process. */
-int scenario_host_spawn(struct scenario_host *host, const char *name,
-			void (*fn)(void *arg), void *arg) MUST_CHECK;
+int rig_host_spawn(struct rig_host *host, const char *name,
+		   void (*fn)(void *arg), void *arg) MUST_CHECK;
 /* SIGKILL. From one of the host's own fibers it does not return. */
-void scenario_host_kill(struct scenario_host *host);
+void rig_host_kill(struct rig_host *host);
 /* Peers learn that it is gone, as those on one machine do; the others find out
  * by their timeouts. */
-void scenario_host_tell_gone(struct scenario_host *host);
+void rig_host_tell_gone(struct rig_host *host);
 /* Virtual CPU time of the calling fiber; nothing when it is 0. */
-void scenario_host_work_ps(struct scenario_host *host, uint64_t work_ps);
+void rig_host_work_ps(struct rig_host *host, uint64_t work_ps);
 
 /* ---- memory ------------------------------------------------------------- */
 
-struct scenario_region {
-	struct scenario_region *next; /* the stage's */
-	struct scenario_host *host;
+struct rig_region {
+	struct rig_region *next; /* the stage's */
+	struct rig_host *host;
 	struct ibv_mr *mr;
 	uint8_t *mem; /* NULL: device memory */
 	struct ibv_dm *dm;
@@ -117,35 +117,33 @@ struct scenario_region {
 
 /* Zeroed memory that peers may read, write and use for atomics. In device
  * memory: -ENOSPC when the NIC has not so much. Lives as long as the stage. */
-int scenario_region_create(struct scenario_host *host, uint64_t size_bytes,
-			   bool in_device,
-			   struct scenario_region **out) MUST_CHECK;
+int rig_region_create(struct rig_host *host, uint64_t size_bytes,
+		      bool in_device, struct rig_region **out) MUST_CHECK;
 
 /* ---- links -------------------------------------------------------------- */
 
 /* A connected queue pair of `host` to the region's host. Unset options have
  * their defaults. */
-int scenario_link_open(struct scenario_host *host,
-		       struct scenario_region *region,
-		       const struct client_link_options *options,
-		       struct client_link **out) MUST_CHECK;
-void scenario_link_close(struct client_link *link);
+int rig_link_open(struct rig_host *host, struct rig_region *region,
+		  const struct client_link_options *options,
+		  struct client_link **out) MUST_CHECK;
+void rig_link_close(struct client_link *link);
 /* The passive end, for whoever plays the memory node: to fence it, move it to
  * the error state. */
-struct ibv_qp *scenario_link_far_qp(struct client_link *link);
+struct ibv_qp *rig_link_far_qp(struct client_link *link);
 
 /* ---- queue pairs -------------------------------------------------------- */
 
 /* Two connected queue pairs, for who makes its own. */
-struct scenario_pair {
-	struct scenario_host *near, *far;
+struct rig_pair {
+	struct rig_host *near, *far;
 	struct ibv_qp *near_qp, *far_qp;
 	bool far_is_lent;  /* far_qp was there already */
 	uint32_t near_psn; /* the first packet number towards far */
 	uint32_t mtu_bytes;
 };
 
-struct scenario_pair_options {
+struct rig_pair_options {
 	struct ibv_cq *cq;     /* of the near end; NULL: near->cq */
 	struct ibv_cq *far_cq; /* NULL: far->cq */
 	/* Made already, in the state RESET; it takes messages only and is not
@@ -161,11 +159,11 @@ struct scenario_pair_options {
 };
 
 /* -ENOMEM, or the error of a verb; then nothing is open. */
-int scenario_pair_open(struct scenario_host *near, struct scenario_host *far,
-		       const struct scenario_pair_options *options,
-		       struct scenario_pair *out) MUST_CHECK;
-void scenario_pair_close(struct scenario_pair *pair);
+int rig_pair_open(struct rig_host *near, struct rig_host *far,
+		  const struct rig_pair_options *options,
+		  struct rig_pair *out) MUST_CHECK;
+void rig_pair_close(struct rig_pair *pair);
 /* A completion queue that the meter sees. */
-struct ibv_cq *scenario_cq_create(struct scenario_host *host, uint32_t depth);
+struct ibv_cq *rig_cq_create(struct rig_host *host, uint32_t depth);
 
 #endif

@@ -24,7 +24,7 @@ enum {
 
 /* ---- memory ------------------------------------------------------------- */
 
-static int make_device_memory(struct scenario_region *r)
+static int make_device_memory(struct rig_region *r)
 {
 	struct ibv_alloc_dm_attr attr = {.length = r->size_bytes};
 
@@ -40,7 +40,7 @@ static int make_device_memory(struct scenario_region *r)
 			      : 0;
 }
 
-static int make_memory(struct scenario_region *r)
+static int make_memory(struct rig_region *r)
 {
 	r->mem = aligned_alloc(PAGE, align_up(r->size_bytes, PAGE));
 	if (!r->mem)
@@ -54,10 +54,10 @@ static int make_memory(struct scenario_region *r)
 	return 0;
 }
 
-int scenario_region_create(struct scenario_host *host, uint64_t size_bytes,
-			   bool in_device, struct scenario_region **out)
+int rig_region_create(struct rig_host *host, uint64_t size_bytes,
+		      bool in_device, struct rig_region **out)
 {
-	struct scenario_region *r = calloc(1, sizeof(*r));
+	struct rig_region *r = calloc(1, sizeof(*r));
 	int err;
 
 	if (!r)
@@ -68,7 +68,7 @@ int scenario_region_create(struct scenario_host *host, uint64_t size_bytes,
 	host->stage->regions = r;
 	err = in_device ? make_device_memory(r) : make_memory(r);
 	if (err) {
-		scenario_region_close(r);
+		rig_region_close(r);
 		return err;
 	}
 	r->rkey = r->mr->rkey;
@@ -76,7 +76,7 @@ int scenario_region_create(struct scenario_host *host, uint64_t size_bytes,
 	return 0;
 }
 
-void scenario_region_close(struct scenario_region *r)
+void rig_region_close(struct rig_region *r)
 {
 	r->host->stage->regions = r->next;
 	if (r->mr)
@@ -96,7 +96,7 @@ struct connect {
 };
 
 static int to_rts(const struct client_verbs *v, const struct connect *c,
-		  struct ibv_qp *qp, const struct scenario_host *peer,
+		  struct ibv_qp *qp, const struct rig_host *peer,
 		  uint32_t peer_qpn, uint32_t own_psn, uint32_t peer_psn)
 {
 	const struct pair_end end = {
@@ -115,7 +115,7 @@ static int to_rts(const struct client_verbs *v, const struct connect *c,
 	return pair_connect(v->modify_qp, qp, &end);
 }
 
-static int connect_both(struct scenario_pair *p, const struct connect *c)
+static int connect_both(struct rig_pair *p, const struct connect *c)
 {
 	const struct client_verbs *v = p->near->stage->verbs;
 	uint32_t psn[2];
@@ -144,9 +144,9 @@ static uint32_t or_else(uint32_t value, uint32_t other)
 	return value ? value : other;
 }
 
-static struct ibv_qp *qp_make(struct scenario_host *h, struct ibv_pd *pd,
+static struct ibv_qp *qp_make(struct rig_host *h, struct ibv_pd *pd,
 			      struct ibv_cq *cq, uint32_t send_depth,
-			      const struct scenario_pair_options *o)
+			      const struct rig_pair_options *o)
 {
 	struct ibv_qp_init_attr attr = {
 		.qp_context = h,
@@ -162,14 +162,13 @@ static struct ibv_qp *qp_make(struct scenario_host *h, struct ibv_pd *pd,
 	return h->stage->verbs->create_qp(pd ? pd : h->pd, &attr);
 }
 
-int scenario_pair_open(struct scenario_host *near, struct scenario_host *far,
-		       const struct scenario_pair_options *o,
-		       struct scenario_pair *out)
+int rig_pair_open(struct rig_host *near, struct rig_host *far,
+		  const struct rig_pair_options *o, struct rig_pair *out)
 {
 	struct connect c = {.mtu = o->mtu ? o->mtu : IBV_MTU_4096,
 			    .rd_atomic = (uint8_t)or_else(
 				    o->rd_atomic, CLIENT_LINK_RD_ATOMIC)};
-	struct scenario_pair p = {.near = near, .far = far};
+	struct rig_pair p = {.near = near, .far = far};
 	int err = -ENOMEM;
 
 	p.near_qp = qp_make(near, NULL, o->cq, o->send_depth, o);
@@ -180,13 +179,13 @@ int scenario_pair_open(struct scenario_host *near, struct scenario_host *far,
 	if (p.near_qp && p.far_qp)
 		err = connect_both(&p, &c);
 	if (err)
-		scenario_pair_close(&p);
+		rig_pair_close(&p);
 	else
 		*out = p;
 	return err;
 }
 
-void scenario_pair_close(struct scenario_pair *p)
+void rig_pair_close(struct rig_pair *p)
 {
 	if (p->near_qp)
 		(void)p->near->stage->verbs->destroy_qp(p->near_qp);
@@ -197,26 +196,26 @@ void scenario_pair_close(struct scenario_pair *p)
 
 /* ---- links -------------------------------------------------------------- */
 
-static int link_queues(struct stage_link *l, struct scenario_host *far,
+static int link_queues(struct stage_link *l, struct rig_host *far,
 		       const struct client_link_options *o)
 {
 	uint32_t depth = or_else(o->send_depth, CLIENT_LINK_SEND_DEPTH);
-	struct scenario_pair_options po = {.send_depth = depth,
-					   .max_sge = o->max_sge,
-					   .max_inline = o->max_inline,
-					   .rd_atomic = o->rd_atomic};
+	struct rig_pair_options po = {.send_depth = depth,
+				      .max_sge = o->max_sge,
+				      .max_inline = o->max_inline,
+				      .rd_atomic = o->rd_atomic};
 	int err;
 
 	l->link.cq = o->share_cq;
 	if (!l->link.cq) {
-		l->link.cq = scenario_cq_create(l->host,
-						or_else(o->cq_depth, depth));
+		l->link.cq =
+			rig_cq_create(l->host, or_else(o->cq_depth, depth));
 		l->owns_cq = l->link.cq != NULL;
 	}
 	if (!l->link.cq)
 		return -ENOMEM;
 	po.cq = l->link.cq;
-	err = scenario_pair_open(l->host, far, &po, &l->pair);
+	err = rig_pair_open(l->host, far, &po, &l->pair);
 	if (!err)
 		l->link.qp = l->pair.near_qp;
 	return err;
@@ -231,14 +230,13 @@ static bool has_masked(struct ibv_context *context)
 	       (attr.caps & masked) == masked;
 }
 
-int scenario_link_open(struct scenario_host *host,
-		       struct scenario_region *region,
-		       const struct client_link_options *options,
-		       struct client_link **out)
+int rig_link_open(struct rig_host *host, struct rig_region *region,
+		  const struct client_link_options *options,
+		  struct client_link **out)
 {
 	static const struct client_link_options none;
 	const struct client_link_options *o = options ? options : &none;
-	struct scenario_stage *s = host->stage;
+	struct rig_stage *s = host->stage;
 	struct stage_link *l = calloc(1, sizeof(*l));
 	int err;
 
@@ -263,21 +261,21 @@ int scenario_link_open(struct scenario_host *host,
 	};
 	err = link_queues(l, region->host, o);
 	if (err) {
-		scenario_link_close(&l->link);
+		rig_link_close(&l->link);
 		return err;
 	}
 	*out = &l->link;
 	return 0;
 }
 
-void scenario_link_close(struct client_link *link)
+void rig_link_close(struct client_link *link)
 {
 	struct stage_link *l;
 
 	if (!link)
 		return;
 	l = container_of(link, struct stage_link, link);
-	scenario_pair_close(&l->pair);
+	rig_pair_close(&l->pair);
 	if (l->owns_cq)
 		(void)link->verbs->destroy_cq(link->cq);
 	*l->prev = l->next;
@@ -286,7 +284,7 @@ void scenario_link_close(struct client_link *link)
 	free(l);
 }
 
-struct ibv_qp *scenario_link_far_qp(struct client_link *link)
+struct ibv_qp *rig_link_far_qp(struct client_link *link)
 {
 	return container_of(link, struct stage_link, link)->pair.far_qp;
 }

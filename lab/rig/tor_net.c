@@ -13,20 +13,20 @@
 #include "sim/net_fabric.h"
 #include "wire/wire.h"
 
-struct scenario_tor {
+struct rig_tor {
 	struct env env;
 	struct sim *sim;
 	struct sim_net *net;
-	struct scenario_tor_config cfg;
+	struct rig_tor_config cfg;
 	struct rng rand;
 	struct tor *tor;
 	struct tor_port *ports[TOR_PORT_MAX];
 	struct sim_event tick;
 };
 
-static struct scenario_tor *of_env(struct env *env)
+static struct rig_tor *of_env(struct env *env)
 {
-	return container_of(env, struct scenario_tor, env);
+	return container_of(env, struct rig_tor, env);
 }
 
 static uint64_t env_now(struct env *env)
@@ -52,7 +52,7 @@ static const struct tor_port_ops port_ops = {.tx = port_tx};
 
 /* A timer is due a tick after its deadline at the latest; earlier calls do no
  * harm. */
-static void set_tick(struct scenario_tor *t)
+static void set_tick(struct rig_tor *t)
 {
 	uint64_t due_ns = tor_next_deadline_ns(t->tor);
 
@@ -64,7 +64,7 @@ static void set_tick(struct scenario_tor *t)
 
 static void on_tick(struct sim *sim, struct sim_event *ev)
 {
-	struct scenario_tor *t = container_of(ev, struct scenario_tor, tick);
+	struct rig_tor *t = container_of(ev, struct rig_tor, tick);
 
 	tor_tick(t->tor);
 	set_tick(t);
@@ -73,7 +73,7 @@ static void on_tick(struct sim *sim, struct sim_event *ev)
 static void on_frame(void *ctx, struct sim_port *from, const uint8_t *frame,
 		     size_t len_bytes)
 {
-	struct scenario_tor *t = ctx;
+	struct rig_tor *t = ctx;
 
 	tor_begin(t->tor);
 	tor_input(t->ports[sim_port_index(from)], frame, len_bytes, NULL);
@@ -81,7 +81,7 @@ static void on_frame(void *ctx, struct sim_port *from, const uint8_t *frame,
 	set_tick(t);
 }
 
-static int add_ports(struct scenario_tor *t)
+static int add_ports(struct rig_tor *t)
 {
 	struct sim_port *p;
 
@@ -102,7 +102,7 @@ static int add_ports(struct scenario_tor *t)
 	return 0;
 }
 
-static int make(struct scenario_tor *t)
+static int make(struct rig_tor *t)
 {
 	struct tor_config cfg = {.env = &t->env, .slot_shift = 24};
 	int err = tor_create(&cfg, &t->tor);
@@ -114,11 +114,10 @@ static int make(struct scenario_tor *t)
 	return err;
 }
 
-int scenario_tor_create(struct sim_net *net,
-			const struct scenario_tor_config *cfg,
-			struct scenario_tor **out)
+int rig_tor_create(struct sim_net *net, const struct rig_tor_config *cfg,
+		   struct rig_tor **out)
 {
-	struct scenario_tor *t = calloc(1, sizeof(*t));
+	struct rig_tor *t = calloc(1, sizeof(*t));
 	int err;
 
 	if (!t)
@@ -140,7 +139,7 @@ int scenario_tor_create(struct sim_net *net,
 	return 0;
 }
 
-void scenario_tor_destroy(struct scenario_tor *t)
+void rig_tor_destroy(struct rig_tor *t)
 {
 	if (!t)
 		return;
@@ -150,7 +149,7 @@ void scenario_tor_destroy(struct scenario_tor *t)
 	free(t);
 }
 
-int scenario_tor_restart(struct scenario_tor *t)
+int rig_tor_restart(struct rig_tor *t)
 {
 	tor_destroy(t->tor);
 	t->tor = NULL;
@@ -158,12 +157,12 @@ int scenario_tor_restart(struct scenario_tor *t)
 	return make(t);
 }
 
-struct tor *scenario_tor_get(struct scenario_tor *t)
+struct tor *rig_tor_get(struct rig_tor *t)
 {
 	return t->tor;
 }
 
-int scenario_tor_tell(struct scenario_tor *t, const char *fmt, ...)
+int rig_tor_tell(struct rig_tor *t, const char *fmt, ...)
 {
 	char text[512];
 	va_list ap;
@@ -171,10 +170,10 @@ int scenario_tor_tell(struct scenario_tor *t, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return tor_control(scenario_tor_get(t), text, NULL);
+	return tor_control(rig_tor_get(t), text, NULL);
 }
 
-uint64_t scenario_tor_count(struct scenario_tor *t, const char *name)
+uint64_t rig_tor_count(struct rig_tor *t, const char *name)
 {
 	char *text = NULL, quoted[64];
 	uint64_t value = 0;
@@ -198,7 +197,7 @@ uint64_t scenario_tor_count(struct scenario_tor *t, const char *name)
 	return value;
 }
 
-void scenario_ip_text(const uint8_t ip[16], char out[INET6_ADDRSTRLEN])
+void rig_ip_text(const uint8_t ip[16], char out[INET6_ADDRSTRLEN])
 {
 	bool v4 = wire_is_ipv4(ip);
 

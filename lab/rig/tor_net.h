@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The shipped switch in the middle of a simulated network. */
-#ifndef AQ_SCENARIO_TOR_NET_H
-#define AQ_SCENARIO_TOR_NET_H
+#ifndef AQ_RIG_TOR_NET_H
+#define AQ_RIG_TOR_NET_H
 
 #include <netinet/in.h>
 
@@ -9,33 +9,32 @@
 #include "switch/tor.h"
 
 enum {
-	SCENARIO_TOR_PROGRAMS = 16,
+	RIG_TOR_PROGRAMS = 16,
 };
 
-struct scenario_tor;
+struct rig_tor;
 
-struct scenario_tor_config {
-	const char *programs[SCENARIO_TOR_PROGRAMS]; /* "NAME:OPTIONS" */
+struct rig_tor_config {
+	const char *programs[RIG_TOR_PROGRAMS]; /* "NAME:OPTIONS" */
 	unsigned program_count;
 };
 
 /* Takes the place of the network's own switch. Each port that is attached by
  * now has its address for good. */
-int scenario_tor_create(struct sim_net *net,
-			const struct scenario_tor_config *cfg,
-			struct scenario_tor **out) MUST_CHECK;
+int rig_tor_create(struct sim_net *net, const struct rig_tor_config *cfg,
+		   struct rig_tor **out) MUST_CHECK;
 /* Before the network goes. */
-void scenario_tor_destroy(struct scenario_tor *t);
+void rig_tor_destroy(struct rig_tor *t);
 /* Killed and started again: it has forgotten everything. */
-int scenario_tor_restart(struct scenario_tor *t) MUST_CHECK;
-struct tor *scenario_tor_get(struct scenario_tor *t);
+int rig_tor_restart(struct rig_tor *t) MUST_CHECK;
+struct tor *rig_tor_get(struct rig_tor *t);
 /* A control call to its programs; 0 or -errno. */
 PRINTF(2, 3)
-int scenario_tor_tell(struct scenario_tor *t, const char *fmt, ...) MUST_CHECK;
+int rig_tor_tell(struct rig_tor *t, const char *fmt, ...) MUST_CHECK;
 /* A number of its report by that name, since it was started last; 0: it has
  * none, or there is no switch (NULL). */
-uint64_t scenario_tor_count(struct scenario_tor *t, const char *name);
+uint64_t rig_tor_count(struct rig_tor *t, const char *name);
 /* An address as those calls have it. */
-void scenario_ip_text(const uint8_t ip[16], char out[INET6_ADDRSTRLEN]);
+void rig_ip_text(const uint8_t ip[16], char out[INET6_ADDRSTRLEN]);
 
 #endif

@@ -9,30 +9,29 @@
 
 #include "wire/wire.h"
 
-static void ip_text(struct scenario_host *h, char out[INET6_ADDRSTRLEN])
+static void ip_text(struct rig_host *h, char out[INET6_ADDRSTRLEN])
 {
-	scenario_ip_text(sim_port_addr(sim_host_port(h->sim_host))->ip, out);
+	rig_ip_text(sim_port_addr(sim_host_port(h->sim_host))->ip, out);
 }
 
-static int declare(struct scenario_steer *s)
+static int declare(struct rig_steer *s)
 {
 	char server[INET6_ADDRSTRLEN];
 
 	ip_text(s->server, server);
-	return scenario_tor_tell(
-		s->tor,
-		"steer store server=%s rkey=%u va=%" PRIu64 " nodes_at=%" PRIu64
-		" nodes=%" PRIu64 " node_bytes=%u",
-		server, s->region->rkey, s->region->addr, s->g.node_offset,
-		s->g.node_count, s->g.node_bytes);
+	return rig_tor_tell(s->tor,
+			    "steer store server=%s rkey=%u va=%" PRIu64
+			    " nodes_at=%" PRIu64 " nodes=%" PRIu64
+			    " node_bytes=%u",
+			    server, s->region->rkey, s->region->addr,
+			    s->g.node_offset, s->g.node_count, s->g.node_bytes);
 }
 
-int scenario_steer_create(struct scenario_steer *s, struct sim_net *net,
-			  struct scenario_host *server,
-			  struct scenario_region *region,
-			  const struct vlist_geometry *g, const char *options)
+int rig_steer_create(struct rig_steer *s, struct sim_net *net,
+		     struct rig_host *server, struct rig_region *region,
+		     const struct vlist_geometry *g, const char *options)
 {
-	struct scenario_tor_config cfg = {0};
+	struct rig_tor_config cfg = {0};
 	int err;
 
 	s->server = server;
@@ -43,28 +42,27 @@ int scenario_steer_create(struct scenario_steer *s, struct sim_net *net,
 		snprintf(s->program, sizeof(s->program), "steer:%s", options);
 		cfg.programs[cfg.program_count++] = s->program;
 	}
-	err = scenario_tor_create(net, &cfg, &s->tor);
+	err = rig_tor_create(net, &cfg, &s->tor);
 	return err || !s->is_on ? err : declare(s);
 }
 
-void scenario_steer_destroy(struct scenario_steer *s)
+void rig_steer_destroy(struct rig_steer *s)
 {
-	scenario_tor_destroy(s->tor);
+	rig_tor_destroy(s->tor);
 	s->tor = NULL;
 }
 
-int scenario_steer_restart(struct scenario_steer *s)
+int rig_steer_restart(struct rig_steer *s)
 {
-	int err = scenario_tor_restart(s->tor);
+	int err = rig_tor_restart(s->tor);
 
 	return err || !s->is_on ? err : declare(s);
 }
 
 /* What is not known, or finds no room, is not steered. */
-static void tell_conn(struct scenario_steer *s, const char *verb,
-		      struct scenario_host *server,
-		      struct scenario_host *client, struct client_link *link,
-		      const char *more)
+static void tell_conn(struct rig_steer *s, const char *verb,
+		      struct rig_host *server, struct rig_host *client,
+		      struct client_link *link, const char *more)
 {
 	char to[INET6_ADDRSTRLEN], from[INET6_ADDRSTRLEN];
 
@@ -72,29 +70,27 @@ static void tell_conn(struct scenario_steer *s, const char *verb,
 		return;
 	ip_text(server, to);
 	ip_text(client, from);
-	(void)!scenario_tor_tell(
+	(void)!rig_tor_tell(
 		s->tor,
 		"steer %s server=%s client=%s client_qpn=%u server_qpn=%u%s",
-		verb, to, from, link->qp->qp_num,
-		scenario_link_far_qp(link)->qp_num, more);
+		verb, to, from, link->qp->qp_num, rig_link_far_qp(link)->qp_num,
+		more);
 }
 
-void scenario_steer_conn(struct scenario_steer *s, struct scenario_host *server,
-			 struct scenario_host *client, struct client_link *link)
+void rig_steer_conn(struct rig_steer *s, struct rig_host *server,
+		    struct rig_host *client, struct client_link *link)
 {
 	tell_conn(s, "conn", server, client, link, "");
 }
 
-void scenario_steer_fresh(struct scenario_steer *s,
-			  struct scenario_host *server,
-			  struct scenario_host *client,
-			  struct client_link *link)
+void rig_steer_fresh(struct rig_steer *s, struct rig_host *server,
+		     struct rig_host *client, struct client_link *link)
 {
 	tell_conn(s, "conn", server, client, link, " fresh=1");
 }
 
-void scenario_steer_end(struct scenario_steer *s, struct scenario_host *server,
-			struct scenario_host *client, struct client_link *link)
+void rig_steer_end(struct rig_steer *s, struct rig_host *server,
+		   struct rig_host *client, struct client_link *link)
 {
 	tell_conn(s, "end", server, client, link, "");
 }

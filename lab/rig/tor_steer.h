@@ -1,42 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A switch that steers a version-list store, in the middle of a stage. */
-#ifndef AQ_SCENARIO_TOR_STEER_H
-#define AQ_SCENARIO_TOR_STEER_H
+#ifndef AQ_RIG_TOR_STEER_H
+#define AQ_RIG_TOR_STEER_H
 
 #include "stage.h"
 #include "tor_net.h"
 #include "wire/vlist_layout.h"
 
 /* Embedded; all zeroes is one that does not exist. */
-struct scenario_steer {
-	struct scenario_tor *tor;
-	struct scenario_host *server;
-	struct scenario_region *region;
+struct rig_steer {
+	struct rig_tor *tor;
+	struct rig_host *server;
+	struct rig_region *region;
 	struct vlist_geometry g;
 	bool is_on;
 	char program[256];
 };
 
 /* options: of the program "steer", or NULL for a switch without it. */
-int scenario_steer_create(struct scenario_steer *s, struct sim_net *net,
-			  struct scenario_host *server,
-			  struct scenario_region *region,
-			  const struct vlist_geometry *g,
-			  const char *options) MUST_CHECK;
-void scenario_steer_destroy(struct scenario_steer *s);
+int rig_steer_create(struct rig_steer *s, struct sim_net *net,
+		     struct rig_host *server, struct rig_region *region,
+		     const struct vlist_geometry *g,
+		     const char *options) MUST_CHECK;
+void rig_steer_destroy(struct rig_steer *s);
 /* Killed and started again; it knows the region, and no connection. */
-int scenario_steer_restart(struct scenario_steer *s) MUST_CHECK;
+int rig_steer_restart(struct rig_steer *s) MUST_CHECK;
 /* Tells it of a connection of the host; what finds no room is not steered. */
-void scenario_steer_conn(struct scenario_steer *s, struct scenario_host *server,
-			 struct scenario_host *client,
-			 struct client_link *link);
+void rig_steer_conn(struct rig_steer *s, struct rig_host *server,
+		    struct rig_host *client, struct client_link *link);
 /* The same, and that nothing was sent on it yet. */
-void scenario_steer_fresh(struct scenario_steer *s,
-			  struct scenario_host *server,
-			  struct scenario_host *client,
-			  struct client_link *link);
+void rig_steer_fresh(struct rig_steer *s, struct rig_host *server,
+		     struct rig_host *client, struct client_link *link);
 /* It is gone; the switch sends nothing on it any more. */
-void scenario_steer_end(struct scenario_steer *s, struct scenario_host *server,
-			struct scenario_host *client, struct client_link *link);
+void rig_steer_end(struct rig_steer *s, struct rig_host *server,
+		   struct rig_host *client, struct client_link *link);
 
 #endif

@@ -16,8 +16,8 @@ enum {
 	OWN_HOST = 250, /* the last byte of the switch's address */
 };
 
-int scenario_sword_shared(struct scenario_host *h, const uint8_t own_ip[16],
-			  uint32_t own_qpn, uint32_t psn, struct ibv_qp **out)
+int rig_sword_shared(struct rig_host *h, const uint8_t own_ip[16],
+		     uint32_t own_qpn, uint32_t psn, struct ibv_qp **out)
 {
 	struct ibv_qp *qp;
 	struct ibv_qp_init_attr attr = {.send_cq = h->cq,
@@ -52,12 +52,12 @@ int scenario_sword_shared(struct scenario_host *h, const uint8_t own_ip[16],
 
 /* ---- the control plane --------------------------------------------------- */
 
-static const uint8_t *ip_of(struct scenario_host *h)
+static const uint8_t *ip_of(struct rig_host *h)
 {
 	return sim_port_addr(sim_host_port(h->sim_host))->ip;
 }
 
-int scenario_sword_declare(struct scenario_sword *s)
+int rig_sword_declare(struct rig_sword *s)
 {
 	uint32_t own_qpn = OWN_QPN + ++s->turn;
 	uint32_t psn = WIRE_PSN_MASK - s->turn; /* which comes round at once */
@@ -71,69 +71,67 @@ int scenario_sword_declare(struct scenario_sword *s)
 	s->shared = NULL;
 	memcpy(own_ip, ip_of(s->server), 16);
 	own_ip[15] = OWN_HOST;
-	scenario_ip_text(ip_of(s->server), server);
-	scenario_ip_text(own_ip, own);
-	err = scenario_sword_shared(s->server, own_ip, own_qpn, psn,
-				    &s->shared);
+	rig_ip_text(ip_of(s->server), server);
+	rig_ip_text(own_ip, own);
+	err = rig_sword_shared(s->server, own_ip, own_qpn, psn, &s->shared);
 	if (!err)
-		err = scenario_tor_tell(
+		err = rig_tor_tell(
 			s->tor,
 			"swordbox server ip=%s own_ip=%s qpn=%u own_qpn=%u "
 			"psn=%u",
 			server, own, s->shared->qp_num, own_qpn, psn);
 	if (!err)
-		err = scenario_tor_tell(
+		err = rig_tor_tell(
 			s->tor,
 			"swordbox region server=%s rkey=%u va=%" PRIu64
 			" len=%" PRIu64,
 			server, s->region->rkey, s->region->addr,
 			s->region->size_bytes & ~(uint64_t)7);
-	return err ? err : scenario_tor_tell(s->tor, "swordbox ready");
+	return err ? err : rig_tor_tell(s->tor, "swordbox ready");
 }
 
-int scenario_sword_create(struct scenario_sword *s, struct sim_net *net,
-			  struct scenario_host *server,
-			  struct scenario_region *region, const char *options)
+int rig_sword_create(struct rig_sword *s, struct sim_net *net,
+		     struct rig_host *server, struct rig_region *region,
+		     const char *options)
 {
-	struct scenario_tor_config cfg = {.program_count = 1};
+	struct rig_tor_config cfg = {.program_count = 1};
 	int err;
 
 	snprintf(s->program, sizeof(s->program), "swordbox:%s", options);
 	cfg.programs[0] = s->program;
 	s->server = server;
 	s->region = region;
-	err = scenario_tor_create(net, &cfg, &s->tor);
-	return err ? err : scenario_sword_declare(s);
+	err = rig_tor_create(net, &cfg, &s->tor);
+	return err ? err : rig_sword_declare(s);
 }
 
-void scenario_sword_destroy(struct scenario_sword *s)
+void rig_sword_destroy(struct rig_sword *s)
 {
 	if (s->shared)
 		(void)ibv_destroy_qp(s->shared);
 	if (s->tor)
-		scenario_tor_destroy(s->tor);
-	*s = (struct scenario_sword){0};
+		rig_tor_destroy(s->tor);
+	*s = (struct rig_sword){0};
 }
 
-int scenario_sword_restart(struct scenario_sword *s)
+int rig_sword_restart(struct rig_sword *s)
 {
-	return s->tor ? scenario_tor_restart(s->tor) : 0;
+	return s->tor ? rig_tor_restart(s->tor) : 0;
 }
 
-static void conn_words(struct scenario_sword *s, struct scenario_host *client,
+static void conn_words(struct rig_sword *s, struct rig_host *client,
 		       struct client_link *link, char *out, size_t bytes)
 {
 	char to[INET6_ADDRSTRLEN], from[INET6_ADDRSTRLEN];
 
-	scenario_ip_text(ip_of(s->server), to);
-	scenario_ip_text(ip_of(client), from);
+	rig_ip_text(ip_of(s->server), to);
+	rig_ip_text(ip_of(client), from);
 	snprintf(out, bytes, "server=%s client=%s client_qpn=%u server_qpn=%u",
-		 to, from, link->qp->qp_num,
-		 scenario_link_far_qp(link)->qp_num);
+		 to, from, link->qp->qp_num, rig_link_far_qp(link)->qp_num);
 }
 
-int scenario_sword_conn(struct scenario_sword *s, struct scenario_host *client,
-			struct client_link *link)
+int rig_sword_conn(struct rig_sword *s, struct rig_host *client,
+		   struct client_link *link)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
@@ -144,12 +142,12 @@ int scenario_sword_conn(struct scenario_sword *s, struct scenario_host *client,
 	if (ibv_query_qp(link->qp, &attr, IBV_QP_SQ_PSN, &init))
 		return -EIO;
 	conn_words(s, client, link, words, sizeof(words));
-	return scenario_tor_tell(s->tor, "swordbox conn %s psn=%u", words,
-				 attr.sq_psn);
+	return rig_tor_tell(s->tor, "swordbox conn %s psn=%u", words,
+			    attr.sq_psn);
 }
 
-void scenario_sword_end(struct scenario_sword *s, struct scenario_host *client,
-			struct client_link *link)
+void rig_sword_end(struct rig_sword *s, struct rig_host *client,
+		   struct client_link *link)
 {
 	char words[256];
 
@@ -157,5 +155,5 @@ void scenario_sword_end(struct scenario_sword *s, struct scenario_host *client,
 		return;
 	conn_words(s, client, link, words, sizeof(words));
 	/* What is on its way keeps it for a while; nobody uses it again. */
-	(void)!scenario_tor_tell(s->tor, "swordbox end %s", words);
+	(void)!rig_tor_tell(s->tor, "swordbox end %s", words);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many seeds of a scenario in several processes: a run sets the process's verbs
+ * Many seeds of a play in several processes: a run sets the process's verbs
  * provider, so runs beside each other need processes of their own. A run that
  * crashes takes only its process along, and the seed is known.
  */

@@ -45,13 +45,13 @@ struct sim_fabric *sim_net_fabric(struct sim_net *net);
  * reads the links of the ports. */
 int sim_ethernet_create(struct sim_fabric **out) MUST_CHECK;
 
-/* A fabric that a scenario can be told to use; lists end with a NULL name. */
+/* A fabric that a play can be told to use; lists end with a NULL name. */
 struct sim_fabric_choice {
 	const char *name;
 	/* Gives it to a network for at most `ports` ports. NULL: nothing to
 	 * do, Ethernet. */
 	int (*plug)(struct sim_net *net, uint32_t ports);
-	/* Of Ethernet, where a scenario has no links of its own to ask for. */
+	/* Of Ethernet, where a play has no links of its own to ask for. */
 	struct sim_link link;
 	uint64_t switch_ps;
 };
@@ -63,8 +63,7 @@ const struct sim_fabric_choice *sim_fabric_find(
 int sim_fabric_plug(const struct sim_fabric_choice *choice, struct sim_net *net,
 		    uint32_t ports) MUST_CHECK;
 
-/* ---- for fabrics ----------------------------------------------------------
- */
+/* ---- for fabrics -------------------------------------------------------- */
 
 const struct sim_link *sim_port_link(const struct sim_port *port);
 uint64_t sim_net_switch_ps(const struct sim_net *net);

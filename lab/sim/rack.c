@@ -33,7 +33,9 @@ static void provider_describe(void *ctx, unsigned index, char name[64],
 	*guid = sim_host_guid(index);
 }
 
-static int provider_open(void *ctx, unsigned index, struct nic_host **out)
+/* All hosts are in the simulated rack, whatever its name. */
+static int provider_open(void *ctx, unsigned index, const char *name,
+			 struct nic_host **out)
 {
 	struct sim_rack *rack = ctx;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Since when a process that looks regularly has done so without a pause. One
- * that was stopped, or got no processor for some seconds, has still to read
- * what others sent meanwhile: that time is nobody's silence.
+ * Since when a process that looks regularly has done so without a pause. A
+ * process that was stopped, or got no processor for some seconds, has not yet
+ * read what its peers sent meanwhile, so that time must not count against them.
  */
 #ifndef AQ_AWAKE_H
 #define AQ_AWAKE_H

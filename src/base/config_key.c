@@ -98,7 +98,7 @@ static const struct config_key keys[] = {
 	 .help = "part number the soft NIC reports (4119: as a ConnectX-5)",
 	 .max = UINT32_MAX},
 	{"nic", "engine_yields", CONFIG_INT, "400",
-	 .help = "idle turns of 0.25 us before the engine sleeps",
+	 .help = "idle turns of 0.25 us before the NIC thread sleeps",
 	 .max = 1000000},
 	{"nic", "cm_keepalive_ms", CONFIG_INT, "10000",
 	 .help = "silence until an idle rdma_cm peer counts as dead; 0: never",

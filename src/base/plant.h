@@ -60,7 +60,8 @@
 	  "page frames do not wait for answers under way")                     \
 	X(not_cleared, "frames-not-cleared",                                   \
 	  "page frames keep what their last owner wrote")                      \
-	X(no_budget, "no-budget", "a client takes as many frames as it likes") \
+	X(no_budget, "no-budget",                                              \
+	  "a client takes as many page frames as it likes")                    \
 	X(beats_in_turn, "beats-in-turn",                                      \
 	  "a heartbeat per connection, one after the other")                   \
 	/* The switch's atomics. */                                            \

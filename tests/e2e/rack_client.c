@@ -318,6 +318,51 @@ static int busy(struct aq_rack *rack, const char *name, double seconds)
 	return err ? fail("read", err) : 0;
 }
 
+/* The rack of the settings and another one at once, with a region of the same
+ * name in each. */
+static int two(struct aq_rack *first, const char *second)
+{
+	struct aq_rack *rack[2] = {first, NULL};
+	struct aq_region *region[2];
+	uint64_t word, sum[2];
+	int err = aq_rack_open(second, &rack[1]);
+
+	if (err)
+		return fail("the second rack", err);
+	for (unsigned i = 0; i < 2; i++) {
+		err = aq_region_create(rack[i], "r", 1 << 20, NULL, &region[i]);
+		if (err)
+			return fail("create", err);
+	}
+	for (uint64_t n = 0; n < 64; n++)
+		for (unsigned i = 0; i < 2; i++) {
+			word = n << 8 | i;
+			err = aq_write(region[i], 4096 * n, &word, 8);
+			if (!err)
+				err = aq_faa(region[i], 8, i + 1, NULL);
+			if (err)
+				return fail("write", err);
+		}
+	for (uint64_t n = 1; n < 64; n++)
+		for (unsigned i = 0; i < 2; i++)
+			if (aq_read(region[i], 4096 * n, &word, 8) ||
+			    word != (n << 8 | i))
+				return fail("read", 0);
+	for (unsigned i = 0; i < 2; i++) {
+		if (aq_read(region[i], 8, &sum[i], 8) || sum[i] != 64 * (i + 1))
+			return fail("sum", 0);
+		aq_region_close(region[i]);
+	}
+	/* The first goes on without the second. */
+	aq_rack_close(rack[1]);
+	err = aq_region_open(first, "r", 0, &region[0]);
+	if (err || aq_read(region[0], 4096, &word, 8) || word != 1 << 8)
+		return fail("the first rack alone", err);
+	aq_region_close(region[0]);
+	puts("ok");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *verb = argc > 1 ? argv[1] : "";
@@ -343,6 +388,8 @@ int main(int argc, char **argv)
 		result = death(rack, name);
 	else if (strcmp(verb, "threads") == 0)
 		result = threads(rack, name);
+	else if (strcmp(verb, "two") == 0)
+		result = two(rack, name);
 	else if (strcmp(verb, "fork") == 0)
 		result = forked(rack, name);
 	else if (strcmp(verb, "busy") == 0 && argc > 3)

@@ -63,7 +63,7 @@ done
 confined "$GATEWAY_PID" "$none"
 # Threads still have their names.
 for pid in "$(node_pid m0)" "$GATEWAY_PID"; do
-	grep -qx aq-engine /proc/"$pid"/task/*/comm || fail "no thread aq-engine"
+	grep -qx aq-nic /proc/"$pid"/task/*/comm || fail "no thread aq-nic"
 done
 kill -TERM "$GATEWAY_PID"
 wait "$GATEWAY_PID" || fail "the gateway does not end well"

@@ -8,7 +8,7 @@
 #include "plays/hostile_play.h"
 
 /* The nodes of its second act are as patient as those that are shipped. */
-STATIC_ASSERT((int)HOSTILE_BEAT_MS == (int)MEM_HEARTBEAT_MS &&
+STATIC_ASSERT((int)HOSTILE_HEARTBEAT_MS == (int)MEM_HEARTBEAT_MS &&
 		      (int)HOSTILE_PATIENCE_MS ==
 			      MEM_HEARTBEAT_MS * MEM_HEARTBEAT_MISSES &&
 		      (int)HOSTILE_TICK_MS == (int)MEM_TICK_MS &&

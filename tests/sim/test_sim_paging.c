@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "figures/figures.h"
-#include "frame/frame_chain.h"
+#include "pageframe/pframe_chain.h"
 #include "sim/sim.h"
 
 static struct paging_result run(struct paging_config cfg)
@@ -82,8 +82,8 @@ static void test_rates(void **state)
 
 static void test_ablation(void **state)
 {
-	uint32_t without = FRAME_WITHOUT_DECISION | FRAME_WITHOUT_ADDRESS |
-			   FRAME_WITHOUT_RECYCLE | FRAME_WITHOUT_SWAP;
+	uint32_t without = PFRAME_WITHOUT_DECISION | PFRAME_WITHOUT_ADDRESS |
+			   PFRAME_WITHOUT_RECYCLE | PFRAME_WITHOUT_SWAP;
 	double first = 0, last = 1e9;
 
 	for (uint32_t i = 0; i < 5; i++) {
@@ -156,8 +156,8 @@ static void test_same_numbers(void **state)
 
 /*
  * Four clients send nothing but nonsense, as much as the node takes. Nobody
- * gets a wrong page, every frame is in one place, and the others do at least
- * two thirds of what they do alone.
+ * gets a wrong page, every page frame is in one place, and the others do at
+ * least two thirds of what they do alone.
  */
 static void test_flood(void **state)
 {

@@ -3,8 +3,9 @@
  * A client that wants to see what the next owner of its page writes: it loads
  * the page without a receive for the answer, so that the node must send it
  * again, gives the page back, and posts the receive when somebody else has
- * stored to the frame. The node must not give the frame away before. The same
- * with a store, which wants to write to the frame when it has its next owner.
+ * stored to the page frame. The node must not give the page frame away before.
+ * The same with a store, which wants to write to the page frame when it has its
+ * next owner.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,7 @@
 #include <infiniband/verbs.h>
 
 #include "client/verbs_api.h"
-#include "frame/frame_chain.h"
+#include "pageframe/pframe_chain.h"
 #include "rig/stage.h"
 #include "sim/sim.h"
 #include "wire/page_wire.h"
@@ -28,59 +29,57 @@ enum {
 };
 
 struct client {
-	struct scenario_host *host;
+	struct rig_host *host;
 	struct ibv_cq *cq;
 	struct ibv_pd *node_pd;
-	struct frame_space *space;
-	struct frame_chain *chain[PAGE_CHAIN_COUNT];
-	struct scenario_pair pair[PAGE_CHAIN_COUNT];
-	struct scenario_region *memory; /* a message, and a page */
+	struct pframe_space *space;
+	struct pframe_chain *chain[PAGE_CHAIN_COUNT];
+	struct rig_pair pair[PAGE_CHAIN_COUNT];
+	struct rig_region *memory; /* a message, and a page */
 };
 
 struct world {
-	struct scenario_stage *stage;
-	struct scenario_host *node;
-	struct frame_pool *pool; /* one frame */
+	struct rig_stage *stage;
+	struct rig_host *node;
+	struct pframe_pool *pool; /* one page frame */
 	struct client thief, owner;
 };
 
 static void run_us(struct world *w, uint64_t us)
 {
-	struct sim *sim = scenario_stage_sim(w->stage);
+	struct sim *sim = rig_stage_sim(w->stage);
 
 	(void)sim_run_until(sim, sim_now_ps(sim) + us * SIM_US);
 }
 
 static void client_open(struct world *w, struct client *c)
 {
-	struct scenario_pair_options o = {
+	struct rig_pair_options o = {
 		.send_depth = 64, .recv_depth = 8, .max_sge = 2};
-	struct frame_space_options so = {.entries = 1, .depth = DEPTH};
+	struct pframe_space_options so = {.entries = 1, .depth = DEPTH};
 
-	assert_int_equal(scenario_host_add(w->stage, "client", &c->host), 0);
+	assert_int_equal(rig_host_add(w->stage, "client", &c->host), 0);
 	assert_int_equal(
-		scenario_region_create(c->host, 2 * BYTES, false, &c->memory),
-		0);
-	o.cq = c->cq = scenario_cq_create(c->host, 256);
+		rig_region_create(c->host, 2 * BYTES, false, &c->memory), 0);
+	o.cq = c->cq = rig_cq_create(c->host, 256);
 	so.pd = c->node_pd = ibv_alloc_pd(w->node->context);
-	assert_int_equal(frame_space_create(w->pool, &so, &c->space), 0);
+	assert_int_equal(pframe_space_create(w->pool, &so, &c->space), 0);
 	for (unsigned k = 0; k < PAGE_CHAIN_COUNT; k++) {
-		assert_int_equal(frame_chain_create(c->space, c->node_pd, k, 0,
-						    &c->chain[k]),
+		assert_int_equal(pframe_chain_create(c->space, c->node_pd, k, 0,
+						     &c->chain[k]),
 				 0);
-		o.far_qp = frame_chain_qp(c->chain[k]);
+		o.far_qp = pframe_chain_qp(c->chain[k]);
 		assert_int_equal(
-			scenario_pair_open(c->host, w->node, &o, &c->pair[k]),
-			0);
-		assert_int_equal(frame_chain_start(c->chain[k]), 0);
+			rig_pair_open(c->host, w->node, &o, &c->pair[k]), 0);
+		assert_int_equal(pframe_chain_start(c->chain[k]), 0);
 	}
 }
 
 static void client_close(struct client *c)
 {
-	frame_space_destroy(c->space);
+	pframe_space_destroy(c->space);
 	for (unsigned k = 0; k < PAGE_CHAIN_COUNT; k++)
-		scenario_pair_close(&c->pair[k]);
+		rig_pair_close(&c->pair[k]);
 	(void)ibv_destroy_cq(c->cq);
 	(void)ibv_dealloc_pd(c->node_pd);
 }
@@ -143,13 +142,13 @@ static void store(struct world *w, struct client *c, int byte)
 
 static void world_open(struct world *w)
 {
-	struct scenario_stage_config cfg = {.seed = 1};
+	struct rig_stage_config cfg = {.seed = 1};
 
 	cfg.link.latency_ps = 500 * SIM_NS;
 	cfg.link.bits_per_s = 100000000000ull;
-	assert_int_equal(scenario_stage_create(&cfg, &w->stage), 0);
-	assert_int_equal(frame_pool_create(BYTES, BYTES, &w->pool), 0);
-	assert_int_equal(scenario_host_add(w->stage, "node", &w->node), 0);
+	assert_int_equal(rig_stage_create(&cfg, &w->stage), 0);
+	assert_int_equal(pframe_pool_create(BYTES, BYTES, &w->pool), 0);
+	assert_int_equal(rig_host_add(w->stage, "node", &w->node), 0);
 	client_open(w, &w->thief);
 	client_open(w, &w->owner);
 	store(w, &w->thief, THIEFS);
@@ -158,13 +157,13 @@ static void world_open(struct world *w)
 
 static void world_close(struct world *w)
 {
-	(void)frame_pool_mend(w->pool);
+	(void)pframe_pool_mend(w->pool);
 	client_close(&w->thief);
 	client_close(&w->owner);
-	(void)frame_pool_mend(w->pool);
-	assert_int_equal(frame_pool_free(w->pool), 1);
-	scenario_stage_destroy(w->stage);
-	frame_pool_destroy(w->pool);
+	(void)pframe_pool_mend(w->pool);
+	assert_int_equal(pframe_pool_free(w->pool), 1);
+	rig_stage_destroy(w->stage);
+	pframe_pool_destroy(w->pool);
 }
 
 /* A call for whose answer there is no receive, then the page is given back: it
@@ -177,7 +176,7 @@ static void hold_back(struct world *w, enum page_chain chain)
 	call(&w->thief, PAGE_CHAIN_INVALIDATE);
 	run_us(w, 100);
 	assert_false(is_answered(&w->thief, PAGE_CHAIN_INVALIDATE));
-	assert_int_equal(frame_pool_free(w->pool), 0);
+	assert_int_equal(pframe_pool_free(w->pool), 0);
 	store(w, &w->owner, OWNERS);
 	receive(&w->thief, chain);
 	run_us(w, 20000);
@@ -197,7 +196,7 @@ static void test_thief(void **state)
 	world_close(&w);
 }
 
-static void a_frame_waits_for_stores_that_may_still_write(void **state)
+static void a_pframe_waits_for_stores_that_may_still_write(void **state)
 {
 	struct world w = {0};
 
@@ -211,7 +210,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_thief),
-		cmocka_unit_test(a_frame_waits_for_stores_that_may_still_write),
+		cmocka_unit_test(
+			a_pframe_waits_for_stores_that_may_still_write),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

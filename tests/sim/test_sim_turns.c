@@ -24,19 +24,19 @@ enum {
 };
 
 struct tenant {
-	struct scenario_host *host;
-	struct scenario_region *memory;
+	struct rig_host *host;
+	struct rig_region *memory;
 	struct ibv_cq *cq;
 	struct ibv_pd *pd; /* at the node */
 	struct ibv_mr *mr;
-	struct scenario_pair pair[MANY];
+	struct rig_pair pair[MANY];
 	unsigned pairs;
 	uint64_t done;
 };
 
 struct world {
-	struct scenario_stage *stage;
-	struct scenario_host *node;
+	struct rig_stage *stage;
+	struct rig_host *node;
 	struct tenant modest, greedy;
 	uint8_t bytes[BYTES];
 };
@@ -60,19 +60,19 @@ static void post(struct world *w, struct tenant *t, uint64_t pair)
 
 static void tenant_open(struct world *w, struct tenant *t, unsigned pairs)
 {
-	struct scenario_pair_options o = {.send_depth = DEPTH};
+	struct rig_pair_options o = {.send_depth = DEPTH};
 
-	assert_int_equal(scenario_host_add(w->stage, "tenant", &t->host), 0);
-	assert_int_equal(
-		scenario_region_create(t->host, BYTES, false, &t->memory), 0);
-	o.cq = t->cq = scenario_cq_create(t->host, MANY * DEPTH);
+	assert_int_equal(rig_host_add(w->stage, "tenant", &t->host), 0);
+	assert_int_equal(rig_region_create(t->host, BYTES, false, &t->memory),
+			 0);
+	o.cq = t->cq = rig_cq_create(t->host, MANY * DEPTH);
 	o.far_pd = t->pd = ibv_alloc_pd(w->node->context);
 	t->mr = ibv_reg_mr(t->pd, w->bytes, BYTES, IBV_ACCESS_REMOTE_READ);
 	assert_true(o.cq && t->pd && t->mr);
 	for (; t->pairs < pairs; t->pairs++) {
-		assert_int_equal(scenario_pair_open(t->host, w->node, &o,
-						    &t->pair[t->pairs]),
-				 0);
+		assert_int_equal(
+			rig_pair_open(t->host, w->node, &o, &t->pair[t->pairs]),
+			0);
 		for (unsigned i = 0; i < DEPTH; i++)
 			post(w, t, t->pairs);
 	}
@@ -81,7 +81,7 @@ static void tenant_open(struct world *w, struct tenant *t, unsigned pairs)
 static void tenant_close(struct tenant *t)
 {
 	for (unsigned i = 0; i < t->pairs; i++)
-		scenario_pair_close(&t->pair[i]);
+		rig_pair_close(&t->pair[i]);
 	(void)ibv_dereg_mr(t->mr);
 	(void)ibv_dealloc_pd(t->pd);
 	(void)ibv_destroy_cq(t->cq);
@@ -100,18 +100,18 @@ static void take(struct world *w, struct tenant *t)
 
 static void test_turns(void **state)
 {
-	struct scenario_stage_config cfg = {.seed = 1};
+	struct rig_stage_config cfg = {.seed = 1};
 	static struct world w;
 	struct sim *sim;
 
 	cfg.link.latency_ps = 300 * SIM_NS;
 	cfg.link.bits_per_s = 10000000000ull;
 	cfg.link.queue_frames = 8;
-	assert_int_equal(scenario_stage_create(&cfg, &w.stage), 0);
-	assert_int_equal(scenario_host_add(w.stage, "node", &w.node), 0);
+	assert_int_equal(rig_stage_create(&cfg, &w.stage), 0);
+	assert_int_equal(rig_host_add(w.stage, "node", &w.node), 0);
 	tenant_open(&w, &w.greedy, MANY);
 	tenant_open(&w, &w.modest, 1);
-	sim = scenario_stage_sim(w.stage);
+	sim = rig_stage_sim(w.stage);
 	while (w.greedy.done + w.modest.done < READS) {
 		(void)sim_run_until(sim, sim_now_ps(sim) + SIM_US);
 		take(&w, &w.greedy);
@@ -123,7 +123,7 @@ static void test_turns(void **state)
 	assert_in_range(w.modest.done, READS / 4, READS * 3 / 4);
 	tenant_close(&w.greedy);
 	tenant_close(&w.modest);
-	scenario_stage_destroy(w.stage);
+	rig_stage_destroy(w.stage);
 }
 
 int main(void)

@@ -38,7 +38,8 @@ struct fake_region {
 struct fake_node {
 	bool is_down;
 	bool is_silent;	    /* takes requests and never answers */
-	bool forgets_conns; /* once: the next operation of a lane is lost */
+	bool forgets_conns; /* once: the next operation of a connection is
+			     * lost */
 	uint64_t pool, used, quota;
 	unsigned incarnation;
 	uint32_t next_id;
@@ -59,7 +60,7 @@ struct fake_rack {
 	char reply[8192];
 	/* Requests that were posted, in order. */
 	struct {
-		struct client_lane *lane;
+		struct client_conn *conn;
 		uint32_t generation;
 		struct client_op op;
 	} queue[FAKE_QUEUE];
@@ -293,33 +294,33 @@ static void fake_thread_close(struct client_thread *t)
 	free(t->staging);
 }
 
-static int fake_lane_open(struct client_lane *lane, uint64_t deadline_ns)
+static int fake_conn_open(struct client_conn *conn, uint64_t deadline_ns)
 {
-	struct fake_rack *f = lane->thread->rack->transport_ctx;
+	struct fake_rack *f = conn->thread->rack->transport_ctx;
 
-	if (f->node[lane->node].is_down)
+	if (f->node[conn->node].is_down)
 		return error_set(-EHOSTDOWN, "nobody listens");
-	snprintf(lane->bond.id, sizeof(lane->bond.id), "c%u", ++f->conns);
+	snprintf(conn->bond.id, sizeof(conn->bond.id), "c%u", ++f->conns);
 	return 0;
 }
 
-static void fake_lane_close(struct client_lane *lane)
+static void fake_conn_close(struct client_conn *conn)
 {
-	struct fake_rack *f = lane->thread->rack->transport_ctx;
+	struct fake_rack *f = conn->thread->rack->transport_ctx;
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < f->queue_count; i++)
-		if (f->queue[i].lane != lane)
+		if (f->queue[i].conn != conn)
 			f->queue[kept++] = f->queue[i];
 	f->queue_count = kept;
 }
 
-static int fake_post(struct client_lane *lane, const struct client_op *op)
+static int fake_post(struct client_conn *conn, const struct client_op *op)
 {
-	struct fake_rack *f = lane->thread->rack->transport_ctx;
+	struct fake_rack *f = conn->thread->rack->transport_ctx;
 
 	assert_true(f->queue_count < FAKE_QUEUE);
-	f->queue[f->queue_count].lane = lane;
+	f->queue[f->queue_count].conn = conn;
 	f->queue[f->queue_count++].op = *op;
 	f->posts++;
 	return 0;
@@ -368,19 +369,19 @@ static int fake_poll(struct client_thread *t, struct client_done *done,
 		     unsigned max)
 {
 	struct fake_rack *f = t->rack->transport_ctx;
-	struct client_lane *lane;
+	struct client_conn *conn;
 	struct client_op op;
 
 	if (!f->queue_count)
 		return 0;
-	lane = f->queue[0].lane;
+	conn = f->queue[0].conn;
 	op = f->queue[0].op;
-	if (f->node[lane->node].is_silent)
+	if (f->node[conn->node].is_silent)
 		return 0;
 	memmove(f->queue, f->queue + 1, --f->queue_count * sizeof(f->queue[0]));
 	done->slot = op.slot;
 	done->err = fake_execute(
-		&f->node[lane->node],
+		&f->node[conn->node],
 		t->staging + (size_t)op.slot * CLIENT_SLOT_BYTES, &op);
 	return 1;
 }
@@ -391,8 +392,8 @@ static const struct client_transport fake_transport = {
 	.relax = fake_relax,
 	.thread_open = fake_thread_open,
 	.thread_close = fake_thread_close,
-	.lane_open = fake_lane_open,
-	.lane_close = fake_lane_close,
+	.conn_open = fake_conn_open,
+	.conn_close = fake_conn_close,
 	.post = fake_post,
 	.poll = fake_poll,
 };

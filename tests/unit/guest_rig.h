@@ -15,8 +15,8 @@ static unsigned long long rig_clock_ns = 1000000000;
 
 #include "verbs_loop.h"
 
-#include "frame/frame_priv.h"
-#include "frame/frame_server.h"
+#include "pageframe/pframe_priv.h"
+#include "pageframe/pframe_server.h"
 #include "verbs/verbs.h"
 #include "wire/page_wire.h"
 
@@ -33,7 +33,7 @@ enum {
 };
 
 struct rig_conn {
-	struct frame_guest *guest;
+	struct pframe_guest *guest;
 	struct ibv_qp *near, *far;
 	uint8_t *buf; /* requests, pages to store, and what is answered */
 	struct ibv_mr *mr;
@@ -48,7 +48,7 @@ struct rig_conn {
 
 struct rig_tenant {
 	struct ibv_pd *pd;
-	struct frame_space *space;
+	struct pframe_space *space;
 	struct rig_conn conn[RIG_CONNS];
 };
 
@@ -57,8 +57,8 @@ struct rig {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd; /* the clients' own memory */
 	struct ibv_cq *cq; /* the clients' */
-	struct frame_pool *pool;
-	struct frame_server *server;
+	struct pframe_pool *pool;
+	struct pframe_server *server;
 	struct rig_tenant tenant[RIG_TENANTS];
 };
 
@@ -85,7 +85,7 @@ static inline bool rig_is_own(const uint8_t *page, unsigned tenant)
 	return true;
 }
 
-static inline void rig_start(struct rig *r, uint64_t frames)
+static inline void rig_start(struct rig *r, uint64_t pframes)
 {
 	int err;
 
@@ -96,23 +96,23 @@ static inline void rig_start(struct rig *r, uint64_t frames)
 	ASSERT(r->ctx);
 	r->pd = ibv_alloc_pd(r->ctx);
 	r->cq = ibv_create_cq(r->ctx, 8 * RIG_QUEUE, NULL, NULL, 0);
-	err = frame_pool_create(frames * RIG_BYTES, RIG_BYTES, &r->pool);
+	err = pframe_pool_create(pframes * RIG_BYTES, RIG_BYTES, &r->pool);
 	ASSERT(!err);
-	err = frame_server_create(r->ctx, &r->server);
+	err = pframe_server_create(r->ctx, &r->server);
 	ASSERT(!err);
 }
 
 static inline int rig_space(struct rig *r, unsigned tenant, bool is_pieces)
 {
 	struct rig_tenant *t = &r->tenant[tenant];
-	struct frame_space_options o = {.entries = RIG_PAGES,
-					.depth = RIG_DEPTH,
-					.is_pieces = is_pieces};
+	struct pframe_space_options o = {.entries = RIG_PAGES,
+					 .depth = RIG_DEPTH,
+					 .is_pieces = is_pieces};
 
 	if (!t->pd)
 		t->pd = ibv_alloc_pd(r->ctx);
 	o.pd = t->pd;
-	return frame_space_create(r->pool, &o, &t->space);
+	return pframe_space_create(r->pool, &o, &t->space);
 }
 
 static inline void rig_connect(struct rig *r, struct ibv_qp *qp, uint32_t dest,
@@ -178,11 +178,11 @@ static inline int rig_open(struct rig *r, unsigned tenant, unsigned at)
 	if (at == RIG_PLAIN)
 		c->far = rig_qp(r, t->pd);
 	else
-		err = frame_guest_create(r->server, t->space, &c->guest);
+		err = pframe_guest_create(r->server, t->space, &c->guest);
 	if (err)
 		return err;
 	if (c->guest)
-		c->far = frame_guest_qp(c->guest);
+		c->far = pframe_guest_qp(c->guest);
 	c->near = rig_qp(r, r->pd);
 	c->buf = calloc(RIG_TURNS, RIG_STRIDE);
 	c->mr = ibv_reg_mr(r->pd, c->buf, RIG_TURNS * RIG_STRIDE,
@@ -192,7 +192,7 @@ static inline int rig_open(struct rig *r, unsigned tenant, unsigned at)
 		    at == RIG_PLAIN
 			    ? IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE
 			    : 0);
-	return c->guest ? frame_guest_arm(c->guest) : 0;
+	return c->guest ? pframe_guest_arm(c->guest) : 0;
 }
 
 static inline void rig_close(struct rig *r, unsigned tenant, unsigned at)
@@ -203,7 +203,7 @@ static inline void rig_close(struct rig *r, unsigned tenant, unsigned at)
 		return;
 	(void)ibv_destroy_qp(c->near);
 	if (c->guest)
-		frame_guest_destroy(c->guest);
+		pframe_guest_destroy(c->guest);
 	else
 		(void)ibv_destroy_qp(c->far);
 	(void)ibv_dereg_mr(c->mr);
@@ -218,7 +218,7 @@ static inline void rig_end_space(struct rig *r, unsigned tenant)
 	for (unsigned i = 0; i < RIG_CONNS; i++)
 		rig_close(r, tenant, i);
 	if (t->space)
-		frame_space_destroy(t->space);
+		pframe_space_destroy(t->space);
 	t->space = NULL;
 }
 
@@ -231,10 +231,10 @@ static inline void rig_stop(struct rig *r)
 		err = r->tenant[i].pd ? ibv_dealloc_pd(r->tenant[i].pd) : 0;
 		ASSERT(!err); /* no key is left */
 	}
-	frame_server_destroy(r->server);
+	pframe_server_destroy(r->server);
 	(void)ibv_destroy_cq(r->cq);
 	(void)ibv_dealloc_pd(r->pd);
-	frame_pool_destroy(r->pool);
+	pframe_pool_destroy(r->pool);
 	(void)ibv_close_device(r->ctx);
 	ibv_free_device_list(r->list);
 }
@@ -282,7 +282,7 @@ static inline void rig_run(struct rig *r)
 		while ((n = ibv_poll_cq(r->cq, 8, wc)) > 0)
 			for (int k = 0; k < n; k++)
 				rig_take(r, &wc[k]);
-		(void)frame_server_step(r->server);
+		(void)pframe_server_step(r->server);
 	}
 }
 

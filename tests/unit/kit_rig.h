@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Far memory and ports to it on the looped host, without a rack. */
+/* Far memory and remotes to it on the looped host, without a rack. */
 #ifndef AQ_TEST_KIT_RIG_H
 #define AQ_TEST_KIT_RIG_H
 
@@ -85,7 +85,7 @@ static int rig_is_alive(void *ctx, const char *conn)
 	return r->end[atoi(conn + 1)].is_open;
 }
 
-static int rig_open(struct kit_rig *r, struct kit_port *port)
+static int rig_open(struct kit_rig *r, struct kit_remote *remote)
 {
 	struct rig_end *e = &r->end[r->ends];
 
@@ -102,15 +102,15 @@ static int rig_open(struct kit_rig *r, struct kit_port *port)
 	e->link.has_masked_atomics = true;
 	e->link.clock = &rig_clock;
 	e->is_open = true;
-	snprintf(port->conn, sizeof(port->conn), "q%u", r->ends++);
-	port->link = &e->link;
+	snprintf(remote->conn, sizeof(remote->conn), "q%u", r->ends++);
+	remote->link = &e->link;
 	return 0;
 }
 
-static void rig_close(void *ctx, struct kit_port *port)
+static void rig_close(void *ctx, struct kit_remote *remote)
 {
 	struct kit_rig *r = ctx;
-	struct rig_end *e = &r->end[atoi(port->conn + 1)];
+	struct rig_end *e = &r->end[atoi(remote->conn + 1)];
 
 	(void)ibv_destroy_qp(e->link.qp);
 	(void)ibv_destroy_qp(e->far_qp);
@@ -119,26 +119,26 @@ static void rig_close(void *ctx, struct kit_port *port)
 	e->is_open = false;
 }
 
-static int rig_renew(void *ctx, struct kit_port *port)
+static int rig_renew(void *ctx, struct kit_remote *remote)
 {
-	rig_close(ctx, port);
-	return rig_open(ctx, port);
+	rig_close(ctx, remote);
+	return rig_open(ctx, remote);
 }
 
-static struct kit_port rig_port(struct kit_rig *r)
+static struct kit_remote rig_remote(struct kit_rig *r)
 {
-	struct kit_port port = {.addr = (uintptr_t)r->main,
-				.rkey = r->main_mr->rkey,
-				.lock_addr = (uintptr_t)r->locks,
-				.lock_rkey = r->lock_mr->rkey,
-				.fence = rig_fence,
-				.is_alive = rig_is_alive,
-				.renew = rig_renew,
-				.close = rig_close,
-				.ctx = r};
+	struct kit_remote remote = {.addr = (uintptr_t)r->main,
+				    .rkey = r->main_mr->rkey,
+				    .lock_addr = (uintptr_t)r->locks,
+				    .lock_rkey = r->lock_mr->rkey,
+				    .fence = rig_fence,
+				    .is_alive = rig_is_alive,
+				    .renew = rig_renew,
+				    .close = rig_close,
+				    .ctx = r};
 
-	assert_int_equal(rig_open(r, &port), 0);
-	return port;
+	assert_int_equal(rig_open(r, &remote), 0);
+	return remote;
 }
 
 static inline void kit_rig_make(struct kit_rig *r, size_t main_bytes,

@@ -14,27 +14,28 @@ struct rig {
 
 static void rig_make(struct rig *r, const struct aq_kv_options *o)
 {
-	struct kit_port port;
+	struct kit_remote remote;
 	struct kv_geometry again;
 
 	assert_int_equal(kv_geometry_make(o, &r->g), 0);
 	kit_rig_make(&r->far, r->g.size_bytes, r->g.lock_bytes);
-	port = rig_port(&r->far);
-	assert_int_equal(kv_format(&port, &r->g, 0), 0);
-	assert_int_equal(kv_probe(&port, r->g.size_bytes, &again), 0);
+	remote = rig_remote(&r->far);
+	assert_int_equal(kv_format(&remote, &r->g, 0), 0);
+	assert_int_equal(kv_probe(&remote, r->g.size_bytes, &again), 0);
 	assert_memory_equal(&again, &r->g, sizeof(again));
-	rig_close(&r->far, &port);
+	rig_close(&r->far, &remote);
 }
 
 static struct aq_kv_client *rig_client(struct rig *r,
 				       const struct kv_client_config *config)
 {
 	static const struct kv_client_config none = {.rng_seed = 1};
-	struct kit_port port = rig_port(&r->far);
+	struct kit_remote remote = rig_remote(&r->far);
 	struct aq_kv_client *c = NULL;
 
 	assert_int_equal(
-		kv_client_create(&port, &r->g, config ? config : &none, &c), 0);
+		kv_client_create(&remote, &r->g, config ? config : &none, &c),
+		0);
 	return c;
 }
 

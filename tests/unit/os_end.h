@@ -55,6 +55,9 @@ struct end {
 	struct nic_qp *qp;
 	uint8_t *mem;
 	bool granted;
+	/* Of end_connect: a request that is not answered is sent again after
+	 * 4.096 us * 2^timeout, and given up after eight attempts. */
+	uint8_t timeout;
 	struct end_card card;
 };
 
@@ -149,7 +152,8 @@ static inline void end_init(struct end *e, struct nic_host *host,
 	};
 	void *p = NULL;
 
-	*e = (struct end){.host = host, .granted = memory != END_PLAIN};
+	*e = (struct end){
+		.host = host, .granted = memory != END_PLAIN, .timeout = 14};
 	if (e->granted)
 		NEED(host->ops->grant_alloc(host, END_BYTES,
 					    memory == END_GRANT_READ_ONLY
@@ -204,8 +208,8 @@ static inline void end_connect_hops(struct end *e, const struct end_card *peer,
 		.max_dest_rd_atomic = 8,
 		.max_rd_atomic = 8,
 		.min_rnr_timer = 1,
-		.timeout = 14,
-		.retry_cnt = 3,
+		.timeout = e->timeout,
+		.retry_cnt = 7,
 		.rnr_retry = 3,
 		.ah_attr = {.is_global = 1, .port_num = 1},
 	};

@@ -10,9 +10,9 @@
 
 #include "client/link.h"
 #include "client/verbs_api.h"
-#include "frame/frame_chain.h"
-#include "frame/frame_server.h"
 #include "page/page_priv.h"
+#include "pageframe/pframe_chain.h"
+#include "pageframe/pframe_server.h"
 
 enum {
 	RIG_NODES = 8,
@@ -27,9 +27,9 @@ struct rig_node {
 	struct ibv_qp *far_qp[GRANT_LINKS_MAX];
 	struct ibv_cq *far_cq;
 	/* Two-sided and chains: */
-	struct frame_space *space;
-	struct frame_guest *guest;
-	struct frame_chain *chain[PAGE_CHAIN_COUNT];
+	struct pframe_space *space;
+	struct pframe_guest *guest;
+	struct pframe_chain *chain[PAGE_CHAIN_COUNT];
 	uint8_t *memory;
 	uint64_t bytes;
 	struct ibv_mr *mr;
@@ -41,8 +41,8 @@ struct rig {
 	struct client_clock clock;
 	bool has_thread; /* that runs the server */
 	struct ibv_pd *page_pd;
-	struct frame_server *server;
-	struct frame_pool *pool; /* of all nodes */
+	struct pframe_server *server;
+	struct pframe_pool *pool; /* of all nodes */
 	struct rig_node node[RIG_NODES];
 };
 
@@ -60,7 +60,7 @@ static void rig_relax(void *ctx)
 	struct rig *r = ctx;
 
 	if (!r->has_thread)
-		(void)frame_server_step(r->server);
+		(void)pframe_server_step(r->server);
 	sched_yield();
 }
 
@@ -117,29 +117,30 @@ static void rig_memory(struct rig *r, struct rig_node *n,
 static int rig_chain(struct rig *r, struct rig_node *n, unsigned i,
 		     unsigned without)
 {
-	int err = frame_chain_create(n->space, r->page_pd, i, without,
-				     &n->chain[i]);
+	int err = pframe_chain_create(n->space, r->page_pd, i, without,
+				      &n->chain[i]);
 
 	if (err)
 		return err;
-	rig_link(r, n, 1 + i, frame_chain_qp(n->chain[i]));
-	return frame_chain_start(n->chain[i]);
+	rig_link(r, n, 1 + i, pframe_chain_qp(n->chain[i]));
+	return pframe_chain_start(n->chain[i]);
 }
 
 static void rig_space(struct rig *r, struct rig_node *n,
 		      const struct page_wish *wish, struct page_grant *out)
 {
-	struct frame_space_options o = {.pd = r->pair.pd,
-					.entries = wish->index_count,
-					.depth = wish->depth,
-					.is_sparse = wish->mode == PAGE_SPARSE};
+	struct pframe_space_options o = {.pd = r->pair.pd,
+					 .entries = wish->index_count,
+					 .depth = wish->depth,
+					 .is_sparse =
+						 wish->mode == PAGE_SPARSE};
 
-	assert_int_equal(frame_space_create(r->pool, &o, &n->space), 0);
+	assert_int_equal(pframe_space_create(r->pool, &o, &n->space), 0);
 	if (wish->mode == PAGE_TWO_SIDED || wish->mode == PAGE_SPARSE) {
 		assert_int_equal(
-			frame_guest_create(r->server, n->space, &n->guest), 0);
-		rig_link(r, n, 1, frame_guest_qp(n->guest));
-		assert_int_equal(frame_guest_arm(n->guest), 0);
+			pframe_guest_create(r->server, n->space, &n->guest), 0);
+		rig_link(r, n, 1, pframe_guest_qp(n->guest));
+		assert_int_equal(pframe_guest_arm(n->guest), 0);
 		return;
 	}
 	for (unsigned i = 0; i < PAGE_CHAIN_COUNT; i++)
@@ -181,9 +182,9 @@ static void rig_close(void *ctx, struct page_grant *g)
 			(void)ibv_destroy_qp(n->link[i].qp);
 	(void)ibv_destroy_qp(n->far_qp[0]);
 	if (n->guest)
-		frame_guest_destroy(n->guest);
+		pframe_guest_destroy(n->guest);
 	if (n->space)
-		frame_space_destroy(n->space);
+		pframe_space_destroy(n->space);
 	(void)ibv_destroy_cq(n->link[0].cq);
 	if (n->link[1].cq)
 		(void)ibv_destroy_cq(n->link[1].cq);
@@ -212,14 +213,14 @@ static int rig_settle(void *ctx, const struct page_grant *g, unsigned at,
 
 	int why;
 
-	frame_chain_destroy(n->chain[at - 1]);
+	pframe_chain_destroy(n->chain[at - 1]);
 	n->chain[at - 1] = NULL;
 	for (unsigned i = 0; i < count; i++)
-		mapped[i] = frame_space_is_mapped(n->space, index[i]);
-	why = frame_space_why(n->space, PAGE_CHAIN_UNMAPPED);
+		mapped[i] = pframe_space_is_mapped(n->space, index[i]);
+	why = pframe_space_why(n->space, PAGE_CHAIN_UNMAPPED);
 	stop->is_full = why == -ENOSPC;
 	(void)snprintf(stop->text, sizeof(stop->text), "%s",
-		       why ? frame_why_text(why) : "");
+		       why ? pframe_why_text(why) : "");
 	return 0;
 }
 
@@ -229,15 +230,15 @@ static bool rig_is_ended(void *ctx, const struct page_grant *g, unsigned at)
 	struct rig_node *n = &r->node[g->node];
 
 	return n->is_down || (at > 0 && n->chain[at - 1] &&
-			      frame_chain_is_broken(n->chain[at - 1]));
+			      pframe_chain_is_broken(n->chain[at - 1]));
 }
 
 static uint64_t rig_used_bytes(void *ctx, const struct page_grant *g)
 {
 	struct rig *r = ctx;
 
-	return frame_space_used(r->node[g->node].space) *
-	       frame_pool_frame_bytes(r->pool);
+	return pframe_space_used(r->node[g->node].space) *
+	       pframe_pool_each_bytes(r->pool);
 }
 
 static uint32_t rig_node_count(void *ctx)
@@ -253,19 +254,21 @@ static void rig_make(struct rig *r, uint32_t nodes)
 	r->pair.pd = ibv_alloc_pd(r->pair.ctx);
 	r->page_pd = ibv_alloc_pd(r->pair.ctx);
 	r->nodes = nodes;
-	assert_int_equal(frame_server_create(r->pair.ctx, &r->server), 0);
+	assert_int_equal(pframe_server_create(r->pair.ctx, &r->server), 0);
 }
 
-static inline void rig_make_pool(struct rig *r, uint64_t frames, uint32_t bytes)
+static inline void rig_make_pool(struct rig *r, uint64_t pframes,
+				 uint32_t bytes)
 {
-	assert_int_equal(frame_pool_create(frames * bytes, bytes, &r->pool), 0);
+	assert_int_equal(pframe_pool_create(pframes * bytes, bytes, &r->pool),
+			 0);
 }
 
 static void rig_break(struct rig *r)
 {
-	frame_server_destroy(r->server);
+	pframe_server_destroy(r->server);
 	if (r->pool)
-		frame_pool_destroy(r->pool);
+		pframe_pool_destroy(r->pool);
 	assert_int_equal(ibv_dealloc_pd(r->page_pd), 0);
 	assert_int_equal(ibv_dealloc_pd(r->pair.pd), 0);
 	pair_close(&r->pair);

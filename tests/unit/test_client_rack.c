@@ -461,7 +461,7 @@ static void *use_region(void *arg)
 	return aq_faa(arg, 0, 1, &old) ? arg : NULL;
 }
 
-/* Each thread has lanes of its own, and they end with the thread. */
+/* Each thread has connections of its own, and they end with the thread. */
 static void test_threads(void **state)
 {
 	struct fake_rack *f = *state;

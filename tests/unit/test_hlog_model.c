@@ -257,7 +257,7 @@ static unsigned run_seed(uint64_t seed)
 		.mutable_percent = (uint32_t)rng_between(&r->rng, 1, 100),
 	};
 	r->opt.local_bytes = (uint64_t)r->opt.page_bytes * r->opt.shard_count *
-			     rng_between(&r->rng, HLOG_FRAMES_MIN, 8);
+			     rng_between(&r->rng, HLOG_PFRAMES_MIN, 8);
 	forget(r);
 	open_store(r, NULL);
 	for (unsigned round = 0; round < 4; round++) {

@@ -28,9 +28,9 @@ enum {
 };
 
 struct rig {
-	struct scenario_stage *stage;
-	struct scenario_host *node, *host;
-	struct scenario_region *region, *locks;
+	struct rig_stage *stage;
+	struct rig_host *node, *host;
+	struct rig_region *region, *locks;
 	struct tree_geometry g;
 	struct client_link *conn[CONNS];
 	unsigned conns;
@@ -40,34 +40,33 @@ struct rig {
 	bool is_done;
 };
 
-static int port_fence(void *ctx, const char *conn)
+static int remote_fence(void *ctx, const char *conn)
 {
 	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
 	struct rig *r = ctx;
 
-	return -ibv_modify_qp(scenario_link_far_qp(r->conn[atoi(conn)]), &err,
+	return -ibv_modify_qp(rig_link_far_qp(r->conn[atoi(conn)]), &err,
 			      IBV_QP_STATE);
 }
 
-static int port_is_alive(void *ctx, const char *conn)
+static int remote_is_alive(void *ctx, const char *conn)
 {
 	return 1;
 }
 
-static struct kit_port port_open(struct rig *r)
+static struct kit_remote remote_open(struct rig *r)
 {
-	struct kit_port p = {.fence = port_fence,
-			     .is_alive = port_is_alive,
-			     .ctx = r,
-			     .addr = r->region->addr,
-			     .size_bytes = r->region->size_bytes,
-			     .rkey = r->region->rkey,
-			     .lock_addr = r->locks->addr,
-			     .lock_rkey = r->locks->rkey};
+	struct kit_remote p = {.fence = remote_fence,
+			       .is_alive = remote_is_alive,
+			       .ctx = r,
+			       .addr = r->region->addr,
+			       .size_bytes = r->region->size_bytes,
+			       .rkey = r->region->rkey,
+			       .lock_addr = r->locks->addr,
+			       .lock_rkey = r->locks->rkey};
 
 	assert_true(r->conns < CONNS);
-	assert_int_equal(scenario_link_open(r->host, r->region, NULL, &p.link),
-			 0);
+	assert_int_equal(rig_link_open(r->host, r->region, NULL, &p.link), 0);
 	snprintf(p.conn, sizeof(p.conn), "%u", r->conns);
 	r->conn[r->conns++] = p.link;
 	return p;
@@ -87,7 +86,7 @@ static struct tree_client *client_with(struct rig *r, bool dies,
 				  .locals = locals,
 				  .crash = dies ? crash : NULL,
 				  .ctx = r};
-	struct kit_port p = port_open(r);
+	struct kit_remote p = remote_open(r);
 	struct tree_client *c;
 
 	assert_int_equal(tree_client_create(&p, &r->g, &cfg, &c), 0);
@@ -102,36 +101,36 @@ static struct tree_client *client(struct rig *r)
 static void fiber(void *arg)
 {
 	struct rig *r = arg;
-	struct kit_port p = port_open(r);
+	struct kit_remote p = remote_open(r);
 
 	assert_int_equal(tree_format(&p, &r->g), 0);
 	r->fn(r);
 	r->is_done = true;
-	sim_stop(scenario_stage_sim(r->stage));
+	sim_stop(rig_stage_sim(r->stage));
 }
 
 static void play(const struct tree_options *o, void (*fn)(struct rig *r))
 {
-	struct scenario_stage_config cfg = {.seed = 1};
+	struct rig_stage_config cfg = {.seed = 1};
 	struct rig *r = calloc(1, sizeof(*r));
 
 	assert_non_null(r);
 	r->fn = fn;
 	cfg.link.latency_ps = SIM_US;
 	assert_int_equal(tree_geometry_make(o, &r->g), 0);
-	assert_int_equal(scenario_stage_create(&cfg, &r->stage), 0);
-	assert_int_equal(scenario_host_add(r->stage, "node", &r->node), 0);
-	assert_int_equal(scenario_host_add(r->stage, "host", &r->host), 0);
-	assert_int_equal(scenario_region_create(r->node, r->g.size_bytes, false,
-						&r->region),
-			 0);
-	assert_int_equal(scenario_region_create(r->node, r->g.lock_bytes, false,
-						&r->locks),
-			 0);
-	assert_int_equal(scenario_host_spawn(r->host, "test", fiber, r), 0);
-	(void)sim_run_until(scenario_stage_sim(r->stage), 1000 * SIM_S);
+	assert_int_equal(rig_stage_create(&cfg, &r->stage), 0);
+	assert_int_equal(rig_host_add(r->stage, "node", &r->node), 0);
+	assert_int_equal(rig_host_add(r->stage, "host", &r->host), 0);
+	assert_int_equal(
+		rig_region_create(r->node, r->g.size_bytes, false, &r->region),
+		0);
+	assert_int_equal(
+		rig_region_create(r->node, r->g.lock_bytes, false, &r->locks),
+		0);
+	assert_int_equal(rig_host_spawn(r->host, "test", fiber, r), 0);
+	(void)sim_run_until(rig_stage_sim(r->stage), 1000 * SIM_S);
 	assert_true(r->is_done);
-	scenario_stage_destroy(r->stage);
+	rig_stage_destroy(r->stage);
 	free(r);
 }
 
@@ -380,8 +379,7 @@ static void at_home(struct rig *r)
 		t[i] = (struct thread){.r = r,
 				       .c = client_with(r, false, locals)};
 		assert_int_equal(
-			scenario_host_spawn(r->host, "thread", hammer, &t[i]),
-			0);
+			rig_host_spawn(r->host, "thread", hammer, &t[i]), 0);
 	}
 	while (r->busy)
 		client_clock_relax(&r->host->clock);
@@ -508,7 +506,7 @@ static void die_at(struct rig *r, unsigned n, bool *is_over)
 
 static void wipe(struct rig *r)
 {
-	struct kit_port p = port_open(r);
+	struct kit_remote p = remote_open(r);
 
 	memset(r->region->mem, 0, r->region->size_bytes);
 	memset(r->locks->mem, 0, r->locks->size_bytes);
@@ -593,7 +591,7 @@ static int see_any(void *user, const void *key, size_t key_len,
 static void use_lies(struct rig *r, uint64_t seed)
 {
 	struct tree_config cfg = {.deadline_ms = 2, .cache_nodes = 8};
-	struct kit_port p = port_open(r);
+	struct kit_remote p = remote_open(r);
 	struct tree_client *c = client(r), *d;
 	struct tree_range all = {0};
 	struct tree_report report;
@@ -662,9 +660,9 @@ static int sleeper_is_alive(void *ctx, const char *conn)
 	return !sleeper.is_gone[atoi(conn)];
 }
 
-static struct kit_port sleeper_port(struct rig *r)
+static struct kit_remote sleeper_remote(struct rig *r)
 {
-	struct kit_port p = port_open(r);
+	struct kit_remote p = remote_open(r);
 
 	p.is_alive = sleeper_is_alive;
 	return p;
@@ -676,7 +674,7 @@ static bool sleeper_point(void *ctx, int point)
 
 	if (point == TREE_POINT_SLOT && ++s->points == s->stop_at) {
 		struct tree_config cfg = {.deadline_ms = 200};
-		struct kit_port p = sleeper_port(s->r);
+		struct kit_remote p = sleeper_remote(s->r);
 
 		s->other_err =
 			tree_client_create(&p, &s->r->g, &cfg, &s->other);
@@ -694,7 +692,7 @@ static void sleep_once(struct rig *r)
 	struct tree_config cfg = {
 		.deadline_ms = 200, .crash = sleeper_point, .ctx = &sleeper};
 	struct tree_config plain = {.deadline_ms = 200};
-	struct kit_port before = sleeper_port(r), p;
+	struct kit_remote before = sleeper_remote(r), p;
 	struct tree_client *c = NULL;
 	int err;
 
@@ -704,7 +702,7 @@ static void sleep_once(struct rig *r)
 	sleeper.r = r;
 	sleeper.is_gone[atoi(before.conn)] = true;
 	c = NULL;
-	p = sleeper_port(r);
+	p = sleeper_remote(r);
 	err = tree_client_create(&p, &r->g, &cfg, &c);
 	/* There is one slot: one of them has it, unless nobody came. */
 	assert_true(err == 0 || err == -EAGAIN);

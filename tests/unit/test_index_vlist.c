@@ -21,9 +21,9 @@ enum {
 };
 
 struct rig {
-	struct scenario_stage *stage;
-	struct scenario_host *node, *host;
-	struct scenario_region *region;
+	struct rig_stage *stage;
+	struct rig_host *node, *host;
+	struct rig_region *region;
 	struct vlist_geometry g;
 	struct client_link *conn[64];
 	unsigned conns;
@@ -31,42 +31,41 @@ struct rig {
 	bool is_done;
 };
 
-static int port_fence(void *ctx, const char *conn)
+static int remote_fence(void *ctx, const char *conn)
 {
 	return 0;
 }
 
-static int port_is_alive(void *ctx, const char *conn)
+static int remote_is_alive(void *ctx, const char *conn)
 {
 	return conn[0] != 'x';
 }
 
-static void port_close(void *ctx, struct kit_port *port)
+static void remote_close(void *ctx, struct kit_remote *remote)
 {
-	scenario_link_close(port->link);
+	rig_link_close(remote->link);
 }
 
 /* Clients with a name of x are taken for dead. */
-static struct kit_port port_open(struct rig *r, const char *name)
+static struct kit_remote remote_open(struct rig *r, const char *name)
 {
-	struct kit_port p = {.fence = port_fence,
-			     .is_alive = port_is_alive,
-			     .close = port_close,
-			     .ctx = r,
-			     .addr = r->region->addr,
-			     .size_bytes = r->region->size_bytes,
-			     .rkey = r->region->rkey};
+	struct kit_remote p = {.fence = remote_fence,
+			       .is_alive = remote_is_alive,
+			       .close = remote_close,
+			       .ctx = r,
+			       .addr = r->region->addr,
+			       .size_bytes = r->region->size_bytes,
+			       .rkey = r->region->rkey};
 
 	snprintf(p.conn, sizeof(p.conn), "%s", name);
-	assert_int_equal(scenario_link_open(r->host, r->region, NULL, &p.link),
-			 0);
+	assert_int_equal(rig_link_open(r->host, r->region, NULL, &p.link), 0);
 	return p;
 }
 
 static struct vlist_client *client(struct rig *r, const char *name)
 {
 	struct vlist_config cfg = {.deadline_ms = 50};
-	struct kit_port p = port_open(r, name);
+	struct kit_remote p = remote_open(r, name);
 	struct vlist_client *c;
 
 	assert_int_equal(vlist_client_create(&p, &r->g, &cfg, &c), 0);
@@ -76,32 +75,31 @@ static struct vlist_client *client(struct rig *r, const char *name)
 static void fiber(void *arg)
 {
 	struct rig *r = arg;
-	struct kit_port p = port_open(r, "maker");
+	struct kit_remote p = remote_open(r, "maker");
 
 	assert_int_equal(vlist_format(&p, &r->g), 0);
-	port_close(r, &p);
+	remote_close(r, &p);
 	r->fn(r);
 	r->is_done = true;
-	sim_stop(scenario_stage_sim(r->stage));
+	sim_stop(rig_stage_sim(r->stage));
 }
 
 static void play(const struct vlist_options *o, void (*fn)(struct rig *r))
 {
-	struct scenario_stage_config cfg = {.seed = 1};
+	struct rig_stage_config cfg = {.seed = 1};
 	struct rig r = {.fn = fn};
 
 	cfg.link.latency_ps = SIM_US;
 	assert_int_equal(vlist_geometry_make(o, &r.g), 0);
-	assert_int_equal(scenario_stage_create(&cfg, &r.stage), 0);
-	assert_int_equal(scenario_host_add(r.stage, "node", &r.node), 0);
-	assert_int_equal(scenario_host_add(r.stage, "host", &r.host), 0);
-	assert_int_equal(scenario_region_create(r.node, r.g.size_bytes, false,
-						&r.region),
-			 0);
-	assert_int_equal(scenario_host_spawn(r.host, "test", fiber, &r), 0);
-	(void)sim_run_until(scenario_stage_sim(r.stage), 100 * SIM_S);
+	assert_int_equal(rig_stage_create(&cfg, &r.stage), 0);
+	assert_int_equal(rig_host_add(r.stage, "node", &r.node), 0);
+	assert_int_equal(rig_host_add(r.stage, "host", &r.host), 0);
+	assert_int_equal(
+		rig_region_create(r.node, r.g.size_bytes, false, &r.region), 0);
+	assert_int_equal(rig_host_spawn(r.host, "test", fiber, &r), 0);
+	(void)sim_run_until(rig_stage_sim(r.stage), 100 * SIM_S);
 	assert_true(r.is_done);
-	scenario_stage_destroy(r.stage);
+	rig_stage_destroy(r.stage);
 }
 
 static const struct vlist_options small = {.keys = 40,
@@ -111,8 +109,7 @@ static const struct vlist_options small = {.keys = 40,
 					   .failure_ms = 5,
 					   .chunk_nodes = 8};
 
-/* ---- one key --------------------------------------------------------------
- */
+/* ---- one key ------------------------------------------------------------ */
 
 static void check_get(struct vlist_client *c, uint64_t key, const char *want)
 {
@@ -169,8 +166,7 @@ static void writes_reads_deletes(void **state)
 	play(&small, one_key);
 }
 
-/* ---- memory ---------------------------------------------------------------
- */
+/* ---- memory ------------------------------------------------------------- */
 
 static void many_versions(struct rig *r)
 {
@@ -252,23 +248,22 @@ static void memory_of_those_who_left_is_used(void **state)
 	play(&o, inherit);
 }
 
-/* ---- clients --------------------------------------------------------------
- */
+/* ---- clients ------------------------------------------------------------ */
 
 static void too_many(struct rig *r)
 {
 	struct vlist_client *c[CLIENTS], *d, *e;
 	struct vlist_config cfg = {.deadline_ms = 50};
-	struct kit_port p;
+	struct kit_remote p;
 
 	for (unsigned i = 0; i < CLIENTS; i++)
 		c[i] = client(r, i ? "c" : "xdead");
 	/* The dead one's place is given to another. */
 	d = client(r, "d");
 	assert_true(vlist_client_stats(d)->fenced == 1);
-	p = port_open(r, "late");
+	p = remote_open(r, "late");
 	assert_int_equal(vlist_client_create(&p, &r->g, &cfg, &e), -EAGAIN);
-	port_close(r, &p);
+	remote_close(r, &p);
 	vlist_client_destroy(d);
 	vlist_client_abandon(c[0]);
 	for (unsigned i = 1; i < CLIENTS; i++)
@@ -280,8 +275,7 @@ static void places_for_clients_are_limited(void **state)
 	play(&small, too_many);
 }
 
-/* ---- layout ---------------------------------------------------------------
- */
+/* ---- layout ------------------------------------------------------------- */
 
 static void words_and_heads(void **state)
 {
@@ -347,7 +341,7 @@ static void sleep_once(struct rig *r)
 	struct vlist_config cfg = {
 		.deadline_ms = 50, .crash = sleeper_point, .ctx = &sleeper};
 	struct vlist_config plain = {.deadline_ms = 50};
-	struct kit_port late = port_open(r, "x late"), p;
+	struct kit_remote late = remote_open(r, "x late"), p;
 	struct vlist_client *c = NULL, *third = NULL;
 	int err;
 
@@ -356,13 +350,13 @@ static void sleep_once(struct rig *r)
 	assert_true(err == 0 || err == -EAGAIN);
 	if (sleeper.other) {
 		/* It is alive, whatever the late one has written since. */
-		p = port_open(r, "third");
+		p = remote_open(r, "third");
 		assert_int_equal(vlist_client_create(&p, &r->g, &plain, &third),
 				 -EAGAIN);
-		port_close(r, &p);
+		remote_close(r, &p);
 	}
 	if (err)
-		port_close(r, &late);
+		remote_close(r, &late);
 	vlist_client_destroy(c);
 	vlist_client_destroy(sleeper.other);
 }

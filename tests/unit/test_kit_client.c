@@ -56,13 +56,13 @@ static uint64_t *open_client(struct kit_rig *r, struct kit_client *k,
 		.failure_ms = FAILURE_MS,
 		.crash = stop ? crash : NULL,
 		.crash_ctx = stop};
-	struct kit_port port = rig_port(r);
+	struct kit_remote remote = rig_remote(r);
 	uint64_t *words;
 	struct kit_part part = {&words, 4096};
 
 	memset(k, 0, sizeof(*k));
-	assert_int_equal(kit_client_init(k, &port, &config, &part, 1), 0);
-	rng_init_text(&k->rng, port.conn);
+	assert_int_equal(kit_client_init(k, &remote, &config, &part, 1), 0);
+	rng_init_text(&k->rng, remote.conn);
 	kit_set_deadline(k, 5000);
 	return words;
 }
@@ -269,7 +269,8 @@ static void asking_about_one_slot_keeps_the_others(void **unused)
 		(void)open_client(&r, &k[i], NULL);
 		s->state = le64_put(kit_slot_word(KIT_SLOT_LIVE, 10 + i));
 		assert_int_equal(
-			kit_slot_name_put(k[i].port.conn, 10 + i, s->name), 0);
+			kit_slot_name_put(k[i].remote.conn, 10 + i, s->name),
+			0);
 	}
 	for (unsigned i = 0; i < 8; i++) {
 		(void)open_client(&r, &more, NULL);
@@ -310,7 +311,7 @@ static void a_fenced_client_connects_anew(void **unused)
 	with_slot(&r, &other);
 	slot = k.slot;
 	epoch = k.epoch;
-	assert_int_equal(rig_fence(&r, k.port.conn), 0);
+	assert_int_equal(rig_fence(&r, k.remote.conn), 0);
 	assert_int_equal(kit_swap_now(&k.main, POINT_WRITE, 0, 0, 1), -ESTALE);
 	assert_true(k.is_broken);
 	assert_int_equal(far_word(r.main), 0);

@@ -381,17 +381,17 @@ static void a_late_client_has_no_slot(void **state)
 					  .ctx = &l,
 					  .options = {.deadline_ms = 300}};
 	struct aq_kv_client *c = NULL;
-	struct kit_port port;
+	struct kit_remote remote;
 	char got[4];
 	size_t len = 0;
 	int err;
 
 	rig_make(&r, &o);
-	port = rig_port(&r.far);
-	err = kv_client_create(&port, &r.g, &config, &c);
+	remote = rig_remote(&r.far);
+	err = kv_client_create(&remote, &r.g, &config, &c);
 	assert_non_null(l.other);
 	assert_int_equal(err, -EAGAIN);
-	rig_close(&r.far, &port);
+	rig_close(&r.far, &remote);
 	assert_int_equal(aq_kv_get(l.other, "k", 1, got, sizeof(got), &len), 0);
 	assert_int_equal(r.far.fences, 0);
 	kv_client_destroy(l.other);

@@ -468,18 +468,18 @@ static void test_heartbeat_refusals(void **state)
 	assert_int_equal(
 		ask(&c.f, "POST /v1/heartbeat", "{\"connections\":[\"xyz\"]}"),
 		400);
-	for (unsigned i = 0; i <= MEM_BEAT_MAX; i++) {
+	for (unsigned i = 0; i <= MEM_HEARTBEAT_MAX; i++) {
 		assert_int_equal(
 			json_array_append_new(
 				list, json_string("0000000000000000ffff")),
 			0);
-		if (i < MEM_BEAT_MAX - 1)
+		if (i < MEM_HEARTBEAT_MAX - 1)
 			continue;
 		body = json_pack("{s:O}", "connections", list);
 		text = json_dumps(body, 0);
 		json_decref(body);
 		assert_int_equal(ask(&c.f, "POST /v1/heartbeat", text),
-				 i < MEM_BEAT_MAX ? 200 : 400);
+				 i < MEM_HEARTBEAT_MAX ? 200 : 400);
 		free(text);
 	}
 	json_decref(list);

@@ -4,8 +4,8 @@
 #define LOOP_GRANTS
 #include "mem_fixture.h"
 
-#include "frame/frame_priv.h"
 #include "memnode/mem_priv.h"
+#include "pageframe/pframe_priv.h"
 #include "wire/page_wire.h"
 
 /* The peer is nobody: nothing is sent here. */
@@ -432,7 +432,8 @@ static void end_slow(struct slow *s, pthread_t thread, unsigned status)
 	json_decref(s->f.answer);
 }
 
-/* While frames are added or withdrawn, which we hold up, others are answered.
+/* While page frames are added or withdrawn, which we hold up, others are
+ * answered.
  */
 static void nobody_waits_while_spaces_come_and_go(void **state)
 {
@@ -440,7 +441,7 @@ static void nobody_waits_while_spaces_come_and_go(void **state)
 		"{\"version\":2,\"count\":16,\"bytes\":4096}";
 	struct mem_fixture f = {0};
 	char first[32], second[32];
-	struct frame_pool *pool;
+	struct pframe_pool *pool;
 	struct slow s = {.body = body};
 	pthread_t thread;
 	uint64_t before;
@@ -451,7 +452,7 @@ static void nobody_waits_while_spaces_come_and_go(void **state)
 	assert_int_equal(make_pages(&f, first, "{\"count\":16,\"bytes\":4096}"),
 			 201);
 	before = pool_used(&f);
-	pool = f.node->conns[0]->space->frames->pool;
+	pool = f.node->conns[0]->space->pframes->pool;
 
 	pthread_mutex_lock(&pool->lock);
 	snprintf(s.line, sizeof(s.line), "POST /v1/connections/%s/pages",
@@ -484,7 +485,7 @@ static void pages_without_an_owner_are_given_back(void **state)
 		"{\"version\":2,\"count\":16,\"bytes\":4096}";
 	struct mem_fixture f = {0};
 	char first[32], second[32];
-	struct frame_pool *pool;
+	struct pframe_pool *pool;
 	struct slow s = {.body = body};
 	pthread_t thread;
 	uint64_t before;
@@ -495,7 +496,7 @@ static void pages_without_an_owner_are_given_back(void **state)
 	assert_int_equal(make_pages(&f, first, "{\"count\":16,\"bytes\":4096}"),
 			 201);
 	before = pool_used(&f);
-	pool = f.node->conns[0]->space->frames->pool;
+	pool = f.node->conns[0]->space->pframes->pool;
 	pthread_mutex_lock(&pool->lock);
 	snprintf(s.line, sizeof(s.line), "POST /v1/connections/%s/pages",
 		 second);

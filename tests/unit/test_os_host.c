@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hosts, cables and the engine: two NICs in one process and in two, death of a
- * peer, sleep and waking, forks, captures. */
+/* Hosts, cables and the NIC thread: two NICs in one process and in two, death
+ * of a peer, sleep and waking, forks, captures. */
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -65,7 +65,7 @@ static void test_all_operations(void **state)
 	assert_int_equal(b->mem[50000], 0x5a);
 }
 
-/* The engines do all the work, on both sides. */
+/* The NIC threads do all the work, on both sides. */
 static void test_nobody_drives(void **state)
 {
 	struct fixture *f = *state;
@@ -73,7 +73,7 @@ static void test_nobody_drives(void **state)
 
 	for (unsigned i = 0; i < 20; i++) {
 		if (i % 5 == 4)
-			test_sleep_ms(150); /* both engines are asleep */
+			test_sleep_ms(150); /* both NIC threads are asleep */
 		end_post(a, &b->card, IBV_WR_RDMA_READ, 0, 64);
 		assert_int_equal(end_wait(a, false, 2000), 0);
 	}

@@ -20,15 +20,34 @@ static void test_one_host(void **state)
 	p->describe(p->ctx, 0, name, &guid);
 	assert_string_equal(name, "aq0");
 	assert_int_equal(guid, 0x00a97ffffe000001ull);
-	assert_int_equal(p->open(p->ctx, 1, &a), -ENODEV);
+	assert_int_equal(p->open(p->ctx, 1, NULL, &a), -ENODEV);
 	for (unsigned i = 0; i < 2; i++) {
-		assert_int_equal(p->open(p->ctx, 0, &a), 0);
-		assert_int_equal(p->open(p->ctx, 0, &b), 0);
+		assert_int_equal(p->open(p->ctx, 0, NULL, &a), 0);
+		assert_int_equal(p->open(p->ctx, 0, NULL, &b), 0);
 		assert_ptr_equal(a, b);
 		assert_int_equal(nic_get_config(a->nic)->gid_count, 2);
 		a->ops->close(a);
 		b->ops->close(b);
 	}
+}
+
+/* A device in another rack is another NIC, with slots of its own. */
+static void test_two_racks(void **state)
+{
+	const struct nic_provider *p = verbs_default_provider();
+	struct nic_host *own, *other, *again;
+
+	assert_int_equal(p->open(p->ctx, 0, NULL, &own), 0);
+	assert_int_equal(p->open(p->ctx, 0, "other", &other), 0);
+	assert_ptr_not_equal(own, other);
+	assert_int_equal(p->open(p->ctx, 0, "other", &again), 0);
+	assert_ptr_equal(other, again);
+	assert_int_equal(test_sockets_of("other"), 1);
+	own->ops->close(own);
+	other->ops->close(other);
+	assert_int_equal(test_sockets_of("other"), 1);
+	again->ops->close(again);
+	assert_int_equal(test_sockets_of("other"), 0);
 }
 
 static uint32_t slot_of(struct nic_host *host)
@@ -45,7 +64,7 @@ static void child(struct nic_host *inherited, uint32_t slot)
 	inherited->ops->drive(inherited);
 	inherited->ops->leave(inherited);
 	inherited->ops->close(inherited);
-	NEED(p->open(p->ctx, 0, &own) == 0);
+	NEED(p->open(p->ctx, 0, NULL, &own) == 0);
 	NEED(own != inherited);
 	NEED(slot_of(own) != slot);
 	own->ops->close(own);
@@ -60,7 +79,7 @@ static void test_fork(void **state)
 	int status;
 	pid_t pid;
 
-	assert_int_equal(p->open(p->ctx, 0, &host), 0);
+	assert_int_equal(p->open(p->ctx, 0, NULL, &host), 0);
 	end_init(&e[0], host, END_PLAIN);
 	end_init(&e[1], host, END_PLAIN);
 	end_connect(&e[0], &e[1].card);
@@ -97,7 +116,7 @@ static void test_fork_releases_lease(void **state)
 		const struct nic_provider *p = verbs_default_provider();
 		struct nic_host *host;
 
-		NEED(p->open(p->ctx, 0, &host) == 0);
+		NEED(p->open(p->ctx, 0, NULL, &host) == 0);
 		if (fork() == 0) {
 			close(sync[0]);
 			NEED(write(sync[1], "", 1) == 1);
@@ -121,7 +140,7 @@ static void test_bad_address(void **state)
 	struct nic_host *host;
 
 	setenv("AQUIFER_NIC_ADDRESS", "localhost", 1);
-	assert_int_equal(p->open(p->ctx, 0, &host), -EINVAL);
+	assert_int_equal(p->open(p->ctx, 0, NULL, &host), -EINVAL);
 	unsetenv("AQUIFER_NIC_ADDRESS");
 }
 
@@ -182,6 +201,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_host),
+		cmocka_unit_test(test_two_racks),
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_fork_releases_lease),
 		cmocka_unit_test(test_bad_address),

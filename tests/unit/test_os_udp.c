@@ -22,7 +22,7 @@ struct fixture {
 };
 
 static struct fixture *fixture_new(const struct os_config *a,
-				   const struct os_config *b)
+				   const struct os_config *b, uint8_t timeout)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
@@ -32,6 +32,7 @@ static struct fixture *fixture_new(const struct os_config *a,
 	for (unsigned i = 0; i < 2; i++) {
 		f->host[i] = test_host(&f->cfg[i]);
 		end_init(&f->end[i], f->host[i], END_PLAIN);
+		f->end[i].timeout = timeout;
 	}
 	end_connect(&f->end[0], &f->end[1].card);
 	end_connect(&f->end[1], &f->end[0].card);
@@ -75,7 +76,17 @@ static struct fixture *two_hosts_new(uint32_t loss_ppm)
 
 	two_hosts(cfg);
 	cfg[0].loss_ppm = cfg[1].loss_ppm = loss_ppm;
-	return fixture_new(&cfg[0], &cfg[1]);
+	return fixture_new(&cfg[0], &cfg[1], 14);
+}
+
+/* Where packets are counted: a peer that waits for its core longer than 67 ms
+ * would have its packets sent twice. */
+static struct fixture *patient_hosts_new(void)
+{
+	struct os_config cfg[2];
+
+	two_hosts(cfg);
+	return fixture_new(&cfg[0], &cfg[1], 20);
 }
 
 static uint64_t nic_count(struct nic_host *host, enum nic_counter c)
@@ -117,7 +128,7 @@ static void all_operations(struct fixture *f, bool drive)
 
 static void test_all_operations(void **state)
 {
-	struct fixture *f = two_hosts_new(0);
+	struct fixture *f = patient_hosts_new();
 	struct os_stats s;
 
 	all_operations(f, true);
@@ -135,7 +146,7 @@ static void test_nobody_drives(void **state)
 	struct fixture *f = two_hosts_new(0);
 
 	for (unsigned i = 0; i < 4; i++) {
-		test_sleep_ms(120); /* both engines are asleep */
+		test_sleep_ms(120); /* both NIC threads are asleep */
 		all_operations(f, false);
 		memset(f->end[1].mem + 40000, 0, 8);
 		end_sync(&f->end[1]);
@@ -188,7 +199,7 @@ static void test_ipv6(void **state)
 	memcpy(cfg.address6, self, 16);
 	memcpy(cfg.address, self + 12, 4);
 	cfg.port = OS_PORT_UDP;
-	f = fixture_new(&cfg, &cfg);
+	f = fixture_new(&cfg, &cfg, 14);
 	all_operations(f, true);
 	assert_true(test_stats(f->host[0]).udp_sends > 0);
 	without_checksum();
@@ -206,7 +217,7 @@ static void test_shared_address(void **state)
 	test_config(&cfg);
 	own_address(cfg.address, 1);
 	cfg.port = OS_PORT_UDP;
-	f = fixture_new(&cfg, &cfg);
+	f = fixture_new(&cfg, &cfg, 14);
 	all_operations(f, true);
 	s[0] = test_stats(f->host[0]);
 	s[1] = test_stats(f->host[1]);
@@ -310,8 +321,6 @@ static void test_steering(void **state)
 	free(c);
 }
 
-/* Many requests at once leave in few sends, and every ICRC is right although
- * the kernel numbers the packets. */
 /* The hop limit of a connection is the TTL of its packets. */
 static void test_hop_limit(void **state)
 {
@@ -360,9 +369,11 @@ static void test_hop_limit(void **state)
 	fixture_free(f);
 }
 
+/* Many requests at once leave in few sends, and every ICRC is right although
+ * the kernel numbers the packets. */
 static void test_batches(void **state)
 {
-	struct fixture *f = two_hosts_new(0);
+	struct fixture *f = patient_hosts_new();
 	struct end *a = &f->end[0], *b = &f->end[1];
 	struct os_stats s;
 
@@ -473,7 +484,7 @@ static void await_count(struct nic_host *host, enum nic_counter c, uint64_t n)
 
 static void test_strangers(void **state)
 {
-	struct fixture *f = two_hosts_new(0);
+	struct fixture *f = patient_hosts_new();
 	struct end *a = &f->end[0], *b = &f->end[1];
 	int fd = stranger(9);
 	uint64_t weak;
@@ -530,7 +541,7 @@ static void test_a_million_forgeries(void **state)
 		NIC_C_drop_peer, NIC_C_drop_psn,     NIC_C_duplicates,
 		NIC_C_drop_icrc, NIC_C_drop_blocked,
 	};
-	struct fixture *f = two_hosts_new(0);
+	struct fixture *f = patient_hosts_new();
 	struct end *a = &f->end[0], *b = &f->end[1];
 	struct nic *nic = f->host[1]->nic;
 	uint8_t frame[WIRE_FRAME_MAX];
@@ -617,10 +628,10 @@ static void test_killed(void **state)
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
 	before = test_now_ns();
-	/* Four attempts of 4.096 us * 2^14 each: 268 ms. */
+	/* Eight attempts of at least 4.096 us * 2^14 each: 537 ms. */
 	assert_int_equal(end_do(&e, &cards[1], IBV_WR_RDMA_READ, 0, 64),
 			 IBV_WC_RETRY_EXC_ERR);
-	assert_in_range(test_now_ns() - before, 250000000, 1500000000);
+	assert_true(test_now_ns() - before >= 500000000);
 	end_release(&e);
 	host->ops->close(host);
 	for (unsigned i = 0; i < 2; i++) {

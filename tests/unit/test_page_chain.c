@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pages by chains of work requests, and by the processor: the same store, the
- * same frames, and every frame in exactly one place whatever stops. */
+ * same page frames, and every page frame in exactly one place whatever
+ * stops. */
 #define LOOP_GRANTS
 #include "page_rig.h"
 
-#include "frame/frame_priv.h"
+#include "pageframe/pframe_priv.h"
 
 enum {
-	FRAMES = 64,
+	PFRAMES = 64,
 	BYTES = 4096,
 };
 
@@ -35,16 +36,16 @@ static void test_life(void **state)
 	struct rig r;
 
 	rig_make(&r, 1);
-	rig_make_pool(&r, FRAMES, BYTES);
+	rig_make_pool(&r, PFRAMES, BYTES);
 	s = rig_store(&r, &o);
 	assert_int_equal(put(s, 7, 1), 0);
 	expect(s, 7, 1);
 	assert_int_equal(put(s, 7, 2), 0);
 	expect(s, 7, 2);
-	assert_int_equal(frame_pool_free(r.pool), FRAMES - 1);
+	assert_int_equal(pframe_pool_free(r.pool), PFRAMES - 1);
 	assert_int_equal(page_drop(s, 7), 0);
 	assert_int_equal(page_get(s, 7, buf), -ENODATA);
-	assert_int_equal(frame_pool_free(r.pool), FRAMES);
+	assert_int_equal(pframe_pool_free(r.pool), PFRAMES);
 	/* Many times round all rings. */
 	for (uint64_t i = 0; i < 3000; i++) {
 		assert_int_equal(put(s, i % 60, i), 0);
@@ -55,32 +56,33 @@ static void test_life(void **state)
 	page_store_stats(s, &st);
 	assert_int_equal(st.allocated_bytes, st.used_pages * BYTES);
 	page_store_close(s);
-	assert_int_equal(frame_pool_free(r.pool), FRAMES);
+	assert_int_equal(pframe_pool_free(r.pool), PFRAMES);
 	rig_break(&r);
 }
 
-/* Every frame is free, once. */
+/* Every page frame is free, once. */
 static void expect_all_free(struct rig *r)
 {
-	const struct frame_pool *p = r->pool;
-	uint8_t seen[FRAMES] = {0};
-	uint64_t n = p->places_bytes / FRAME_PLACE_BYTES;
+	const struct pframe_pool *p = r->pool;
+	uint8_t seen[PFRAMES] = {0};
+	uint64_t n = p->places_bytes / PFRAME_PLACE_BYTES;
 
-	(void)frame_pool_mend(r->pool);
+	(void)pframe_pool_mend(r->pool);
 	for (uint64_t i = 0; i < n; i++) {
-		uint64_t frame = frame_swap(atomic_load(&p->places[i]));
-		uint64_t k = (frame - (uintptr_t)p->frames) / BYTES;
+		uint64_t pframe = pframe_be64(atomic_load(&p->places[i]));
+		uint64_t k = (pframe - (uintptr_t)p->pframes) / BYTES;
 
-		if (!frame)
+		if (!pframe)
 			continue;
-		assert_true(frame_pool_has(p, frame));
+		assert_true(pframe_pool_has(p, pframe));
 		assert_int_equal(seen[k], 0);
 		seen[k] = 1;
 	}
-	assert_int_equal(frame_pool_free(p), frame_pool_count(p));
+	assert_int_equal(pframe_pool_free(p), pframe_pool_count(p));
 }
 
-/* The processor's mode on the same frames: each wait lets the server work. */
+/* The processor's mode on the same page frames: each wait lets the server
+ * work. */
 static void test_two_sided(void **state)
 {
 	struct page_store_options o = {.pages = 80, .mode = PAGE_TWO_SIDED};
@@ -88,7 +90,7 @@ static void test_two_sided(void **state)
 	struct rig r;
 
 	rig_make(&r, 1);
-	rig_make_pool(&r, FRAMES, BYTES);
+	rig_make_pool(&r, PFRAMES, BYTES);
 	s = rig_store(&r, &o);
 	for (uint64_t i = 0; i < 500; i++) {
 		assert_int_equal(put(s, i % 60, i), 0);
@@ -96,13 +98,13 @@ static void test_two_sided(void **state)
 		if (i % 3 == 0)
 			assert_int_equal(page_drop(s, i % 60), 0);
 	}
-	for (uint64_t i = 0; i < FRAMES; i++)
+	for (uint64_t i = 0; i < PFRAMES; i++)
 		assert_int_equal(put(s, i, 7), 0);
-	assert_int_equal(put(s, FRAMES, 7), -ENOSPC);
-	assert_int_equal(page_get(s, FRAMES, buf), -EHOSTDOWN);
+	assert_int_equal(put(s, PFRAMES, 7), -ENOSPC);
+	assert_int_equal(page_get(s, PFRAMES, buf), -EHOSTDOWN);
 	assert_int_equal(page_drop(s, 3), 0);
-	assert_int_equal(put(s, FRAMES, 8), 0);
-	expect(s, FRAMES, 8);
+	assert_int_equal(put(s, PFRAMES, 8), 0);
+	expect(s, PFRAMES, 8);
 	page_store_close(s);
 	expect_all_free(&r);
 	rig_break(&r);
@@ -110,14 +112,14 @@ static void test_two_sided(void **state)
 
 static void expect_used(const struct rig *r, uint64_t used)
 {
-	assert_int_equal(frame_space_used(r->node[0].space), used);
-	assert_int_equal(frame_pool_free(r->pool), FRAMES - used);
-	assert_int_equal(frame_space_touched_bytes(r->node[0].space),
+	assert_int_equal(pframe_space_used(r->node[0].space), used);
+	assert_int_equal(pframe_pool_free(r->pool), PFRAMES - used);
+	assert_int_equal(pframe_space_touched_bytes(r->node[0].space),
 			 used * BYTES);
 }
 
 /* Memory of the client's own: it takes as much as there are pages, each of
- * which is charged as a frame. */
+ * which is charged as a page frame. */
 static void test_sparse(void **state)
 {
 	struct page_store_options o = {.pages = 200, .mode = PAGE_SPARSE};
@@ -125,7 +127,7 @@ static void test_sparse(void **state)
 	struct rig r;
 
 	rig_make(&r, 1);
-	rig_make_pool(&r, FRAMES, BYTES);
+	rig_make_pool(&r, PFRAMES, BYTES);
 	s = rig_store(&r, &o);
 	assert_int_equal(put(s, 0, 1), 0);
 	expect_used(&r, 1);
@@ -140,12 +142,12 @@ static void test_sparse(void **state)
 	for (uint64_t i = 1; i < 200; i++)
 		assert_int_equal(page_drop(s, i), 0);
 	expect_used(&r, 1);
-	for (uint64_t i = 1; i < FRAMES; i++)
+	for (uint64_t i = 1; i < PFRAMES; i++)
 		assert_int_equal(put(s, 3 * i, 7), 0);
 	assert_int_equal(put(s, 199, 7), -ENOSPC);
-	expect_used(&r, FRAMES);
+	expect_used(&r, PFRAMES);
 	assert_int_equal(page_drop(s, 3), 0);
-	expect_used(&r, FRAMES - 1);
+	expect_used(&r, PFRAMES - 1);
 	assert_int_equal(put(s, 199, 8), 0);
 	expect(s, 199, 8);
 	expect(s, 6, 7);
@@ -155,7 +157,7 @@ static void test_sparse(void **state)
 }
 
 struct worker {
-	struct frame_server *server;
+	struct pframe_server *server;
 	atomic_bool stops;
 };
 
@@ -164,7 +166,7 @@ static void *work(void *arg)
 	struct worker *w = arg;
 
 	while (!atomic_load(&w->stops))
-		if (!frame_server_step(w->server))
+		if (!pframe_server_step(w->server))
 			sched_yield();
 	return NULL;
 }
@@ -178,7 +180,7 @@ static void test_server_thread(void **state)
 	struct rig r;
 
 	rig_make(&r, 1);
-	rig_make_pool(&r, FRAMES, BYTES);
+	rig_make_pool(&r, PFRAMES, BYTES);
 	r.has_thread = true;
 	w.server = r.server;
 	assert_int_equal(pthread_create(&thread, NULL, work, &w), 0);
@@ -197,8 +199,8 @@ static void test_server_thread(void **state)
 	rig_break(&r);
 }
 
-/* More stores than frames: some fail, nothing else does, and when pages come
- * back there is room again. */
+/* More stores than page frames: some fail, nothing else does, and when pages
+ * come back there is room again. */
 static void test_exhausted(void **state)
 {
 	enum {
@@ -212,7 +214,7 @@ static void test_exhausted(void **state)
 	struct rig r;
 
 	rig_make(&r, 1);
-	rig_make_pool(&r, FRAMES, BYTES);
+	rig_make_pool(&r, PFRAMES, BYTES);
 	s = rig_store(&r, &o);
 	for (uint64_t p = 0; p < 30; p++)
 		assert_int_equal(put(s, p, 1), 0);
@@ -233,13 +235,13 @@ static void test_exhausted(void **state)
 			assert_int_equal(ops[i].result, -ENOSPC);
 		}
 	}
-	assert_int_equal(stored, FRAMES - 30);
-	assert_int_equal(frame_pool_free(r.pool), 0);
+	assert_int_equal(stored, PFRAMES - 30);
+	assert_int_equal(pframe_pool_free(r.pool), 0);
 	for (uint64_t p = 0; p < 30; p++) {
 		expect(s, p, 1);
 		assert_int_equal(page_drop(s, p), 0);
 	}
-	(void)frame_pool_mend(r.pool);
+	(void)pframe_pool_mend(r.pool);
 	for (uint64_t p = 0; p < 30; p++)
 		assert_int_equal(put(s, p, 2), 0);
 	for (uint64_t p = 0; p < 30; p++)
@@ -265,7 +267,7 @@ static void test_broken_link(void **state)
 	struct rig r;
 
 	rig_make(&r, 1);
-	rig_make_pool(&r, FRAMES, BYTES);
+	rig_make_pool(&r, PFRAMES, BYTES);
 	s = rig_store(&r, &o);
 	for (unsigned i = 0; i < OPS; i++) {
 		ops[i] = (struct page_op){
@@ -302,13 +304,13 @@ static void stop_before(enum page_chain kind, unsigned without,
 				       .mode = PAGE_CHAIN,
 				       .deadline_ms = 50,
 				       .chain_without = without};
-	struct frame_chain *c;
+	struct pframe_chain *c;
 	struct page_store *s;
 	unsigned at = 0;
 	struct rig r;
 
 	rig_make(&r, 1);
-	rig_make_pool(&r, FRAMES, BYTES);
+	rig_make_pool(&r, PFRAMES, BYTES);
 	s = rig_store(&r, &o);
 	c = r.node[0].chain[kind];
 	for (uint64_t p = 0; p < 20; p++)
@@ -321,7 +323,7 @@ static void stop_before(enum page_chain kind, unsigned without,
 	if (kind == PAGE_CHAIN_UNMAPPED)
 		assert_true(put(s, 30, 1) != 0);
 	else
-		assert_int_equal(page_drop(s, 5), 0); /* the lane is lost */
+		assert_int_equal(page_drop(s, 5), 0); /* the backend is lost */
 	page_store_close(s);
 	expect_all_free(&r);
 	rig_break(&r);
@@ -367,16 +369,16 @@ static void lie(struct rig *r, enum page_chain kind, uint64_t entry)
 		struct ibv_wc wc;
 
 		(void)ibv_poll_cq(l->cq, 1, &wc);
-		if (frame_chain_is_broken(r->node[0].chain[kind]))
+		if (pframe_chain_is_broken(r->node[0].chain[kind]))
 			break;
 	}
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-static void expect_why(const struct frame_space *space, enum page_chain kind,
+static void expect_why(const struct pframe_space *space, enum page_chain kind,
 		       unsigned what)
 {
-	int why = frame_space_why(space, kind);
+	int why = pframe_space_why(space, kind);
 
 	if (what < 3)
 		assert_int_equal(why, -EFAULT);
@@ -393,7 +395,7 @@ static void test_refused(void **state)
 	struct rig r;
 
 	rig_make(&r, 1);
-	rig_make_pool(&r, FRAMES, BYTES);
+	rig_make_pool(&r, PFRAMES, BYTES);
 	s = rig_store(&r, &o);
 	assert_int_equal(put(s, 1, 1), 0);
 	lie(&r, PAGE_CHAIN_UNMAPPED, 50 * 8);
@@ -416,7 +418,7 @@ static void test_lies(void **state)
 			struct rig r;
 
 			rig_make(&r, 2);
-			rig_make_pool(&r, FRAMES, BYTES);
+			rig_make_pool(&r, PFRAMES, BYTES);
 			o.nodes = 1;
 			bad = rig_store(&r, &o);
 			good = rig_store(&r, &o);
@@ -430,7 +432,7 @@ static void test_lies(void **state)
 			    : kind == PAGE_CHAIN_UNMAPPED ? 8
 							  : 16);
 			assert_true(
-				frame_chain_is_broken(r.node[0].chain[kind]));
+				pframe_chain_is_broken(r.node[0].chain[kind]));
 			expect_why(r.node[0].space, kind, what);
 			expect(good, 1, 1);
 			assert_int_equal(put(good, 2, 1), 0);
@@ -453,10 +455,10 @@ static void inner_connections_cannot_be_guessed(void **state)
 	struct rig r;
 
 	rig_make(&r, 1);
-	rig_make_pool(&r, FRAMES, BYTES);
+	rig_make_pool(&r, PFRAMES, BYTES);
 	s = rig_store(&r, &o);
 	for (unsigned k = 0; k < PAGE_CHAIN_COUNT; k++) {
-		const struct frame_chain *c = r.node[0].chain[k];
+		const struct pframe_chain *c = r.node[0].chain[k];
 
 		assert_int_equal(ibv_query_qp(c->work_qp, &work, ~0, &init), 0);
 		assert_int_equal(ibv_query_qp(c->back_qp, &back, ~0, &init), 0);

@@ -68,7 +68,7 @@ static void end_open(struct world *w, struct end *e, unsigned index)
 	e->memory = aligned_alloc(4096, BUFFER_BYTES);
 	assert_non_null(e->memory);
 	memset(e->memory, 0, BUFFER_BYTES);
-	assert_int_equal(p->open(p->ctx, index, &e->nh), 0);
+	assert_int_equal(p->open(p->ctx, index, NULL, &e->nh), 0);
 	e->addr = nic_get_config(e->nh->nic)->gids[0];
 	assert_int_equal(nic_pd_create(e->nh->nic, &e->pd), 0);
 	if (w->in_device && e == &w->b) {

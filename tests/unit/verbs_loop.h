@@ -180,7 +180,8 @@ static void loop_describe(void *ctx, unsigned index, char name[64],
 	*guid = 0x0200000000000001u;
 }
 
-static int loop_open(void *ctx, unsigned index, struct nic_host **out)
+static int loop_open(void *ctx, unsigned index, const char *rack,
+		     struct nic_host **out)
 {
 	static const struct nic_config cfg = {
 		.slot = 1,

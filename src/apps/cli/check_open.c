@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of doors that others can reach: TCP without TLS, and gateways without
- * a password. They look at rack.ini and at the daemons that run in this
+/* Checks of listeners that others can reach: TCP without TLS, and gateways
+ * without a password. They look at rack.ini and at the daemons that run in this
  * network. */
 #include <arpa/inet.h>
 #include <dirent.h>

@@ -11,7 +11,7 @@
 #include "eng_priv.h"
 #include "pair/pair.h"
 
-static json_t *lane_json(const struct eng_lane *l)
+static json_t *qp_json(const struct eng_qp *l)
 {
 	return json_pack("{s:I, s:I}", "qpn", (json_int_t)l->qp->qp_num, "psn",
 			 (json_int_t)l->psn);
@@ -46,9 +46,9 @@ static void answer_open(struct eng *eng, struct ctl_call *call,
 	hex_write(text, gid.raw, sizeof(gid.raw));
 	for (unsigned i = 0; i < s->node_count; i++)
 		(void)json_array_append_new(
-			nodes, json_pack("{s:o, s:o}", "read",
-					 lane_json(&s->node[i][0]), "write",
-					 lane_json(&s->node[i][1])));
+			nodes,
+			json_pack("{s:o, s:o}", "read", qp_json(&s->node[i][0]),
+				  "write", qp_json(&s->node[i][1])));
 	eng_session_id(s, id);
 	tree = json_pack(
 		"{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:i, s:o, s:b}", "proto",
@@ -89,11 +89,11 @@ static int start(struct eng *eng, struct ctl_call *call, struct eng_session *s)
 	for (unsigned i = 0; i < s->node_count && !err; i++) {
 		if (s->config.node[i].err)
 			continue;
-		err = eng_lane_connect(eng, &s->node[i][0], &far[i][0],
-				       s->within_ms);
+		err = eng_qp_connect(eng, &s->node[i][0], &far[i][0],
+				     s->within_ms);
 		if (!err)
-			err = eng_lane_connect(eng, &s->node[i][1], &far[i][1],
-					       s->within_ms);
+			err = eng_qp_connect(eng, &s->node[i][1], &far[i][1],
+					     s->within_ms);
 	}
 	explicit_bzero(far, sizeof(far));
 	return err ? err : eng_session_start(eng, s);
@@ -138,7 +138,7 @@ static int heartbeat_one(struct eng *eng, const json_t *one, uint64_t now_ns,
 }
 
 /* One request says that all sessions of a process live. */
-static void handle_beat(void *ctx, struct ctl_call *call)
+static void handle_heartbeat(void *ctx, struct ctl_call *call)
 {
 	const json_t *list = json_object_get(call->body, "sessions"), *one;
 	struct eng *eng = ctx;
@@ -147,10 +147,10 @@ static void handle_beat(void *ctx, struct ctl_call *call)
 	size_t i;
 	int err = 0;
 
-	if (!json_is_array(list) || json_array_size(list) > ENG_BEAT_MAX)
+	if (!json_is_array(list) || json_array_size(list) > ENG_HEARTBEAT_MAX)
 		err = error_set(-EINVAL,
 				"\"sessions\" is a list of up to %d ids",
-				ENG_BEAT_MAX);
+				ENG_HEARTBEAT_MAX);
 	if (!err)
 		json_array_foreach(list, i, one)
 		{
@@ -213,7 +213,7 @@ static const struct ctl_route routes[] = {
 	{CTL_GET, "/v1/sessions", handle_list, ENG_LEVEL_CLIENT},
 	{CTL_POST, "/v1/sessions", handle_open, ENG_LEVEL_CLIENT},
 	{CTL_POST, "/v1/sessions/:/start", handle_start, ENG_LEVEL_CLIENT},
-	{CTL_POST, "/v1/heartbeat", handle_beat, ENG_LEVEL_CLIENT},
+	{CTL_POST, "/v1/heartbeat", handle_heartbeat, ENG_LEVEL_CLIENT},
 	{CTL_DELETE, "/v1/sessions/:", handle_end, ENG_LEVEL_CLIENT},
 };
 
@@ -262,7 +262,7 @@ static void audit(struct eng *eng, const struct ctl_call *call)
 	struct ctl_audit_event e = {
 		.who = call->reply->status == 401 ? "" : "client",
 		.path = call->route ? call->route->pattern : NULL,
-		.is_quiet = call->route && call->route->run == handle_beat,
+		.is_quiet = call->route && call->route->run == handle_heartbeat,
 	};
 
 	if (eng->audit)

@@ -11,8 +11,8 @@ enum {
 
 	ENG_HEARTBEAT_MS = 1000,
 	ENG_HEARTBEAT_MISSES = 5,
-	ENG_BEAT_MAX = 1024,  /* sessions in one heartbeat */
-	ENG_START_MS = 10000, /* from opening a session to its start */
+	ENG_HEARTBEAT_MAX = 1024, /* sessions in one heartbeat */
+	ENG_START_MS = 10000,	  /* from opening a session to its start */
 	ENG_TICK_MS = 100,
 	ENG_PAUSE_MS = 500, /* from one tick to the next: we did not run */
 

@@ -22,7 +22,7 @@
 
 enum {
 	ENG_ID_TEXT = 16 + 4 + 1,
-	ENG_LANES = 2 + 2 * OFFLOAD_NODES_MAX, /* queue pairs of a session */
+	ENG_QPS = 2 + 2 * OFFLOAD_NODES_MAX, /* queue pairs of a session */
 	ENG_GID_TEXT = 33,
 };
 
@@ -33,7 +33,7 @@ enum eng_level {
 };
 
 /* One queue pair. */
-struct eng_lane {
+struct eng_qp {
 	struct ibv_qp *qp;
 	uint32_t psn;
 };
@@ -59,9 +59,9 @@ struct eng_session {
 	uint64_t within_ms; /* a node that is silent is given up; 0: default */
 	bool can_auth;	    /* the application */
 	struct eng_far application;
-	struct eng_lane ring;
-	struct eng_lane node[OFFLOAD_NODES_MAX][2]; /* reads, writes */
-	struct offload_session *core;		    /* NULL: not started */
+	struct eng_qp ring;
+	struct eng_qp node[OFFLOAD_NODES_MAX][2]; /* reads, writes */
+	struct offload_session *core;		  /* NULL: not started */
 	struct offload_session_config config;
 };
 
@@ -98,13 +98,12 @@ struct eng {
 
 /* ---- eng_qp.c ----------------------------------------------------------- */
 
-int eng_lane_open(struct eng *eng, uint32_t depth,
-		  struct eng_lane *out) MUST_CHECK;
+int eng_qp_open(struct eng *eng, uint32_t depth, struct eng_qp *out) MUST_CHECK;
 /* To RTS. A peer that does not answer is given up within that time; 0: within
  * about a second. */
-int eng_lane_connect(struct eng *eng, struct eng_lane *lane,
-		     const struct eng_far *far, uint64_t within_ms) MUST_CHECK;
-void eng_lane_close(struct eng_lane *lane);
+int eng_qp_connect(struct eng *eng, struct eng_qp *q, const struct eng_far *far,
+		   uint64_t within_ms) MUST_CHECK;
+void eng_qp_close(struct eng_qp *q);
 
 /* ---- eng_session.c ------------------------------------------------------ */
 

@@ -15,7 +15,7 @@ enum {
 	ACK_TIMEOUT_MIN = 10, /* 34 ms for all tries */
 };
 
-int eng_lane_open(struct eng *eng, uint32_t depth, struct eng_lane *out)
+int eng_qp_open(struct eng *eng, uint32_t depth, struct eng_qp *out)
 {
 	struct ibv_qp_init_attr init = {.send_cq = eng->cq,
 					.recv_cq = eng->cq,
@@ -24,29 +24,29 @@ int eng_lane_open(struct eng *eng, uint32_t depth, struct eng_lane *out)
 						.max_recv_wr = 1,
 						.max_send_sge = 1,
 						.max_recv_sge = 1}};
-	struct eng_lane lane = {0};
-	int err = pair_psn(&lane.psn);
+	struct eng_qp q = {0};
+	int err = pair_psn(&q.psn);
 
 	if (err)
 		return error_set(err, "the kernel gives no random numbers");
-	lane.qp = ibv_create_qp(eng->pd, &init);
-	if (!lane.qp)
+	q.qp = ibv_create_qp(eng->pd, &init);
+	if (!q.qp)
 		return error_set(-errno, "no queue pair: %s", strerror(errno));
 	/* Nobody may touch the engine's memory. */
-	err = pair_init(ibv_modify_qp, lane.qp, 0);
+	err = pair_init(ibv_modify_qp, q.qp, 0);
 	if (err) {
-		eng_lane_close(&lane);
+		eng_qp_close(&q);
 		return error_set(err, "the queue pair cannot be set up");
 	}
-	*out = lane;
+	*out = q;
 	return 0;
 }
 
-void eng_lane_close(struct eng_lane *lane)
+void eng_qp_close(struct eng_qp *q)
 {
-	if (lane->qp)
-		(void)ibv_destroy_qp(lane->qp); /* nothing refers to it */
-	lane->qp = NULL;
+	if (q->qp)
+		(void)ibv_destroy_qp(q->qp); /* nothing refers to it */
+	q->qp = NULL;
 }
 
 /* The longest timer with which all tries end within that time. */
@@ -60,14 +60,14 @@ static uint8_t ack_timeout(uint64_t within_ms)
 	return t;
 }
 
-int eng_lane_connect(struct eng *eng, struct eng_lane *lane,
-		     const struct eng_far *far, uint64_t within_ms)
+int eng_qp_connect(struct eng *eng, struct eng_qp *q, const struct eng_far *far,
+		   uint64_t within_ms)
 {
 	struct pair_end end = {
 		.gid = far->gid,
 		.qpn = far->qpn,
 		.psn = far->psn,
-		.own_psn = lane->psn,
+		.own_psn = q->psn,
 		.mtu = far->mtu,
 		.reads_in = 1,
 		.reads_out = (uint8_t)u32_min(far->rd_atomic, RD_ATOMIC),
@@ -81,11 +81,11 @@ int eng_lane_connect(struct eng *eng, struct eng_lane *lane,
 	if (err)
 		return error_set(err, "the NIC has no RoCEv2 address");
 	if (far->has_auth)
-		err = aqdv_qp_set_auth(lane->qp, far->auth_key,
+		err = aqdv_qp_set_auth(q->qp, far->auth_key,
 				       sizeof(far->auth_key));
 	if (err)
 		return error_set(err, "this NIC cannot authenticate packets");
-	err = pair_connect(ibv_modify_qp, lane->qp, &end);
+	err = pair_connect(ibv_modify_qp, q->qp, &end);
 	return err ? error_set(err, "the queue pair cannot be connected to %u",
 			       far->qpn)
 		   : 0;

@@ -47,10 +47,10 @@ int eng_session_find(struct eng *eng, const char *id, struct eng_session **out)
 
 static void free_session(struct eng_session *s)
 {
-	eng_lane_close(&s->ring);
+	eng_qp_close(&s->ring);
 	for (unsigned i = 0; i < OFFLOAD_NODES_MAX; i++) {
-		eng_lane_close(&s->node[i][0]);
-		eng_lane_close(&s->node[i][1]);
+		eng_qp_close(&s->node[i][0]);
+		eng_qp_close(&s->node[i][1]);
 	}
 	/* After its queue pairs, so that nothing writes to its memory. */
 	if (s->core)
@@ -96,13 +96,13 @@ int eng_session_open(struct eng *eng, struct eng_session *wish,
 			      getrandom(s->application.auth_key,
 					sizeof(s->application.auth_key),
 					0) == sizeof(s->application.auth_key)
-		      ? eng_lane_open(eng, OFFLOAD_RING_DEPTH, &s->ring)
+		      ? eng_qp_open(eng, OFFLOAD_RING_DEPTH, &s->ring)
 		      : error_set(-EIO, "the kernel gives no random numbers");
 	for (unsigned i = 0; i < s->node_count && !err; i++) {
-		err = eng_lane_open(eng, OFFLOAD_NODE_DEPTH, &s->node[i][0]);
+		err = eng_qp_open(eng, OFFLOAD_NODE_DEPTH, &s->node[i][0]);
 		if (!err)
-			err = eng_lane_open(eng, OFFLOAD_NODE_DEPTH,
-					    &s->node[i][1]);
+			err = eng_qp_open(eng, OFFLOAD_NODE_DEPTH,
+					  &s->node[i][1]);
 	}
 	if (err) {
 		free_session(s);
@@ -117,7 +117,7 @@ int eng_session_open(struct eng *eng, struct eng_session *wish,
 int eng_session_start(struct eng *eng, struct eng_session *s)
 {
 	struct offload_session_config *c = &s->config;
-	int err = eng_lane_connect(eng, &s->ring, &s->application, 0);
+	int err = eng_qp_connect(eng, &s->ring, &s->application, 0);
 
 	explicit_bzero(s->application.auth_key,
 		       sizeof(s->application.auth_key));

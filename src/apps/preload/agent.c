@@ -170,13 +170,14 @@ static _Noreturn void leave(void)
 /* Who is nobody's, and hears nothing of the pager, is of no use. */
 static void look_around(struct agent *a, const struct run_channel *c)
 {
-	uint32_t beats = atomic_load_explicit(&c->beats, memory_order_relaxed);
+	uint32_t heartbeats =
+		atomic_load_explicit(&c->heartbeats, memory_order_relaxed);
 
-	if (beats != a->beats || raw(SYS_getppid) == a->guardian)
+	if (heartbeats != a->heartbeats || raw(SYS_getppid) == a->guardian)
 		a->silent = 0;
 	else if (++a->silent >= SILENT_LOOKS)
 		leave();
-	a->beats = beats;
+	a->heartbeats = heartbeats;
 }
 
 static void agent_sleep(struct agent *a, struct run_channel *c, uint32_t seen)

@@ -28,11 +28,11 @@ struct agent {
 	long status_fd; /* what it has pinned, among others */
 	long move_fd;	/* a userfaultfd for the staging area alone */
 	uint8_t *staging;
-	bool can_batch;	 /* process_madvise takes what we give it */
-	bool has_locked; /* the program has, so pages go one by one */
-	unsigned rush;	 /* slices until it yields again */
-	long guardian;	 /* who adopted it */
-	uint32_t beats;	 /* of the pager, last seen */
+	bool can_batch;	     /* process_madvise takes what we give it */
+	bool has_locked;     /* the program has, so pages go one by one */
+	unsigned rush;	     /* slices until it yields again */
+	long guardian;	     /* who adopted it */
+	uint32_t heartbeats; /* of the pager, last seen */
 	unsigned silent;
 };
 

@@ -27,9 +27,9 @@ static inline long raw6(long n, long a, long b, long c, long d, long e, long f)
 	raw6((long)(n), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), \
 	     (long)(f))
 
-/* clone returns twice; in the child on the new stack, where no frame of ours
- * is, so the child's path must be here. `ctid` is where the kernel writes the
- * child's number with CLONE_CHILD_SETTID. */
+/* clone returns twice; in the child on the new stack, where no stack frame of
+ * ours is, so the child's path must be here. `ctid` is where the kernel writes
+ * the child's number with CLONE_CHILD_SETTID. */
 static inline long raw_clone(unsigned long flags, void *stack_top, void *ctid,
 			     void *tls, void (*main)(void *), void *arg)
 {

@@ -12,7 +12,7 @@
 #include "base/log.h"
 
 enum {
-	/* Descriptors that are no client's: doors, the NIC, the nodes. */
+	/* Descriptors that are no client's: listeners, the NIC, the nodes. */
 	OWN_DESCRIPTORS = 128,
 	/* A wrong password is answered so late. Nobody else waits. */
 	WRONG_PASSWORD_MS = 1000,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gateway as a daemon: sockets and epoll around the sessions, one thread.
- */
+/* The gateway as a daemon: sockets and epoll around the sessions, one
+ * thread. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -22,11 +22,11 @@
 enum {
 	EVENTS_PER_TURN = 64,
 	TICK_MS = 1000,
-	PAUSED_LOOK_MS = 100,	 /* while clients or doors wait */
+	PAUSED_LOOK_MS = 100,	 /* while clients or listeners wait */
 	LISTENER_PAUSE_MS = 200, /* without a descriptor for a client */
 };
 
-/* ---- doors -------------------------------------------------------------- */
+/* ---- listeners ---------------------------------------------------------- */
 
 static void refuse(struct server *v, int fd)
 {
@@ -37,7 +37,7 @@ static void refuse(struct server *v, int fd)
 	(void)close(fd); /* it was told, if it listens */
 }
 
-static void welcome(struct server *v, int fd, const char *address)
+static void add_peer(struct server *v, int fd, const char *address)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
 	struct peer *p = calloc(1, sizeof(*p));
@@ -58,8 +58,8 @@ static void welcome(struct server *v, int fd, const char *address)
 		peer_end(p);
 }
 
-/* Whether epoll looks at the doors. */
-static void watch_doors(struct server *v, bool is_open)
+/* Whether epoll looks at the listeners. */
+static void watch_listeners(struct server *v, bool is_open)
 {
 	for (unsigned i = 0; i < ARRAY_LEN(v->listener_fd); i++) {
 		struct epoll_event ev = {.events = is_open ? EPOLLIN : 0,
@@ -72,7 +72,7 @@ static void watch_doors(struct server *v, bool is_open)
 }
 
 /* There is no descriptor left. Who waits is told with the spare one, and the
- * doors stay shut for a moment: they would be ready again and again. */
+ * listeners pause for a moment: they would be ready again and again. */
 static void out_of_descriptors(struct server *v, int listener_fd)
 {
 	char address[SESSION_ADDRESS_MAX];
@@ -84,19 +84,19 @@ static void out_of_descriptors(struct server *v, int listener_fd)
 	if (fd >= 0)
 		refuse(v, fd);
 	v->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	v->doors_ms = clock_mono_ms() + LISTENER_PAUSE_MS;
-	watch_doors(v, false);
+	v->listeners_ms = clock_mono_ms() + LISTENER_PAUSE_MS;
+	watch_listeners(v, false);
 	log_write_limited(&v->full_log, clock_mono_ms() * 1000000,
 			  LOG_LEVEL_WARN, "redis",
 			  "no descriptor is left for a client (ulimit -n)");
 }
 
-static void open_doors_again(struct server *v)
+static void resume_listeners(struct server *v)
 {
-	if (!v->doors_ms || clock_mono_ms() < v->doors_ms)
+	if (!v->listeners_ms || clock_mono_ms() < v->listeners_ms)
 		return;
-	v->doors_ms = 0;
-	watch_doors(v, true);
+	v->listeners_ms = 0;
+	watch_listeners(v, true);
 }
 
 static void listener_ready(struct server *v, int listener_fd)
@@ -114,7 +114,7 @@ static void listener_ready(struct server *v, int listener_fd)
 		if (v->gateway.session_count >= v->gateway.options->clients_max)
 			refuse(v, fd);
 		else
-			welcome(v, fd, address);
+			add_peer(v, fd, address);
 	}
 }
 
@@ -128,7 +128,7 @@ static bool is_peer(const struct server *v, const void *what)
 
 static int wait_ms(const struct server *v)
 {
-	if (v->gateway.paused_count || v->doors_ms)
+	if (v->gateway.paused_count || v->listeners_ms)
 		return PAUSED_LOOK_MS;
 	return v->gateway.reaper.is_awake ? REAP_MS : TICK_MS;
 }
@@ -160,7 +160,7 @@ static int run(struct daemon *d)
 				peer_answer(ev[i].data.ptr);
 		peers_resume(v);
 		peers_end_largest(v);
-		open_doors_again(v);
+		resume_listeners(v);
 		reap_turn(&v->gateway);
 		if (clock_mono_ms() >= swept_ms + TICK_MS) {
 			swept_ms = clock_mono_ms();
@@ -179,7 +179,7 @@ static int add_fd(struct server *v, int *fd)
 		       : 0;
 }
 
-static int open_doors(struct server *v)
+static int open_listeners(struct server *v)
 {
 	const struct redis_options *o = v->gateway.options;
 	int err = 0;
@@ -257,7 +257,7 @@ static int open_gateway(struct daemon *d)
 	if (!err)
 		err = add_fd(v, &d->signal_fd);
 	if (!err)
-		err = open_doors(v);
+		err = open_listeners(v);
 	d->port = v->gateway.port;
 	return err;
 }

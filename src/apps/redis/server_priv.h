@@ -24,7 +24,7 @@ struct server {
 	int listener_fd[2]; /* TCP, unix; -1: none */
 	/* Kept, so that a client can be told that there is none left. */
 	int spare_fd;
-	uint64_t doors_ms; /* nobody is let in before; 0: they are open */
+	uint64_t listeners_ms; /* when they accept again; 0: they do */
 	struct log_limit full_log;
 };
 
@@ -44,8 +44,7 @@ void peers_end_largest(struct server *v);
 /* Those who were silent for too long. */
 void peers_end_idle(struct server *v);
 
-/* ---- listener.c: listening sockets ------------------------------------------
- */
+/* ---- listener.c: listening sockets -------------------------------------- */
 
 /* `port` 0: any; *bound is the one. */
 int listener_tcp(const char *address, uint16_t port, uint16_t *bound,

@@ -28,7 +28,7 @@ enum {
 
 /* Whether some node could take what the lost one had. Without the lock: a
  * machine that is gone answers late. */
-static bool is_worth_it(struct far *f, const char *lost, uint32_t lanes)
+static bool is_worth_it(struct far *f, const char *lost, uint32_t backends)
 {
 	struct client_host host[PAGE_NODES_MAX];
 	int n = client_hosts(f->rack, host, PAGE_NODES_MAX);
@@ -36,7 +36,7 @@ static bool is_worth_it(struct far *f, const char *lost, uint32_t lanes)
 	for (int i = 0; i < n; i++)
 		if (strcmp(host[i].node, lost) == 0)
 			return true;
-	return n > 0 && (uint32_t)n >= lanes;
+	return n > 0 && (uint32_t)n >= backends;
 }
 
 /* With the lock: nothing is begun meanwhile, so soon nothing is under way. */

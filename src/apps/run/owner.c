@@ -134,7 +134,8 @@ void run_owner_look(struct pager *p, struct space *s, bool is_thorough)
 
 	if (!c || s->is_left || s->is_dead)
 		return;
-	(void)atomic_fetch_add_explicit(&c->beats, 1, memory_order_relaxed);
+	(void)atomic_fetch_add_explicit(&c->heartbeats, 1,
+					memory_order_relaxed);
 	if (is_thorough && !has_memory(s))
 		leave(p, s);
 	else if (!s->is_killed && is_bereft(s))

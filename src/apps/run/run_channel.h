@@ -191,7 +191,7 @@ struct run_channel {
 	 * executed something else, and the agent alone keeps the memory. */
 	_Atomic uint32_t quits;
 	/* The pager adds to it now and then, as long as it lives. */
-	_Atomic uint32_t beats;
+	_Atomic uint32_t heartbeats;
 	_Atomic uint32_t had_agent; /* written by the agent as it starts */
 	uint32_t may_move; /* written by the pager before there is an agent */
 	_Atomic uint32_t way; /* RUN-W1: enum run_way, once it is known */

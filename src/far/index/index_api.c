@@ -82,14 +82,14 @@ static int make_locks(struct aq_index *x, struct index_connection *g,
 
 static int format(struct aq_index *x, struct index_connection *g)
 {
-	struct kit_port port;
-	int err = index_connection_open(g, &port);
+	struct kit_remote remote;
+	int err = index_connection_open(g, &remote);
 
 	if (err)
 		return err;
-	err = x->kind == AQ_INDEX_TREE ? tree_format(&port, &x->tree)
-				       : vlist_format(&port, &x->vlist);
-	kit_port_disconnect(&port);
+	err = x->kind == AQ_INDEX_TREE ? tree_format(&remote, &x->tree)
+				       : vlist_format(&remote, &x->vlist);
+	kit_remote_disconnect(&remote);
 	return err;
 }
 
@@ -143,17 +143,17 @@ static int new_handle(struct aq_rack *rack, const char *name,
 static int probe(struct aq_index *x, enum aq_index_kind kind)
 {
 	struct index_connection g;
-	struct kit_port port;
+	struct kit_remote remote;
 	int err;
 
 	x->kind = kind;
 	set_regions(x, &g);
-	err = index_connection_open(&g, &port);
+	err = index_connection_open(&g, &remote);
 	if (err)
 		return err;
-	err = kind == AQ_INDEX_TREE ? tree_probe(&port, &x->tree)
-				    : vlist_probe(&port, &x->vlist);
-	kit_port_disconnect(&port);
+	err = kind == AQ_INDEX_TREE ? tree_probe(&remote, &x->tree)
+				    : vlist_probe(&remote, &x->vlist);
+	kit_remote_disconnect(&remote);
 	return err;
 }
 
@@ -286,18 +286,18 @@ static int open_client(struct aq_index *x,
 				 .locals = x->locals};
 	struct vlist_config vc = {.deadline_ms = deadline_ms,
 				  .cache_keys = o ? o->cache : 0};
-	struct kit_port port;
+	struct kit_remote remote;
 	int err;
 
 	set_regions(x, &c->connection);
-	err = index_connection_open(&c->connection, &port);
+	err = index_connection_open(&c->connection, &remote);
 	if (err)
 		return err;
 	err = x->kind == AQ_INDEX_TREE
-		      ? tree_client_create(&port, &x->tree, &tc, &c->tree)
-		      : vlist_client_create(&port, &x->vlist, &vc, &c->vlist);
+		      ? tree_client_create(&remote, &x->tree, &tc, &c->tree)
+		      : vlist_client_create(&remote, &x->vlist, &vc, &c->vlist);
 	if (err)
-		kit_port_disconnect(&port);
+		kit_remote_disconnect(&remote);
 	return err;
 }
 

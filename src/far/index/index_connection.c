@@ -10,43 +10,43 @@ void index_region_name(const char *kind, const char *name,
 	snprintf(out, KIT_REGION_BYTES, "%s-%s", kind, name);
 }
 
-static int port_fence(void *ctx, const char *conn)
+static int remote_fence(void *ctx, const char *conn)
 {
 	const struct index_connection *c = ctx;
 
 	return client_link_end(c->rack, c->node, conn);
 }
 
-static int port_is_alive(void *ctx, const char *conn)
+static int remote_is_alive(void *ctx, const char *conn)
 {
 	const struct index_connection *c = ctx;
 
 	return client_link_is_known(c->rack, c->node, conn);
 }
 
-static void port_close(void *ctx, struct kit_port *port)
+static void remote_close(void *ctx, struct kit_remote *remote)
 {
-	kit_port_disconnect(port);
+	kit_remote_disconnect(remote);
 }
 
-static int port_renew(void *ctx, struct kit_port *port)
+static int remote_renew(void *ctx, struct kit_remote *remote)
 {
 	struct index_connection *c = ctx;
 	int err;
 
-	kit_port_disconnect(port);
-	err = kit_port_connect(port, c->rack, c->region, c->locks, 0);
+	kit_remote_disconnect(remote);
+	err = kit_remote_connect(remote, c->rack, c->region, c->locks, 0);
 	if (!err)
-		c->node = port->link->node;
+		c->node = remote->link->node;
 	return err;
 }
 
-int index_connection_open(struct index_connection *c, struct kit_port *port)
+int index_connection_open(struct index_connection *c, struct kit_remote *remote)
 {
-	*port = (struct kit_port){.fence = port_fence,
-				  .is_alive = port_is_alive,
-				  .renew = port_renew,
-				  .close = port_close,
-				  .ctx = c};
-	return port_renew(c, port);
+	*remote = (struct kit_remote){.fence = remote_fence,
+				      .is_alive = remote_is_alive,
+				      .renew = remote_renew,
+				      .close = remote_close,
+				      .ctx = c};
+	return remote_renew(c, remote);
 }

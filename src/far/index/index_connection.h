@@ -6,7 +6,7 @@
 
 #include <aquifer/index.h>
 
-#include "kit/port.h"
+#include "kit/remote.h"
 
 /* "it-" for a tree, "il-" for its locks, "iv-" for versions. */
 void index_region_name(const char *kind, const char *name,
@@ -19,8 +19,8 @@ struct index_connection {
 	uint32_t node;
 };
 
-/* Connects. The connection has to outlive the port. */
+/* Connects. The connection has to outlive the remote. */
 int index_connection_open(struct index_connection *c,
-			  struct kit_port *port) MUST_CHECK;
+			  struct kit_remote *remote) MUST_CHECK;
 
 #endif

@@ -86,12 +86,13 @@ struct tree_config {
 struct tree_client;
 
 /* Writes an empty index into zeroed memory. */
-int tree_format(const struct kit_port *port,
+int tree_format(const struct kit_remote *remote,
 		const struct tree_geometry *g) MUST_CHECK;
 /* Reads the head of an index. */
-int tree_probe(const struct kit_port *port, struct tree_geometry *g) MUST_CHECK;
+int tree_probe(const struct kit_remote *remote,
+	       struct tree_geometry *g) MUST_CHECK;
 /* -EAGAIN: the index has no place for another client. */
-int tree_client_create(const struct kit_port *port,
+int tree_client_create(const struct kit_remote *remote,
 		       const struct tree_geometry *g,
 		       const struct tree_config *config,
 		       struct tree_client **out) MUST_CHECK;

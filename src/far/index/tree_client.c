@@ -53,7 +53,7 @@ static void free_all(struct tree_client *c)
 	free(c);
 }
 
-static int init_kit(struct tree_client *c, const struct kit_port *port)
+static int init_kit(struct tree_client *c, const struct kit_remote *remote)
 {
 	const struct tree_geometry *g = &c->g;
 	size_t node_bytes = g->node_bytes ? g->node_bytes : TREE_NODE_HEAD;
@@ -76,11 +76,12 @@ static int init_kit(struct tree_client *c, const struct kit_port *port)
 				   {&c->look, node_bytes},
 				   {&c->batch, TREE_SCAN_BATCH * node_bytes}};
 
-	return kit_client_init(&c->kit, port, &config, parts, ARRAY_LEN(parts));
+	return kit_client_init(&c->kit, remote, &config, parts,
+			       ARRAY_LEN(parts));
 }
 
 /* Without a slot yet; without a geometry, for the head only. */
-static int make(const struct kit_port *port, const struct tree_geometry *g,
+static int make(const struct kit_remote *remote, const struct tree_geometry *g,
 		const struct tree_config *config, struct tree_client **out)
 {
 	struct tree_client *c = calloc(1, sizeof(*c));
@@ -94,7 +95,7 @@ static int make(const struct kit_port *port, const struct tree_geometry *g,
 		c->config = *config;
 	if (!c->config.deadline_ms)
 		c->config.deadline_ms = TREE_DEADLINE_MS;
-	err = init_kit(c, port);
+	err = init_kit(c, remote);
 	if (!err)
 		err = tree_cache_init(c);
 	c->items = calloc(TREE_SLOTS_MAX, sizeof(*c->items));
@@ -135,11 +136,11 @@ static void add_first(struct tree_client *c, const struct tree_geometry *g)
 		  &c->atom[1], 8);
 }
 
-int tree_format(const struct kit_port *port, const struct tree_geometry *g)
+int tree_format(const struct kit_remote *remote, const struct tree_geometry *g)
 {
 	struct tree_client *c;
 	struct layout_header locks;
-	int err = make(port, g, NULL, &c);
+	int err = make(remote, g, NULL, &c);
 
 	if (err)
 		return err;
@@ -158,37 +159,37 @@ int tree_format(const struct kit_port *port, const struct tree_geometry *g)
 	return err;
 }
 
-int tree_probe(const struct kit_port *port, struct tree_geometry *g)
+int tree_probe(const struct kit_remote *remote, struct tree_geometry *g)
 {
 	struct tree_client *c;
 	int err;
 
-	if (port->size_bytes < TREE_HEAD_BYTES)
+	if (remote->size_bytes < TREE_HEAD_BYTES)
 		return error_set(-EBADMSG, "the region is no index");
-	err = make(port, NULL, NULL, &c);
+	err = make(remote, NULL, NULL, &c);
 	if (err)
 		return err;
 	err = kit_read_now(&c->kit.main, 0, c->kit.stage, TREE_HEAD_BYTES);
 	if (!err)
 		err = tree_head_get((const struct tree_head *)c->kit.stage,
-				    port->size_bytes, g);
+				    remote->size_bytes, g);
 	free_all(c);
 	return err;
 }
 
 /* ---- clients ------------------------------------------------------------ */
 
-int tree_client_create(const struct kit_port *port,
+int tree_client_create(const struct kit_remote *remote,
 		       const struct tree_geometry *g,
 		       const struct tree_config *config,
 		       struct tree_client **out)
 {
 	struct tree_client *c;
-	int err = make(port, g, config, &c);
+	int err = make(remote, g, config, &c);
 
 	if (err)
 		return err;
-	rng_init_text(&c->kit.rng, port->conn);
+	rng_init_text(&c->kit.rng, remote->conn);
 	err = kit_slot_claim(&c->kit);
 	if (err)
 		free_all(c);

@@ -80,20 +80,20 @@ struct vlist_config {
 struct vlist_client;
 
 /* Writes an empty store into zeroed memory. */
-int vlist_format(const struct kit_port *port,
+int vlist_format(const struct kit_remote *remote,
 		 const struct vlist_geometry *g) MUST_CHECK;
 /* Reads the head of a store. */
-int vlist_probe(const struct kit_port *port,
+int vlist_probe(const struct kit_remote *remote,
 		struct vlist_geometry *g) MUST_CHECK;
 /* -EAGAIN: the store has no place for another client. */
-int vlist_client_create(const struct kit_port *port,
+int vlist_client_create(const struct kit_remote *remote,
 			const struct vlist_geometry *g,
 			const struct vlist_config *config,
 			struct vlist_client **out) MUST_CHECK;
 /* After a crash it leaves everything as it is; otherwise it says goodbye. */
 void vlist_client_destroy(struct vlist_client *c);
 /* Frees what it has here and says nothing to the store, as if its process had
- * ended. Its port stays open. NULL is allowed. */
+ * ended. Its remote stays open. NULL is allowed. */
 void vlist_client_abandon(struct vlist_client *c);
 bool vlist_client_is_crashed(const struct vlist_client *c);
 

@@ -66,7 +66,7 @@ static void free_all(struct vlist_client *c)
 	free(c);
 }
 
-static int init_kit(struct vlist_client *c, const struct kit_port *port)
+static int init_kit(struct vlist_client *c, const struct kit_remote *remote)
 {
 	const struct vlist_geometry *g = &c->g;
 	size_t node_bytes = g->node_bytes ? g->node_bytes : VLIST_NODE_HEAD;
@@ -89,11 +89,12 @@ static int init_kit(struct vlist_client *c, const struct kit_port *port)
 				   {&c->seen, node_bytes},
 				   {&c->bucket, VLIST_BUCKET_BYTES}};
 
-	return kit_client_init(&c->kit, port, &config, parts, ARRAY_LEN(parts));
+	return kit_client_init(&c->kit, remote, &config, parts,
+			       ARRAY_LEN(parts));
 }
 
 /* Without a slot yet. */
-static int make(const struct kit_port *port, const struct vlist_geometry *g,
+static int make(const struct kit_remote *remote, const struct vlist_geometry *g,
 		const struct vlist_config *config, struct vlist_client **out)
 {
 	struct vlist_client *c = calloc(1, sizeof(*c));
@@ -110,7 +111,7 @@ static int make(const struct kit_port *port, const struct vlist_geometry *g,
 	if (!c->config.collect_every)
 		c->config.collect_every = VLIST_COLLECT_EVERY;
 	c->free_first = c->free_last = VLIST_NONE;
-	err = init_kit(c, port);
+	err = init_kit(c, remote);
 	if (!err)
 		err = make_memos(c);
 	if (!err)
@@ -122,10 +123,11 @@ static int make(const struct kit_port *port, const struct vlist_geometry *g,
 	return err;
 }
 
-int vlist_format(const struct kit_port *port, const struct vlist_geometry *g)
+int vlist_format(const struct kit_remote *remote,
+		 const struct vlist_geometry *g)
 {
 	struct vlist_client *c;
-	int err = make(port, NULL, NULL, &c);
+	int err = make(remote, NULL, NULL, &c);
 
 	if (err)
 		return err;
@@ -136,37 +138,37 @@ int vlist_format(const struct kit_port *port, const struct vlist_geometry *g)
 	return err;
 }
 
-int vlist_probe(const struct kit_port *port, struct vlist_geometry *g)
+int vlist_probe(const struct kit_remote *remote, struct vlist_geometry *g)
 {
 	struct vlist_client *c;
 	int err;
 
-	if (port->size_bytes < VLIST_HEAD_BYTES)
+	if (remote->size_bytes < VLIST_HEAD_BYTES)
 		return error_set(-EBADMSG, "the region is no store");
-	err = make(port, NULL, NULL, &c);
+	err = make(remote, NULL, NULL, &c);
 	if (err)
 		return err;
 	err = kit_read_now(&c->kit.main, 0, c->kit.stage, VLIST_HEAD_BYTES);
 	if (!err)
 		err = vlist_head_get((const struct vlist_head *)c->kit.stage,
-				     port->size_bytes, g);
+				     remote->size_bytes, g);
 	free_all(c);
 	return err;
 }
 
 /* ---- clients ------------------------------------------------------------ */
 
-int vlist_client_create(const struct kit_port *port,
+int vlist_client_create(const struct kit_remote *remote,
 			const struct vlist_geometry *g,
 			const struct vlist_config *config,
 			struct vlist_client **out)
 {
 	struct vlist_client *c;
-	int err = make(port, g, config, &c);
+	int err = make(remote, g, config, &c);
 
 	if (err)
 		return err;
-	rng_init_text(&c->kit.rng, port->conn);
+	rng_init_text(&c->kit.rng, remote->conn);
 	err = kit_slot_claim(&c->kit);
 	if (err)
 		free_all(c);

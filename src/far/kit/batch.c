@@ -74,7 +74,7 @@ void kit_read(const struct kit_space *s, uint64_t offset, void *to,
 	/* The soft NIC, which has masked atomics, executes in the order of
 	 * arrival; of others only those requests that are fenced wait for the
 	 * atomic before them. */
-	if (w && !k->port.link->has_masked_atomics && k->wr_count > 1)
+	if (w && !k->remote.link->has_masked_atomics && k->wr_count > 1)
 		w->ib.send_flags = IBV_SEND_FENCE;
 }
 
@@ -137,7 +137,7 @@ static int broken(struct kit_client *k, const char *why, int code)
 /* Requests of one kind that follow each other are posted as one list. */
 static int post_list(struct kit_client *k, unsigned from, unsigned to)
 {
-	struct ibv_qp *qp = k->port.link->qp;
+	struct ibv_qp *qp = k->remote.link->qp;
 	struct aqdv_masked_wr *bad_masked;
 	struct ibv_send_wr *bad;
 
@@ -188,7 +188,7 @@ int kit_post(struct kit_client *k, uint32_t wr_id)
 int kit_poll(struct kit_client *k, bool *batch_done)
 {
 	struct ibv_wc wc[POLL_BATCH];
-	int err = 0, n = ibv_poll_cq(k->port.link->cq, POLL_BATCH, wc);
+	int err = 0, n = ibv_poll_cq(k->remote.link->cq, POLL_BATCH, wc);
 
 	if (n < 0)
 		return broken(k, "polling", n);

@@ -38,8 +38,8 @@ static int make_arena(struct kit_client *k, const struct kit_part *part,
 static struct ibv_mr *register_memory(struct kit_client *k, void *p,
 				      size_t bytes)
 {
-	struct ibv_mr *mr = k->port.link->verbs->reg_mr(
-		k->port.link->pd, p, bytes, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_mr *mr = k->remote.link->verbs->reg_mr(
+		k->remote.link->pd, p, bytes, IBV_ACCESS_LOCAL_WRITE);
 
 	if (!mr)
 		(void)error_set(-ENOMEM, "the NIC registers no memory");
@@ -49,7 +49,7 @@ static struct ibv_mr *register_memory(struct kit_client *k, void *p,
 static void free_big(struct kit_client *k)
 {
 	if (k->big_mr)
-		(void)k->port.link->verbs->dereg_mr(k->big_mr);
+		(void)k->remote.link->verbs->dereg_mr(k->big_mr);
 	free(k->big);
 	k->big_mr = NULL;
 	k->big = NULL;
@@ -94,7 +94,7 @@ int kit_grow(void *array, uint32_t *room, uint32_t count, size_t item_bytes)
 
 static int attach(struct kit_client *k)
 {
-	const struct kit_port *p = &k->port;
+	const struct kit_remote *p = &k->remote;
 
 	k->clock = p->link->clock;
 	k->main = (struct kit_space){k, p->addr, p->rkey};
@@ -107,11 +107,11 @@ static void detach(struct kit_client *k)
 {
 	free_big(k);
 	if (k->mr)
-		(void)k->port.link->verbs->dereg_mr(k->mr);
+		(void)k->remote.link->verbs->dereg_mr(k->mr);
 	k->mr = NULL;
 }
 
-int kit_client_init(struct kit_client *k, const struct kit_port *port,
+int kit_client_init(struct kit_client *k, const struct kit_remote *remote,
 		    const struct kit_config *config,
 		    const struct kit_part *parts, unsigned count)
 {
@@ -124,7 +124,7 @@ int kit_client_init(struct kit_client *k, const struct kit_port *port,
 	ASSERT(count <= KIT_PARTS_MAX);
 	memcpy(all, own, sizeof(own));
 	memcpy(all + ARRAY_LEN(own), parts, count * sizeof(parts[0]));
-	k->port = *port;
+	k->remote = *remote;
 	k->config = *config;
 	k->failure_ns = (uint64_t)config->failure_ms * 1000000;
 	err = make_arena(k, all, count + ARRAY_LEN(own));
@@ -146,8 +146,8 @@ void kit_client_close(struct kit_client *k)
 {
 	detach(k);
 	/* While the client is still there, for who wants to ask it. */
-	if (k->port.close)
-		k->port.close(k->port.ctx, &k->port);
+	if (k->remote.close)
+		k->remote.close(k->remote.ctx, &k->remote);
 	kit_client_release(k);
 }
 
@@ -155,10 +155,10 @@ int kit_renew(struct kit_client *k)
 {
 	int err;
 
-	if (!k->port.renew)
+	if (!k->remote.renew)
 		return error_set(-ESTALE, "the connection is gone");
 	detach(k);
-	err = k->port.renew(k->port.ctx, &k->port);
+	err = k->remote.renew(k->remote.ctx, &k->remote);
 	if (err)
 		return err;
 	k->is_broken = k->has_slot = false;

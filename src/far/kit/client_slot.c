@@ -37,7 +37,7 @@ int kit_slot_take(struct kit_client *k, uint32_t slot,
 	struct kit_slot_claim claim;
 	struct kit_slot_cas cas;
 	uint64_t old;
-	int err = kit_slot_claim_begin(&claim, seen, k->port.conn, &cas);
+	int err = kit_slot_claim_begin(&claim, seen, k->remote.conn, &cas);
 
 	ASSERT(!k->has_slot && slot < k->config.slots.count);
 	while (!err && verdict == KIT_SLOT_GO_ON) {
@@ -130,7 +130,7 @@ int kit_slot_rename(struct kit_client *k, const char *conn)
 	ASSERT(k->has_slot);
 	if (err)
 		return err;
-	snprintf(k->port.conn, sizeof(k->port.conn), "%s", conn);
+	snprintf(k->remote.conn, sizeof(k->remote.conn), "%s", conn);
 	memcpy(k->stage, words, sizeof(words));
 	return kit_write_now(&k->main, k->config.points.claim,
 			     kit_slot_at(k, k->slot) +
@@ -175,7 +175,7 @@ static int look_at(struct kit_client *k, uint32_t slot, uint32_t epoch,
 static int fence(struct kit_client *k, uint32_t slot, const char *conn)
 {
 	uint32_t epoch = (uint32_t)kit_slot_epoch(k->who);
-	int err = k->port.fence(k->port.ctx, conn);
+	int err = k->remote.fence(k->remote.ctx, conn);
 
 	if (err)
 		return err;
@@ -205,7 +205,7 @@ int kit_slot_is_gone(struct kit_client *k, uint32_t slot, uint32_t epoch,
 	*gone = !has_it;
 	if (!has_it)
 		return 0;
-	err = k->port.is_alive(k->port.ctx, conn);
+	err = k->remote.is_alive(k->remote.ctx, conn);
 	if (err)
 		return err < 0 ? err : 0;
 	err = fence(k, slot, conn);

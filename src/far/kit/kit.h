@@ -18,7 +18,7 @@
 #include <errno.h>
 
 #include "base/rng.h"
-#include "port.h"
+#include "remote.h"
 
 enum {
 	KIT_WR_MAX = 96,      /* requests of one batch */
@@ -81,7 +81,7 @@ struct kit_space {
 };
 
 struct kit_client {
-	struct kit_port port;
+	struct kit_remote remote;
 	struct kit_config config;
 	const struct client_clock *clock; /* also while there is no link */
 	struct kit_space main, locks;
@@ -169,12 +169,12 @@ static inline int kit_stopped(const struct kit_client *k)
 
 /* Makes the memory and registers it; the pointers to its parts are set. After
  * an error there is nothing to release. */
-int kit_client_init(struct kit_client *k, const struct kit_port *port,
+int kit_client_init(struct kit_client *k, const struct kit_remote *remote,
 		    const struct kit_config *config,
 		    const struct kit_part *parts, unsigned count) MUST_CHECK;
-/* Also ends the port, if it says how. */
+/* Also ends the remote, if it says how. */
 void kit_client_close(struct kit_client *k);
-/* Leaves the port open, as if the client's process had ended. */
+/* Leaves the remote open, as if the client's process had ended. */
 void kit_client_release(struct kit_client *k);
 /* Another connection; nothing that was known of the old one holds. */
 int kit_renew(struct kit_client *k) MUST_CHECK;

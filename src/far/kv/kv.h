@@ -91,13 +91,14 @@ struct kv_client_config {
 };
 
 /* Writes an empty replica into zeroed memory. */
-int kv_format(const struct kit_port *port, const struct kv_geometry *g,
+int kv_format(const struct kit_remote *remote, const struct kv_geometry *g,
 	      uint64_t state) MUST_CHECK;
 /* Reads the head of a table of avail_bytes. */
-int kv_probe(const struct kit_port *port, uint64_t avail_bytes,
+int kv_probe(const struct kit_remote *remote, uint64_t avail_bytes,
 	     struct kv_geometry *g) MUST_CHECK;
 /* A client of a table of one replica. */
-int kv_client_create(const struct kit_port *port, const struct kv_geometry *g,
+int kv_client_create(const struct kit_remote *remote,
+		     const struct kv_geometry *g,
 		     const struct kv_client_config *config,
 		     struct aq_kv_client **out) MUST_CHECK;
 
@@ -116,8 +117,9 @@ struct kv_world {
 	void *ctx;
 	/* Calls `each` for those of nodes that answer. */
 	int (*list)(void *ctx, kv_id_fn each, void *user);
-	/* Connects; the port is the caller's to close. */
-	int (*open)(void *ctx, const struct kv_id *id, struct kit_port *port);
+	/* Connects; the remote is the caller's to close. */
+	int (*open)(void *ctx, const struct kv_id *id,
+		    struct kit_remote *remote);
 	/* Makes one, in this state. The copies of one shard are on different
 	 * nodes: else -ENOSPC. */
 	int (*make)(void *ctx, const struct kv_id *id,

@@ -39,8 +39,7 @@ static uint64_t now_ms(void *ctx)
 	return c->config.now_ms(c->config.ctx);
 }
 
-/* ---- replicas -------------------------------------------------------------
- */
+/* ---- replicas ----------------------------------------------------------- */
 
 static struct kv_client_config replica_config(struct aq_kv_client *c)
 {
@@ -56,22 +55,22 @@ int kv_client_open_replica(struct aq_kv_client *c, const struct kv_id *id,
 			   struct kv_replica **out)
 {
 	struct kv_client_config config = replica_config(c);
-	struct kit_port port = {.wants_look = c->config.options.flags &
-					      AQ_KV_DIRECT_READS};
+	struct kit_remote remote = {.wants_look = c->config.options.flags &
+						  AQ_KV_DIRECT_READS};
 	struct kv_geometry g;
-	int err = c->world.open(c->world.ctx, id, &port);
+	int err = c->world.open(c->world.ctx, id, &remote);
 
 	if (err)
 		return err;
-	err = kv_probe(&port, port.size_bytes ? port.size_bytes : UINT64_MAX,
-		       &g);
+	err = kv_probe(&remote,
+		       remote.size_bytes ? remote.size_bytes : UINT64_MAX, &g);
 	if (!err &&
 	    (g.shard != id->shard || g.copy != id->copy || g.name != id->name))
 		err = error_set(-EBADMSG, "a part of the table is another one");
 	if (!err)
-		err = kv_replica_create(&port, &g, &config, out);
+		err = kv_replica_create(&remote, &g, &config, out);
 	if (err)
-		port.close(port.ctx, &port);
+		remote.close(remote.ctx, &remote);
 	return err;
 }
 
@@ -508,7 +507,8 @@ int kv_client_open(const struct kv_world *world,
 	return err;
 }
 
-int kv_client_create(const struct kit_port *port, const struct kv_geometry *g,
+int kv_client_create(const struct kit_remote *remote,
+		     const struct kv_geometry *g,
 		     const struct kv_client_config *config,
 		     struct aq_kv_client **out)
 {
@@ -524,7 +524,7 @@ int kv_client_create(const struct kit_port *port, const struct kv_geometry *g,
 	}
 	c->era[0]->g = *g;
 	replica = replica_config(c);
-	err = kv_replica_create(port, g, &replica,
+	err = kv_replica_create(remote, g, &replica,
 				&c->era[0]->shard[0].replica[0]);
 	if (err)
 		kv_client_destroy(c);

@@ -146,7 +146,7 @@ static void post_rows(struct kv_replica *c, struct kv_get *g)
 	kv_look_begin(c, g);
 	/* Loads wait for the memory only; there is nothing to save. */
 	if (span <= c->covering_bytes &&
-	    !(g->is_lean && c->kit.port.look_rkey)) {
+	    !(g->is_lean && c->kit.remote.look_rkey)) {
 		g->row[g->place.row[0] != low] = g->rows;
 		g->row[g->place.row[0] == low] =
 			g->rows + (high - low) * c->g.row_bytes;
@@ -358,7 +358,7 @@ int kv_get_start(struct kv_replica *c, struct aq_kv_op *op, struct kv_get **out)
 				    .state_word = c->get[i].state_word,
 				    .op = op,
 				    .is_lean = c->gets_busy >= KV_LEAN_FROM ||
-					       c->kit.port.look_rkey ||
+					       c->kit.remote.look_rkey ||
 					       c->pace.is_busy};
 	kv_place_of(&c->g, kv_hash_key(&c->g, op->key, op->key_len),
 		    &c->get[i].place);

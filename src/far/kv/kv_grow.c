@@ -13,7 +13,7 @@
  *
  * Every step can be done again, and by anybody: what was left by who died in
  * one is found in the replicas' states. While the next one is YOUNG, deleted
- *keys leave an entry that has expired, or the old one would bring them back.
+ * keys leave an entry that has expired, or the old one would bring them back.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -350,8 +350,8 @@ static int bury_fn(struct aq_kv_change *ch, void *user)
 }
 
 /* Keys of some rows, one after the other: a byte of length, then the key. They
- * are kept, because what is done with them may close the replica they are from.
- */
+ * are kept, because what is done with them may close the replica they are
+ * from. */
 struct keys {
 	uint8_t *bytes;
 	size_t used, room;
@@ -501,8 +501,8 @@ static int holder_is_dead(struct kv_replica *replica, uint64_t word,
 	    !kit_slot_name_get(&s.client, conn))
 		return 0;
 	if (kit_slot_state(&s.client) == KIT_SLOT_FENCED)
-		return replica->kit.port.fence(replica->kit.port.ctx, conn);
-	alive = replica->kit.port.is_alive(replica->kit.port.ctx, conn);
+		return replica->kit.remote.fence(replica->kit.remote.ctx, conn);
+	alive = replica->kit.remote.is_alive(replica->kit.remote.ctx, conn);
 	*is_dead = alive == 0;
 	return alive < 0 ? alive : 0;
 }

@@ -15,8 +15,8 @@ enum {
 	HEARTBEAT_SHARE = 8, /* of the failure time */
 };
 
-/* The order in which everybody takes locks, so that nobody waits in a circle.
- */
+/* The order in which everybody takes locks, so that nobody waits in a
+ * circle. */
 static bool ascends(const struct kv_lockset *s, unsigned count)
 {
 	unsigned i;
@@ -152,14 +152,15 @@ void kv_add_intent(struct kv_replica *c, const struct kv_lockset *set)
 		  t, kv_intent_bytes(set ? set->count : 0));
 }
 
-void kv_beat(struct kv_replica *c)
+void kv_heartbeat(struct kv_replica *c)
 {
 	uint64_t now = kit_now_ns(&c->kit);
 	int err;
 
-	if (!c->held || now - c->beat_ns < c->kit.failure_ns / HEARTBEAT_SHARE)
+	if (!c->held ||
+	    now - c->heartbeat_ns < c->kit.failure_ns / HEARTBEAT_SHARE)
 		return;
-	c->beat_ns = now;
+	c->heartbeat_ns = now;
 	kit_begin(&c->kit);
 	kv_add_intent(c, c->held);
 	err = kit_run(&c->kit);

@@ -18,13 +18,13 @@ void kv_look_begin(struct kv_replica *c, struct kv_get *g)
 void kv_look_add(struct kv_replica *c, struct kv_get *g, uint64_t offset,
 		 void *to, uint64_t len_bytes)
 {
-	if (!c->kit.port.look_rkey)
+	if (!c->kit.remote.look_rkey)
 		kit_read(&c->kit.main, offset, to, len_bytes);
 	else
 		g->look[g->looks++] = (struct aqdv_read){
-			.remote_addr = c->kit.port.look_addr + offset,
+			.remote_addr = c->kit.remote.look_addr + offset,
 			.to = to,
-			.rkey = c->kit.port.look_rkey,
+			.rkey = c->kit.remote.look_rkey,
 			.len_bytes = (uint32_t)len_bytes};
 }
 
@@ -32,7 +32,7 @@ void kv_look_end(struct kv_replica *c, struct kv_get *g)
 {
 	uint32_t index = (uint32_t)(g - c->get), at;
 
-	if (!c->kit.port.look_rkey) {
+	if (!c->kit.remote.look_rkey) {
 		/* A failure breaks the connection, which kv_get_step sees. */
 		(void)kit_post(&c->kit, index);
 		return;
@@ -49,7 +49,7 @@ static void post_looks(struct kv_replica *c, const struct kv_get *g)
 	kit_begin(&c->kit);
 	for (i = 0; i < g->looks; i++)
 		kit_read(&c->kit.main,
-			 g->look[i].remote_addr - c->kit.port.look_addr,
+			 g->look[i].remote_addr - c->kit.remote.look_addr,
 			 g->look[i].to, g->look[i].len_bytes);
 	(void)kit_post(&c->kit, (uint32_t)(g - c->get));
 }
@@ -71,7 +71,7 @@ void kv_look_run(struct kv_replica *c)
 			list[reads++] = g->look[k];
 	}
 	if (reads)
-		done = aqdv_read_now(c->kit.port.link->qp, list, reads);
+		done = aqdv_read_now(c->kit.remote.link->qp, list, reads);
 	c->kit.polled_ns = kit_now_ns(&c->kit);
 	for (i = 0; i < count; i++) {
 		const struct kv_get *g = &c->get[index[i]];

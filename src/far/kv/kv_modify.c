@@ -316,7 +316,7 @@ static int mirror(struct kv_replica *c, struct attempt *a,
 	if (!a->m->mirror)
 		return 0;
 	c->held = &a->want.set;
-	c->beat_ns = kit_now_ns(&c->kit);
+	c->heartbeat_ns = kit_now_ns(&c->kit);
 	err = a->m->mirror(a->m, ch);
 	c->held = NULL;
 	return err;
@@ -335,7 +335,7 @@ static int look_older(struct kv_replica *c, struct attempt *a,
 	if (!a->m->older || a->found >= 0 || !needs_old(a->m))
 		return 0;
 	c->held = &a->want.set;
-	c->beat_ns = kit_now_ns(&c->kit);
+	c->heartbeat_ns = kit_now_ns(&c->kit);
 	err = a->m->older(a->m, ch);
 	c->held = NULL;
 	return err;

@@ -11,8 +11,9 @@
  * anything is acknowledged without it. When the first does not, the second
  * becomes RISING, which everybody who relies on the first looks for within a
  * term; when the terms are over it is the ONLY one. Nodes are taken for dead
- * when neither their NIC nor their door answers for the failure time: two nodes
- * that different clients cannot reach at the same time are not covered.
+ * when neither their NIC nor their control interface answers for the failure
+ * time: two nodes that different clients cannot reach at the same time are not
+ * covered.
  *
  * A client that is fenced at the first is fenced at the second with it (its
  * slot names both connections), so nothing of it comes late.
@@ -114,11 +115,11 @@ static int settle_one(struct kv_shard *s, unsigned copy)
 static int name_both(struct kv_shard *s)
 {
 	char both[KIT_SLOT_NAME_MAX];
-	const char *mine = s->replica[0]->kit.port.conn;
+	const char *mine = s->replica[0]->kit.remote.conn;
 	int n = (int)strcspn(mine, "+"), len;
 
 	len = snprintf(both, sizeof(both), "%.*s+%s", n, mine,
-		       s->replica[1]->kit.port.conn);
+		       s->replica[1]->kit.remote.conn);
 	if (len >= (int)sizeof(both))
 		return error_set(-EPROTO, "a connection's name is too long");
 	if (strcmp(both, mine) == 0)

@@ -161,7 +161,7 @@ struct kv_replica {
 	/* Whose locks are held while this one works, to show life there. */
 	struct kv_replica *outer;
 	const struct kv_lockset *held; /* during such work */
-	uint64_t beat_ns;
+	uint64_t heartbeat_ns;
 	uint64_t lease;	   /* its word while it is ours */
 	uint64_t lease_ns; /* when it was taken or renewed */
 
@@ -277,7 +277,7 @@ int kv_locks_drop(struct kv_replica *c, const struct kv_lockset *set,
 		  unsigned count) MUST_CHECK;
 void kv_add_intent(struct kv_replica *c, const struct kv_lockset *set);
 /* Shows life, if it is time to, with the same intent again. */
-void kv_beat(struct kv_replica *c);
+void kv_heartbeat(struct kv_replica *c);
 /* The value that stands in a lock word of ours, in a table of words. */
 uint64_t kv_lock_holder(uint32_t slot, uint32_t epoch);
 
@@ -379,8 +379,7 @@ void kv_add_row(struct kv_replica *c, uint64_t number, uint8_t *row, int entry);
 size_t kv_many_run(struct kv_replica *c, struct aq_kv_op *const *ops,
 		   size_t count, bool *next_alone);
 
-/* ---- kv_replica_ops.c ------------------------------------------------------
- */
+/* ---- kv_replica_ops.c --------------------------------------------------- */
 
 /* No other read may be under way. It may be tried again: after a lost
  * connection, too. op->err is what is
@@ -457,13 +456,13 @@ int kv_mend(struct kv_replica *c, struct kv_dead *dead,
 /* Clears half entries; the number of them. */
 unsigned kv_row_mend(const struct kv_geometry *g, uint8_t *row);
 
-/* ---- kv_replica.c ----------------------------------------------------------
- */
+/* ---- kv_replica.c ------------------------------------------------------- */
 
 int kv_slot_claim(struct kv_replica *c) MUST_CHECK;
 /* What cannot be given back others take for dead, in time. */
 int kv_slot_leave(struct kv_replica *c);
-int kv_replica_create(const struct kit_port *port, const struct kv_geometry *g,
+int kv_replica_create(const struct kit_remote *remote,
+		      const struct kv_geometry *g,
 		      const struct kv_client_config *config,
 		      struct kv_replica **out) MUST_CHECK;
 /* After a crash it leaves everything as it is; otherwise it says goodbye. */

@@ -97,7 +97,7 @@ static int fence(struct kv_replica *c, uint32_t slot, const struct kv_slot *s)
 			return err == -EAGAIN ? 0 : err;
 		c->stats.fenced++;
 	}
-	return c->kit.port.fence(c->kit.port.ctx, conn);
+	return c->kit.remote.fence(c->kit.remote.ctx, conn);
 }
 
 /* ---- the lease ---------------------------------------------------------- */
@@ -563,7 +563,7 @@ static bool pick_gone(struct kv_replica *c, struct ward *w)
 
 		if (i != c->kit.slot && state_of(s) == KIT_SLOT_LIVE &&
 		    kit_slot_name_get(&s->client, conn) &&
-		    c->kit.port.is_alive(c->kit.port.ctx, conn) == 0)
+		    c->kit.remote.is_alive(c->kit.remote.ctx, conn) == 0)
 			any = true;
 		else if (state_of(s) == KIT_SLOT_FENCED)
 			any = true;

@@ -62,9 +62,9 @@ static int free_last(struct kv_replica *c, uint32_t slot, struct kv_slot *s)
 	} else {
 		if ((state != KIT_SLOT_LIVE && state != KIT_SLOT_FENCED) ||
 		    !kit_slot_name_get(&s->client, conn) ||
-		    c->kit.port.is_alive(c->kit.port.ctx, conn) != 0)
+		    c->kit.remote.is_alive(c->kit.remote.ctx, conn) != 0)
 			return 0;
-		err = c->kit.port.fence(c->kit.port.ctx, conn);
+		err = c->kit.remote.fence(c->kit.remote.ctx, conn);
 		if (err)
 			return err;
 	}
@@ -158,7 +158,7 @@ static void ran(struct kit_client *k, uint64_t ns)
 }
 
 /* The client of a replica, or with no geometry one for its head only. */
-static int init_kit(struct kv_replica *c, const struct kit_port *port)
+static int init_kit(struct kv_replica *c, const struct kit_remote *remote)
 {
 	size_t line_bytes = (size_t)c->line_rows * c->g.row_bytes;
 	struct kit_config config = {.what = "the table",
@@ -181,7 +181,7 @@ static int init_kit(struct kv_replica *c, const struct kit_port *port)
 		{&c->run_words, KV_ZERO_BYTES},
 		{&c->lines, c->line_count * line_bytes},
 		{&c->get_bytes, c->depth * kv_get_stride(c)}};
-	int err = kit_client_init(&c->kit, port, &config, parts,
+	int err = kit_client_init(&c->kit, remote, &config, parts,
 				  ARRAY_LEN(parts));
 
 	if (err)
@@ -192,16 +192,17 @@ static int init_kit(struct kv_replica *c, const struct kit_port *port)
 	return 0;
 }
 
-static int check_port(const struct kv_replica *c)
+static int check_remote(const struct kv_replica *c)
 {
-	if (c->g.flags & KV_WORD_LOCKS || c->kit.port.link->has_masked_atomics)
+	if (c->g.flags & KV_WORD_LOCKS ||
+	    c->kit.remote.link->has_masked_atomics)
 		return 0;
 	return error_set(-EOPNOTSUPP,
 			 "the table has locks of one bit, but the NIC has no "
 			 "masked atomics; make a table with word locks");
 }
 
-static int init(struct kv_replica *c, const struct kit_port *port,
+static int init(struct kv_replica *c, const struct kit_remote *remote,
 		const struct kv_client_config *config)
 {
 	const struct aq_kv_client_options *o = &c->config.options;
@@ -227,7 +228,7 @@ static int init(struct kv_replica *c, const struct kit_port *port,
 			KV_CACHE_BYTES_MAX) /
 			line_bytes,
 		KV_LINES_MIN);
-	err = init_kit(c, port);
+	err = init_kit(c, remote);
 	if (err)
 		return err;
 	c->term_ns = u64_max(c->kit.failure_ns / KV_TERM_SHARE, KV_TERM_NS_MIN);
@@ -235,7 +236,7 @@ static int init(struct kv_replica *c, const struct kit_port *port,
 				      ? config->rng_seed
 				      : kit_now_ns(&c->kit) ^ (uintptr_t)c);
 	c->stamp = (uint32_t)rng_u64(&c->kit.rng) & KV_STAMP_MASK;
-	err = check_port(c);
+	err = check_remote(c);
 	if (!err)
 		err = kv_cache_init(c);
 	if (!err)
@@ -248,7 +249,8 @@ static int init(struct kv_replica *c, const struct kit_port *port,
 	return err ? err : kv_state_adopt(c);
 }
 
-int kv_replica_create(const struct kit_port *port, const struct kv_geometry *g,
+int kv_replica_create(const struct kit_remote *remote,
+		      const struct kv_geometry *g,
 		      const struct kv_client_config *config,
 		      struct kv_replica **out)
 {
@@ -258,10 +260,10 @@ int kv_replica_create(const struct kit_port *port, const struct kv_geometry *g,
 	if (!c)
 		return error_set(-ENOMEM, "no memory for a client");
 	c->g = *g;
-	err = init(c, port, config);
+	err = init(c, remote, config);
 	if (err) {
-		/* The port stays the caller's. */
-		c->kit.port.close = NULL;
+		/* The remote stays the caller's. */
+		c->kit.remote.close = NULL;
 		kv_replica_destroy(c);
 		return err;
 	}
@@ -334,7 +336,7 @@ void kv_pause(struct kv_replica *c, uint64_t ns)
 		client_clock_relax(c->kit.clock);
 		/* Its connection's end is seen when it is needed again. */
 		if (c->outer)
-			kv_beat(c->outer);
+			kv_heartbeat(c->outer);
 	} while (kit_now_ns(&c->kit) < end);
 }
 
@@ -377,7 +379,7 @@ int kv_op_end(struct kv_replica *c, int err)
 /* ---- tables ------------------------------------------------------------- */
 
 /* A client without a slot, for the head only. */
-static int open_plain(const struct kit_port *port, struct kv_replica **out)
+static int open_plain(const struct kit_remote *remote, struct kv_replica **out)
 {
 	struct kv_replica *c = calloc(1, sizeof(*c));
 	int err;
@@ -386,8 +388,8 @@ static int open_plain(const struct kit_port *port, struct kv_replica **out)
 		return error_set(-ENOMEM, "no memory for a client");
 	c->line_rows = c->depth = c->line_count = 1;
 	c->g.row_bytes = KV_ROW_BYTES_MAX;
-	err = init_kit(c, port);
-	c->kit.port.close = NULL; /* it stays the caller's */
+	err = init_kit(c, remote);
+	c->kit.remote.close = NULL; /* it stays the caller's */
 	if (err)
 		kv_replica_destroy(c);
 	else
@@ -395,14 +397,14 @@ static int open_plain(const struct kit_port *port, struct kv_replica **out)
 	return err;
 }
 
-int kv_format(const struct kit_port *port, const struct kv_geometry *g,
+int kv_format(const struct kit_remote *remote, const struct kv_geometry *g,
 	      uint64_t state)
 {
 	struct kv_replica *c;
 	struct layout_header locks;
 	struct kv_head head;
 	uint64_t words[] = {state, kv_lease_word(0, 0, g->name)};
-	int err = open_plain(port, &c);
+	int err = open_plain(remote, &c);
 
 	if (err)
 		return err;
@@ -427,12 +429,12 @@ int kv_format(const struct kit_port *port, const struct kv_geometry *g,
 	return err;
 }
 
-int kv_probe(const struct kit_port *port, uint64_t avail_bytes,
+int kv_probe(const struct kit_remote *remote, uint64_t avail_bytes,
 	     struct kv_geometry *g)
 {
 	struct kv_head head;
 	struct kv_replica *c;
-	int err = open_plain(port, &c);
+	int err = open_plain(remote, &c);
 
 	if (err)
 		return err;

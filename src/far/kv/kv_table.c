@@ -63,7 +63,7 @@ static int check_name(const char *name)
 
 /* ---- connections -------------------------------------------------------- */
 
-/* What a port needs for the rest of its life. */
+/* What a remote needs for the rest of its life. */
 struct connection {
 	struct aq_kv *kv;
 	struct kv_id id;
@@ -90,7 +90,7 @@ static int fence_peer(const struct connection *c, const char *conn)
 	return err == -EHOSTDOWN || err == -ENOENT ? 0 : err;
 }
 
-static int port_fence(void *ctx, const char *conn)
+static int remote_fence(void *ctx, const char *conn)
 {
 	const struct connection *c = ctx;
 	char own[KIT_SLOT_NAME_MAX + 1];
@@ -104,7 +104,7 @@ static int port_fence(void *ctx, const char *conn)
 	return err;
 }
 
-static int port_is_alive(void *ctx, const char *conn)
+static int remote_is_alive(void *ctx, const char *conn)
 {
 	const struct connection *c = ctx;
 	char own[KIT_SLOT_NAME_MAX + 1];
@@ -113,13 +113,13 @@ static int port_is_alive(void *ctx, const char *conn)
 	return client_link_is_known(c->kv->rack, c->node, own);
 }
 
-static void port_close(void *ctx, struct kit_port *port)
+static void remote_close(void *ctx, struct kit_remote *remote)
 {
-	kit_port_disconnect(port);
+	kit_remote_disconnect(remote);
 	free(ctx);
 }
 
-static int port_renew(void *ctx, struct kit_port *port)
+static int remote_renew(void *ctx, struct kit_remote *remote)
 {
 	char table[KIT_REGION_BYTES], locks[KIT_REGION_BYTES];
 	struct connection *c = ctx;
@@ -127,14 +127,15 @@ static int port_renew(void *ctx, struct kit_port *port)
 
 	region_name(c->kv, &c->id, false, table);
 	region_name(c->kv, &c->id, true, locks);
-	kit_port_disconnect(port);
-	err = kit_port_connect(port, c->kv->rack, table, locks, SEND_DEPTH);
+	kit_remote_disconnect(remote);
+	err = kit_remote_connect(remote, c->kv->rack, table, locks, SEND_DEPTH);
 	if (!err)
-		c->node = port->link->node;
+		c->node = remote->link->node;
 	return err;
 }
 
-static int world_open(void *ctx, const struct kv_id *id, struct kit_port *port)
+static int world_open(void *ctx, const struct kv_id *id,
+		      struct kit_remote *remote)
 {
 	struct connection *c = calloc(1, sizeof(*c));
 	int err;
@@ -142,20 +143,19 @@ static int world_open(void *ctx, const struct kv_id *id, struct kit_port *port)
 	if (!c)
 		return error_set(-ENOMEM, "no memory for a connection");
 	*c = (struct connection){.kv = ctx, .id = *id};
-	*port = (struct kit_port){.fence = port_fence,
-				  .is_alive = port_is_alive,
-				  .renew = port_renew,
-				  .close = port_close,
-				  .wants_look = port->wants_look,
-				  .ctx = c};
-	err = port_renew(c, port);
+	*remote = (struct kit_remote){.fence = remote_fence,
+				      .is_alive = remote_is_alive,
+				      .renew = remote_renew,
+				      .close = remote_close,
+				      .wants_look = remote->wants_look,
+				      .ctx = c};
+	err = remote_renew(c, remote);
 	if (err)
 		free(c);
 	return err;
 }
 
-/* ---- replicas -------------------------------------------------------------
- */
+/* ---- replicas ----------------------------------------------------------- */
 
 struct lister {
 	const struct aq_kv *kv;
@@ -269,7 +269,7 @@ static int world_make(void *ctx, const struct kv_id *id,
 	struct kv_geometry g = *geometry;
 	struct aq_region_options ro = {0};
 	struct aq_kv *kv = ctx;
-	struct kit_port port = {0};
+	struct kit_remote remote = {0};
 	int err = choose_node(kv, id, &g, node);
 
 	if (err)
@@ -283,10 +283,10 @@ static int world_make(void *ctx, const struct kv_id *id,
 		return err;
 	err = make_locks(kv, table, locks, &g);
 	if (!err)
-		err = world_open(kv, id, &port);
+		err = world_open(kv, id, &remote);
 	if (!err) {
-		err = kv_format(&port, &g, state);
-		port.close(port.ctx, &port);
+		err = kv_format(&remote, &g, state);
+		remote.close(remote.ctx, &remote);
 	}
 	return err;
 }
@@ -339,17 +339,17 @@ struct finding {
 static void find_head(void *user, const struct kv_id *id)
 {
 	struct finding *f = user;
-	struct kit_port port = {0};
+	struct kit_remote remote = {0};
 	struct kv_geometry g;
 	int err;
 
 	f->any = true;
 	if (f->is_known && f->kv->g.name == id->name)
 		return;
-	err = world_open(f->kv, id, &port);
+	err = world_open(f->kv, id, &remote);
 	if (!err) {
-		err = kv_probe(&port, port.size_bytes, &g);
-		port.close(port.ctx, &port);
+		err = kv_probe(&remote, remote.size_bytes, &g);
+		remote.close(remote.ctx, &remote);
 	}
 	if (err)
 		f->err = err;

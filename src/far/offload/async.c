@@ -125,8 +125,8 @@ int aq_async_open(struct aq_rack *rack, const struct aq_async_options *options,
 	a->rack = rack;
 	a->batch = o->batch;
 	a->flush_us = o->flush_us;
-	a->keeper.tick = offload_async_tick;
-	list_init(&a->keeper.link);
+	a->keepalive.tick = offload_async_tick;
+	list_init(&a->keepalive.link);
 	client_bond_init(&a->bond, 0);
 	atomic_init(&a->lost, 0);
 	pthread_mutex_init(&a->lock, NULL);
@@ -147,7 +147,7 @@ int aq_async_open(struct aq_rack *rack, const struct aq_async_options *options,
 		pthread_mutex_unlock(&a->lock);
 	}
 	if (!err)
-		err = client_keep_add(rack, &a->keeper);
+		err = client_keep_add(rack, &a->keepalive);
 	if (err) {
 		if (a->memory)
 			offload_async_fence(a);
@@ -168,7 +168,7 @@ void aq_async_close(struct aq_async *a)
 	 * by a thread that does not exist here. */
 	if (client_keep_caller(a->rack, &caller))
 		return;
-	client_keep_remove(a->rack, &a->keeper);
+	client_keep_remove(a->rack, &a->keepalive);
 	pthread_mutex_lock(&a->lock);
 	offload_async_detach(a, caller);
 	pthread_mutex_unlock(&a->lock);

@@ -88,7 +88,7 @@ static void attach_again(struct aq_async *a, const struct client_caller *caller)
 void offload_async_tick(struct client_keepalive *k,
 			const struct client_caller *caller)
 {
-	struct aq_async *a = container_of(k, struct aq_async, keeper);
+	struct aq_async *a = container_of(k, struct aq_async, keepalive);
 	uint64_t now_ns;
 
 	/* Whoever holds it is attaching or ending the context. */

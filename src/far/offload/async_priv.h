@@ -16,7 +16,7 @@
 
 enum {
 	ASYNC_SESSION_CHARS = 32,
-	ASYNC_BEAT_MS = 1000,
+	ASYNC_HEARTBEAT_MS = 1000,
 	ASYNC_NODE_BYE_MS = 800, /* to tell a node that a connection ends */
 	ASYNC_BYE_MS = 100, /* to tell an engine that we leave it for another */
 	/* Of one attempt to attach by the rack's thread. */
@@ -92,7 +92,7 @@ struct aq_async {
 	uint32_t batch;
 	uint32_t flush_us;
 
-	struct client_keepalive keeper;
+	struct client_keepalive keepalive;
 	pthread_mutex_t lock;
 	bool is_attached;
 	struct async_qp end; /* of the rings */
@@ -151,8 +151,8 @@ int offload_async_end_parse(const json_t *tree,
 
 /* Connects the engine's two queue pairs to node `i` and asks for the keys of
  * all pieces there; `row` gets what the engine has to know. A node that fails
- * is noted. -EAGAIN: it has not answered, but may only be slow: attach again.
- */
+ * is noted. -EAGAIN: it has not answered, but may only be slow: attach
+ * again. */
 int offload_async_node_connect(struct aq_async *a, uint32_t i,
 			       const struct client_caller *caller,
 			       const char *gid, const json_t *ends,
@@ -161,8 +161,7 @@ int offload_async_node_connect(struct aq_async *a, uint32_t i,
 /* The node's connections get no heartbeat any more. */
 void offload_async_node_forget(struct aq_async *a, uint32_t i);
 
-/* ---- keepalive.c
- * ------------------------------------------------------------- */
+/* ---- keepalive.c -------------------------------------------------------- */
 
 void offload_async_tick(struct client_keepalive *k,
 			const struct client_caller *caller);

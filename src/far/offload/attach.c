@@ -216,12 +216,12 @@ static void set_bounds(struct aq_async *a)
 
 /* Not before the engine's answer to the start, which may take its time, but
  * now: it has less patience than we have. */
-static int start_beat(struct aq_async *a)
+static int start_heartbeat(struct aq_async *a)
 {
 	atomic_store_explicit(&a->bond.is_lost, false, memory_order_relaxed);
 	memcpy(a->bond.id, a->now.id, sizeof(a->bond.id));
 	return client_bond_add_engine(a->rack, &a->bond, &a->now.engine,
-				      a->engine_token, ASYNC_BEAT_MS);
+				      a->engine_token, ASYNC_HEARTBEAT_MS);
 }
 
 static int attach_to(struct aq_async *a, const struct client_caller *caller,
@@ -242,7 +242,7 @@ static int attach_to(struct aq_async *a, const struct client_caller *caller,
 	if (!err)
 		err = client_auth_parse(a->rack, reply, "engine", &auth);
 	if (!err)
-		err = start_beat(a);
+		err = start_heartbeat(a);
 	if (!err)
 		err = client_auth_use(a->device.verbs, a->end.qp, &auth);
 	if (!err)

@@ -103,7 +103,7 @@ static int connect_one(const struct job *j, unsigned kind, const char *gid,
 				       CLIENT_ID_MAX);
 	if (!err)
 		err = client_bond_add(j->a->rack, &j->n->bond[kind],
-				      ASYNC_BEAT_MS);
+				      ASYNC_HEARTBEAT_MS);
 	if (!err)
 		err = offload_async_end_parse(reply, &far);
 	if (!err)
@@ -113,8 +113,8 @@ static int connect_one(const struct job *j, unsigned kind, const char *gid,
 		take_final(j, reply);
 		j->n->conn_epoch = j->a->epoch;
 	}
-	/* The key is handed on as it came; "O*" leaves out what is not there.
-	 */
+	/* The key is handed on as it came; "O*" leaves out what is not
+	 * there. */
 	if (!err)
 		(void)json_object_set_new(
 			row, kind == OFFLOAD_RD ? "read" : "write",

@@ -36,8 +36,8 @@ int offload_request_read(const struct offload_session *s, uint64_t pos,
 	memcpy(meta,
 	       s->mirror + s->map.meta_at + (pos & s->map.mask) * sizeof(*meta),
 	       sizeof(*meta));
-	/* Of neither kind has no sequence, so nothing could be said about it.
-	 */
+	/* Of neither kind has no sequence, so nothing could be said about
+	 * it. */
 	if (meta->rw_type != OFFLOAD_READ && meta->rw_type != OFFLOAD_WRITE)
 		return -EBADMSG;
 	*kind = meta->rw_type == OFFLOAD_WRITE ? OFFLOAD_WR : OFFLOAD_RD;
@@ -127,17 +127,17 @@ static void close_write(struct offload_session *s, uint64_t seq)
 {
 	for (unsigned i = 0; s->touched; i++) {
 		struct node *n = &s->node[i];
-		struct lane *l = &n->lane[OFFLOAD_WR];
+		struct node_queue *q = &n->queue[OFFLOAD_WR];
 
 		if (!(s->touched & 1u << i))
 			continue;
 		s->touched &= (uint16_t) ~(1u << i);
-		if ((int32_t)(l->done - n->open_part) > 0) {
+		if ((int32_t)(q->done - n->open_part) > 0) {
 			n->progress.seq = (uint32_t)seq;
 			n->progress.skip = 0;
 			n->progress.psn = n->open_psn | n->base.psn >> 24 << 24;
 		} else {
-			l->part[n->open_part % OFFLOAD_NODE_DEPTH].is_last =
+			q->part[n->open_part % OFFLOAD_NODE_DEPTH].is_last =
 				true;
 		}
 	}
@@ -147,14 +147,14 @@ void offload_session_part_done(struct offload_session *s, unsigned node,
 			       unsigned kind, uint32_t count)
 {
 	struct node *n = &s->node[node];
-	struct lane *l = &n->lane[kind];
+	struct node_queue *q = &n->queue[kind];
 
-	l->moved_ns = s->engine->now_ns;
-	while ((int32_t)(count - l->done) > 0) {
-		const struct part *p = &l->part[l->done % OFFLOAD_NODE_DEPTH];
+	q->moved_ns = s->engine->now_ns;
+	while ((int32_t)(count - q->done) > 0) {
+		const struct part *p = &q->part[q->done % OFFLOAD_NODE_DEPTH];
 		struct request *r = &s->request[p->slot];
 
-		l->done++;
+		q->done++;
 		if (p->is_last) {
 			n->progress.seq = (uint32_t)p->seq;
 			n->progress.skip = 0;
@@ -171,7 +171,7 @@ void offload_session_part_done(struct offload_session *s, unsigned node,
 static int flush(struct offload_session *s, unsigned node, unsigned kind)
 {
 	struct chain *c = &s->engine->node_chain[node][kind];
-	struct lane *l = &s->node[node].lane[kind];
+	struct node_queue *q = &s->node[node].queue[kind];
 	struct ibv_send_wr *bad, *last;
 	int err;
 
@@ -179,14 +179,14 @@ static int flush(struct offload_session *s, unsigned node, unsigned kind)
 		return 0;
 	last = &c->wr[c->count - 1];
 	/* What was idle begins now; what is under way goes on counting. */
-	if (l->posted - l->done == c->count)
-		l->moved_ns = s->engine->now_ns;
+	if (q->posted - q->done == c->count)
+		q->moved_ns = s->engine->now_ns;
 	c->count = 0;
 	last->next = NULL;
 	last->send_flags = IBV_SEND_SIGNALED;
 	last->wr_id = offload_session_wr_id(
-		s, kind == OFFLOAD_RD ? WR_READ : WR_WRITE, node, l->posted);
-	err = ibv_post_send(l->qp, c->wr, &bad);
+		s, kind == OFFLOAD_RD ? WR_READ : WR_WRITE, node, q->posted);
+	err = ibv_post_send(q->qp, c->wr, &bad);
 	/* As offload_engine_create left it. */
 	last->next = last + 1;
 	last->send_flags = 0;
@@ -210,9 +210,9 @@ static void add_part(struct offload_session *s, const struct request *r,
 		     uint64_t at, uint32_t len_bytes)
 {
 	struct node *n = &s->node[piece->node];
-	struct lane *l = &n->lane[r->kind];
+	struct node_queue *q = &n->queue[r->kind];
 	struct chain *c = &s->engine->node_chain[piece->node][r->kind];
-	struct part *p = &l->part[l->posted % OFFLOAD_NODE_DEPTH];
+	struct part *p = &q->part[q->posted % OFFLOAD_NODE_DEPTH];
 	struct ibv_send_wr *wr = &c->wr[c->count];
 	bool is_read = r->kind == OFFLOAD_RD;
 
@@ -223,8 +223,8 @@ static void add_part(struct offload_session *s, const struct request *r,
 			r->near + at,
 		.length = len_bytes,
 		.lkey = s->mr->lkey};
-	/* For the case that it fails; only the chain's last one is signalled.
-	 */
+	/* For the case that it fails; only the chain's last one is
+	 * signalled. */
 	wr->wr_id = offload_session_wr_id(s, is_read ? WR_READ : WR_WRITE,
 					  piece->node, 0);
 	wr->wr.rdma.remote_addr = piece->addr + offset;
@@ -237,11 +237,11 @@ static void add_part(struct offload_session *s, const struct request *r,
 		n->psn =
 			(n->psn + (len_bytes + n->mtu - 1) / n->mtu) & 0xffffff;
 		p->psn_next = n->psn;
-		n->open_part = l->posted;
+		n->open_part = q->posted;
 		n->open_psn = n->psn;
 		s->touched |= (uint16_t)(1u << piece->node);
 	}
-	l->posted++;
+	q->posted++;
 }
 
 /* Posts more of the open request: 1 while there is more to come in this turn,
@@ -254,7 +254,7 @@ static int post_some(struct offload_session *s, struct request *r)
 	struct spot spot = region_spot(region, r->far + s->part_at, left);
 	const struct offload_piece_config *piece = &region->piece[spot.piece];
 	struct node *n = &s->node[piece->node];
-	struct lane *l = &n->lane[r->kind];
+	struct node_queue *q = &n->queue[r->kind];
 	uint32_t len;
 
 	if (n->err)
@@ -276,7 +276,7 @@ static int post_some(struct offload_session *s, struct request *r)
 	s->part_at += skip;
 	spot.offset += skip;
 	spot.len_bytes -= skip;
-	if (l->posted - l->done == OFFLOAD_NODE_DEPTH || s->deficit <= 0)
+	if (q->posted - q->done == OFFLOAD_NODE_DEPTH || s->deficit <= 0)
 		return -EAGAIN;
 	len = (uint32_t)u64_min(spot.len_bytes, OFFLOAD_PART_BYTES);
 	add_part(s, r, piece, spot.offset, s->part_at, len);

@@ -33,7 +33,7 @@ struct part {
 };
 
 /* One queue pair and what is under way on it, in order. */
-struct lane {
+struct node_queue {
 	struct ibv_qp *qp;
 	uint32_t posted; /* ever */
 	uint32_t done;
@@ -43,7 +43,7 @@ struct lane {
 
 struct node {
 	int err;
-	struct lane lane[OFFLOAD_KINDS];
+	struct node_queue queue[OFFLOAD_KINDS];
 	uint32_t mtu;
 	uint32_t psn; /* of the next packet that is posted */
 	/* What the predecessors did; see resume.c. Writes up to base_seq are

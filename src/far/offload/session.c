@@ -34,8 +34,8 @@ void offload_session_ring_add(struct offload_session *s,
 		.addr = local ? (uintptr_t)local : (uintptr_t)s->mirror + at,
 		.length = len_bytes,
 		.lkey = s->mr->lkey};
-	/* For the case that it fails; only the chain's last one is signalled.
-	 */
+	/* For the case that it fails; only the chain's last one is
+	 * signalled. */
 	wr->wr_id = offload_session_wr_id(s, WR_NOTE, 0, 0);
 	wr->next = wr + 1;
 	wr->sg_list = &c->sge[c->count];
@@ -381,8 +381,8 @@ int offload_session_add(struct offload_engine *e,
 	e->now_ns = client_clock_now_ns(e->config.clock);
 	s->probe_gap_ns = e->config.probe_min_ns;
 	for (unsigned i = 0; i < config->node_count; i++) {
-		s->node[i].lane[OFFLOAD_RD].qp = config->node[i].read_qp;
-		s->node[i].lane[OFFLOAD_WR].qp = config->node[i].write_qp;
+		s->node[i].queue[OFFLOAD_RD].qp = config->node[i].read_qp;
+		s->node[i].queue[OFFLOAD_WR].qp = config->node[i].write_qp;
 	}
 	if (e->cq_used + cqes_of(s) > e->config.cq_depth)
 		err = error_set(-ENOSPC, "the engine's completion queue is "
@@ -427,11 +427,11 @@ uint64_t offload_session_stalled_ns(const struct offload_session *s)
 
 	for (unsigned i = 0; i < s->config.node_count; i++) {
 		for (unsigned k = 0; k < OFFLOAD_KINDS; k++) {
-			const struct lane *l = &s->node[i].lane[k];
+			const struct node_queue *q = &s->node[i].queue[k];
 
-			if (l->posted != l->done && now_ns > l->moved_ns)
+			if (q->posted != q->done && now_ns > q->moved_ns)
 				worst_ns =
-					u64_max(worst_ns, now_ns - l->moved_ns);
+					u64_max(worst_ns, now_ns - q->moved_ns);
 		}
 	}
 	return worst_ns;

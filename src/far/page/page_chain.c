@@ -4,10 +4,10 @@
  * Which chain a store takes is decided here, by a bitmap of what is mapped; the
  * node has no other knowledge of it than the table.
  *
- * When the node runs out of frames its NIC stops our unmapped-store chain. The
- * rest goes on; the node is asked which of the stores under way it has mapped,
- * and the others fail with -ENOSPC. What else may stop that chain has words and
- * errors of its own.
+ * When the node runs out of page frames its NIC stops our unmapped-store chain.
+ * The rest goes on; the node is asked which of the stores under way it has
+ * mapped, and the others fail with -ENOSPC. What else may stop that chain has
+ * words and errors of its own.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static const uint32_t text_bytes[PAGE_CHAIN_COUNT] = {
 	[PAGE_CHAIN_INVALIDATE] = sizeof(struct page_chain_call),
 };
 
-/* What a slot's job on this lane is about. */
+/* What a slot's job on this backend is about. */
 struct errand {
 	bool is_under_way;
 	bool is_done; /* the node says so, not the chain */
@@ -38,7 +38,7 @@ struct errand {
 	uint64_t index;
 };
 
-struct chain_lane {
+struct chain_backend {
 	struct page_caller caller[PAGE_CHAIN_COUNT];
 	struct errand *errand; /* by slot */
 	uint8_t *mapped;       /* one bit per index */
@@ -46,12 +46,12 @@ struct chain_lane {
 	bool is_full; /* has been said, and no page was taken since */
 };
 
-static bool is_mapped(const struct chain_lane *c, uint64_t index)
+static bool is_mapped(const struct chain_backend *c, uint64_t index)
 {
 	return c->mapped[index / 8] >> index % 8 & 1;
 }
 
-static void set_mapped(struct chain_lane *c, uint64_t index, bool value)
+static void set_mapped(struct chain_backend *c, uint64_t index, bool value)
 {
 	uint8_t bit = (uint8_t)(1u << index % 8);
 
@@ -63,9 +63,9 @@ static void set_mapped(struct chain_lane *c, uint64_t index, bool value)
 
 /* ---- life --------------------------------------------------------------- */
 
-static void chain_release(struct page_lane *lane)
+static void chain_release(struct page_backend *backend)
 {
-	struct chain_lane *c = lane->own;
+	struct chain_backend *c = backend->own;
 
 	for (unsigned i = 0; i < PAGE_CHAIN_COUNT; i++)
 		if (c->caller[i].link)
@@ -76,9 +76,9 @@ static void chain_release(struct page_lane *lane)
 	free(c);
 }
 
-static int make(struct page_lane *lane, struct chain_lane *c)
+static int make(struct page_backend *backend, struct chain_backend *c)
 {
-	const struct page_store *s = lane->store;
+	const struct page_store *s = backend->store;
 	int err = 0;
 
 	c->mapped_bytes = align_up(s->per_node * s->o.copies / 8 + 1, 4096);
@@ -88,35 +88,35 @@ static int make(struct page_lane *lane, struct chain_lane *c)
 		c->mapped = NULL;
 	c->errand = calloc(s->slot_count, sizeof(*c->errand));
 	if (!c->mapped || !c->errand)
-		return error_set(-ENOMEM, "no memory for a lane");
+		return error_set(-ENOMEM, "no memory for a backend");
 	for (unsigned i = 0; i < PAGE_CHAIN_COUNT && !err; i++) {
 		c->caller[i].number = i;
 		err = page_caller_init(&c->caller[i],
-				       lane->grant.link[FIRST_LINK + i],
+				       backend->grant.link[FIRST_LINK + i],
 				       text_bytes[i], s->slot_count);
 	}
 	return err;
 }
 
-static int chain_start(struct page_lane *lane)
+static int chain_start(struct page_backend *backend)
 {
-	struct chain_lane *c = calloc(1, sizeof(*c));
+	struct chain_backend *c = calloc(1, sizeof(*c));
 	int err;
 
 	if (!c)
-		return error_set(-ENOMEM, "no memory for a lane");
-	lane->own = c;
-	err = make(lane, c);
+		return error_set(-ENOMEM, "no memory for a backend");
+	backend->own = c;
+	err = make(backend, c);
 	if (err) {
-		chain_release(lane);
-		lane->own = NULL;
+		chain_release(backend);
+		backend->own = NULL;
 	}
 	return err;
 }
 
 /* ---- jobs --------------------------------------------------------------- */
 
-static enum page_chain chain_of(const struct chain_lane *c,
+static enum page_chain chain_of(const struct chain_backend *c,
 				const struct page_job *job)
 {
 	if (job->kind == PAGE_LOAD)
@@ -143,10 +143,10 @@ static void write_call(struct page_caller *caller, uint32_t slot,
 						 .imm = be32_put(imm)};
 }
 
-static int chain_post(struct page_lane *lane, const struct page_job *job)
+static int chain_post(struct page_backend *backend, const struct page_job *job)
 {
 	uint32_t slot = job->tag >> JOB_COPY_BITS;
-	struct chain_lane *c = lane->own;
+	struct chain_backend *c = backend->own;
 	enum page_chain chain = chain_of(c, job);
 	struct page_caller *caller = &c->caller[chain];
 
@@ -158,15 +158,15 @@ static int chain_post(struct page_lane *lane, const struct page_job *job)
 					  .index = job->index};
 	if (job->kind == PAGE_STORE)
 		return page_caller_store(
-			caller, job, lane->store->o.page_bytes,
+			caller, job, backend->store->o.page_bytes,
 			(uint32_t)(job->index * PAGE_CHAIN_ENTRY_BYTES));
 	write_call(caller, slot, job);
 	return page_caller_send(caller, slot, job, 0);
 }
 
-static void end_errand(struct page_lane *lane, struct errand *e, int err)
+static void end_errand(struct page_backend *backend, struct errand *e, int err)
 {
-	struct chain_lane *c = lane->own;
+	struct chain_backend *c = backend->own;
 
 	e->is_under_way = false;
 	if (!err && e->chain == PAGE_CHAIN_UNMAPPED) {
@@ -175,38 +175,38 @@ static void end_errand(struct page_lane *lane, struct errand *e, int err)
 	}
 	if (!err && e->chain == PAGE_CHAIN_INVALIDATE)
 		set_mapped(c, e->index, false);
-	page_job_end(lane->store, e->tag, err);
+	page_job_end(backend->store, e->tag, err);
 }
 
-static int chain_poll(struct page_lane *lane)
+static int chain_poll(struct page_backend *backend)
 {
-	struct chain_lane *c = lane->own;
+	struct chain_backend *c = backend->own;
 	uint32_t imm[PAGE_CALL_BATCH];
 	int i, n = page_caller_poll(c->caller, PAGE_CHAIN_COUNT, imm);
 
 	for (i = 0; i < n; i++) {
 		uint32_t tag = imm[i] & ((1u << PAGE_WIRE_TAG_BITS) - 1);
 
-		if (!page_job_is_waiting(lane, tag))
+		if (!page_job_is_waiting(backend, tag))
 			return -EPROTO;
-		end_errand(lane, &c->errand[tag >> JOB_COPY_BITS], 0);
+		end_errand(backend, &c->errand[tag >> JOB_COPY_BITS], 0);
 	}
 	for (i = 0; i < PAGE_CHAIN_COUNT; i++)
 		if (c->caller[i].is_broken && i != PAGE_CHAIN_UNMAPPED)
 			return -EHOSTDOWN;
 	if (n >= 0 && c->caller[PAGE_CHAIN_UNMAPPED].is_broken)
-		return lane->ops->check(lane);
+		return backend->ops->check(backend);
 	return n < 0 ? n : 0;
 }
 
-/* ---- when the node stops the chain that takes frames --------------------- */
+/* ---- when the node stops the chain that takes page frames ---------------- */
 
 /* The unmapped stores under way: which of them were done? */
-static int settle(struct page_lane *lane, struct page_stop *stop)
+static int settle(struct page_backend *backend, struct page_stop *stop)
 {
-	const struct page_wiring *w = &lane->store->wiring;
-	uint32_t count = lane->store->slot_count, n = 0, i;
-	struct chain_lane *c = lane->own;
+	const struct page_wiring *w = &backend->store->wiring;
+	uint32_t count = backend->store->slot_count, n = 0, i;
+	struct chain_backend *c = backend->own;
 	uint64_t *index = calloc(count, sizeof(*index));
 	uint8_t *mapped = calloc(count, 1);
 	int err = index && mapped ? 0 : -ENOMEM;
@@ -216,7 +216,7 @@ static int settle(struct page_lane *lane, struct page_stop *stop)
 		    c->errand[i].chain == PAGE_CHAIN_UNMAPPED)
 			index[n++] = c->errand[i].index;
 	if (!err)
-		err = w->settle(w->ctx, &lane->grant,
+		err = w->settle(w->ctx, &backend->grant,
 				FIRST_LINK + PAGE_CHAIN_UNMAPPED, index, n,
 				mapped, stop);
 	n = 0;
@@ -232,11 +232,12 @@ static int settle(struct page_lane *lane, struct page_stop *stop)
 }
 
 /* The error of stores that were not done. */
-static int stop_error(const struct page_lane *lane,
+static int stop_error(const struct page_backend *backend,
 		      const struct page_stop *stop)
 {
-	const char *node = lane->grant.node_name, *name = lane->store->name;
-	struct chain_lane *c = lane->own;
+	const char *node = backend->grant.node_name,
+		   *name = backend->store->name;
+	struct chain_backend *c = backend->own;
 
 	if (stop->is_full) {
 		if (!c->is_full)
@@ -250,55 +251,55 @@ static int stop_error(const struct page_lane *lane,
 	return stop->text[0] ? -EREMOTEIO : -ECONNRESET;
 }
 
-static void end_settled(struct page_lane *lane, int err)
+static void end_settled(struct page_backend *backend, int err)
 {
-	struct chain_lane *c = lane->own;
+	struct chain_backend *c = backend->own;
 	uint32_t i;
 
-	for (i = 0; i < lane->store->slot_count; i++)
+	for (i = 0; i < backend->store->slot_count; i++)
 		if (c->errand[i].is_under_way &&
 		    c->errand[i].chain == PAGE_CHAIN_UNMAPPED)
-			end_errand(lane, &c->errand[i],
+			end_errand(backend, &c->errand[i],
 				   c->errand[i].is_done ? 0 : err);
 }
 
-static int chain_check(struct page_lane *lane)
+static int chain_check(struct page_backend *backend)
 {
-	const struct page_wiring *w = &lane->store->wiring;
+	const struct page_wiring *w = &backend->store->wiring;
 	const unsigned at = FIRST_LINK + PAGE_CHAIN_UNMAPPED;
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-	struct chain_lane *c = lane->own;
+	struct chain_backend *c = backend->own;
 	struct page_caller *caller = &c->caller[PAGE_CHAIN_UNMAPPED];
 	struct page_stop stop = {0};
 	int err;
 
 	for (unsigned i = 0; i < GRANT_LINKS_MAX; i++)
 		if (i != at && w->is_ended &&
-		    w->is_ended(w->ctx, &lane->grant, i))
+		    w->is_ended(w->ctx, &backend->grant, i))
 			return -EHOSTDOWN;
 	if (!caller->is_broken &&
-	    !(w->is_ended && w->is_ended(w->ctx, &lane->grant, at)))
+	    !(w->is_ended && w->is_ended(w->ctx, &backend->grant, at)))
 		return 0;
 	(void)caller->link->verbs->modify_qp(caller->link->qp, &attr,
 					     IBV_QP_STATE);
-	err = settle(lane, &stop);
+	err = settle(backend, &stop);
 	page_caller_release(caller);
 	if (!err)
-		err = w->renew(w->ctx, &lane->grant, at);
+		err = w->renew(w->ctx, &backend->grant, at);
 	if (!err)
-		err = page_caller_init(caller, lane->grant.link[at],
+		err = page_caller_init(caller, backend->grant.link[at],
 				       text_bytes[PAGE_CHAIN_UNMAPPED],
-				       lane->store->slot_count);
+				       backend->store->slot_count);
 	if (!err)
-		end_settled(lane, stop_error(lane, &stop));
+		end_settled(backend, stop_error(backend, &stop));
 	return err;
 }
 
-const struct page_lane_ops page_lane_chain = {
+const struct page_backend_ops page_backend_chain = {
 	.start = chain_start,
 	.release = chain_release,
 	.post = chain_post,
 	.poll = chain_poll,
 	.check = chain_check,
-	.allocated_bytes = page_lane_asked_bytes,
+	.allocated_bytes = page_backend_asked_bytes,
 };

@@ -50,9 +50,9 @@ struct dynamic {
 	uint32_t free_count;
 };
 
-static void dynamic_release(struct page_lane *lane)
+static void dynamic_release(struct page_backend *backend)
 {
-	struct dynamic *d = lane->own;
+	struct dynamic *d = backend->own;
 
 	if (d->caller.link)
 		page_caller_release(&d->caller);
@@ -63,9 +63,9 @@ static void dynamic_release(struct page_lane *lane)
 	free(d);
 }
 
-static int make(struct page_lane *lane, struct dynamic *d)
+static int make(struct page_backend *backend, struct dynamic *d)
 {
-	const struct page_store *s = lane->store;
+	const struct page_store *s = backend->store;
 	uint64_t count = s->per_node * s->o.copies;
 
 	d->per_piece =
@@ -76,27 +76,27 @@ static int make(struct page_lane *lane, struct dynamic *d)
 	d->wait = calloc(s->slot_count, sizeof(*d->wait));
 	d->free_call = calloc(s->slot_count, sizeof(*d->free_call));
 	if (!d->piece || !d->used || !d->wait || !d->free_call)
-		return error_set(-ENOMEM, "no memory for a lane");
+		return error_set(-ENOMEM, "no memory for a backend");
 	while (d->free_count < s->slot_count) {
 		d->free_call[d->free_count] = d->free_count;
 		d->free_count++;
 	}
-	return page_caller_init(&d->caller, lane->grant.link[1],
+	return page_caller_init(&d->caller, backend->grant.link[1],
 				sizeof(struct page_request), s->slot_count);
 }
 
-static int dynamic_start(struct page_lane *lane)
+static int dynamic_start(struct page_backend *backend)
 {
 	struct dynamic *d = calloc(1, sizeof(*d));
 	int err;
 
 	if (!d)
-		return error_set(-ENOMEM, "no memory for a lane");
-	lane->own = d;
-	err = make(lane, d);
+		return error_set(-ENOMEM, "no memory for a backend");
+	backend->own = d;
+	err = make(backend, d);
 	if (err) {
-		dynamic_release(lane);
-		lane->own = NULL;
+		dynamic_release(backend);
+		backend->own = NULL;
 	}
 	return err;
 }
@@ -135,13 +135,13 @@ static int call(struct dynamic *d, uint64_t number, enum page_wire_kind kind)
 
 /* ---- jobs --------------------------------------------------------------- */
 
-static int post_here(struct page_lane *lane, const struct page_job *job)
+static int post_here(struct page_backend *backend, const struct page_job *job)
 {
-	uint32_t bytes = lane->store->o.page_bytes;
-	struct dynamic *d = lane->own;
+	uint32_t bytes = backend->store->o.page_bytes;
+	struct dynamic *d = backend->own;
 	const struct piece *p = &d->piece[job->index / d->per_piece];
 
-	return page_rdma_post(lane->grant.link[0], job,
+	return page_rdma_post(backend->grant.link[0], job,
 			      p->addr + job->index % d->per_piece * bytes,
 			      p->rkey, bytes);
 }
@@ -161,10 +161,11 @@ static int give_up(struct dynamic *d, const struct page_job *job)
 	return call(d, number, PAGE_WIRE_FREE);
 }
 
-static int dynamic_post(struct page_lane *lane, const struct page_job *job)
+static int dynamic_post(struct page_backend *backend,
+			const struct page_job *job)
 {
 	uint32_t slot = job->tag >> JOB_COPY_BITS;
-	struct dynamic *d = lane->own;
+	struct dynamic *d = backend->own;
 	uint64_t number = job->index / d->per_piece;
 	struct piece *p = &d->piece[number];
 
@@ -175,16 +176,16 @@ static int dynamic_post(struct page_lane *lane, const struct page_job *job)
 		p->used++;
 	}
 	if (p->state == PIECE_HERE)
-		return post_here(lane, job);
+		return post_here(backend, job);
 	d->wait[slot] = (struct wait){.job = *job, .next = p->waiting};
 	p->waiting = slot + 1;
 	return p->state == PIECE_NONE ? call(d, number, PAGE_WIRE_ALLOCATE) : 0;
 }
 
 /* What waited for the piece goes on, or fails. */
-static int wake(struct page_lane *lane, struct piece *p, int why)
+static int wake(struct page_backend *backend, struct piece *p, int why)
 {
-	struct dynamic *d = lane->own;
+	struct dynamic *d = backend->own;
 	uint32_t at = p->waiting;
 	int err = 0;
 
@@ -194,23 +195,23 @@ static int wake(struct page_lane *lane, struct piece *p, int why)
 
 		at = w.next;
 		if (!why) {
-			err = post_here(lane, &w.job);
+			err = post_here(backend, &w.job);
 			continue;
 		}
 		if (w.job.kind == PAGE_STORE && d->used[w.job.index]) {
 			d->used[w.job.index] = 0;
 			p->used--;
 		}
-		page_job_end(lane->store, w.job.tag, why);
+		page_job_end(backend->store, w.job.tag, why);
 	}
 	return err;
 }
 
-static int take_answer(struct page_lane *lane, uint32_t imm)
+static int take_answer(struct page_backend *backend, uint32_t imm)
 {
 	uint32_t number = imm & ((1u << PAGE_WIRE_TAG_BITS) - 1);
 	int why = page_wire_errno(imm >> PAGE_WIRE_TAG_BITS);
-	struct dynamic *d = lane->own;
+	struct dynamic *d = backend->own;
 	const struct page_piece *a;
 	struct piece *p;
 
@@ -222,34 +223,34 @@ static int take_answer(struct page_lane *lane, uint32_t imm)
 	d->free_call[d->free_count++] = p->call;
 	if (p->state == PIECE_LEAVING) {
 		p->state = PIECE_NONE;
-		page_job_end(lane->store, p->leaver, 0);
+		page_job_end(backend->store, p->leaver, 0);
 		return p->waiting ? call(d, number, PAGE_WIRE_ALLOCATE) : 0;
 	}
 	a = answer_at(d, p->call);
 	p->state = why ? PIECE_NONE : PIECE_HERE;
 	p->addr = be64_get(a->addr);
 	p->rkey = be32_get(a->rkey);
-	return wake(lane, p, why);
+	return wake(backend, p, why);
 }
 
-static int dynamic_poll(struct page_lane *lane)
+static int dynamic_poll(struct page_backend *backend)
 {
-	struct dynamic *d = lane->own;
+	struct dynamic *d = backend->own;
 	uint32_t imm[PAGE_CALL_BATCH];
-	int i, n = 0, err = page_rdma_poll(lane);
+	int i, n = 0, err = page_rdma_poll(backend);
 
 	/* A look in vain drives the NIC: 0.5 us. */
-	if (!err && d->free_count < lane->store->slot_count)
+	if (!err && d->free_count < backend->store->slot_count)
 		n = page_caller_poll(&d->caller, 1, imm);
 	for (i = 0; i < n && !err; i++)
-		err = take_answer(lane, imm[i]);
+		err = take_answer(backend, imm[i]);
 	return err || n < 0 || d->caller.is_broken ? -EHOSTDOWN : 0;
 }
 
-const struct page_lane_ops page_lane_dynamic = {
+const struct page_backend_ops page_backend_dynamic = {
 	.start = dynamic_start,
 	.release = dynamic_release,
 	.post = dynamic_post,
 	.poll = dynamic_poll,
-	.allocated_bytes = page_lane_asked_bytes,
+	.allocated_bytes = page_backend_asked_bytes,
 };

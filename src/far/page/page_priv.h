@@ -2,9 +2,10 @@
 /*
  * What this room's files share.
  *
- * An operation takes a slot and is split into jobs, one per copy of its page.
- * A job goes to the lane of the node that has the copy. Lanes know how a node
- * keeps pages (enum page_mode), slots know what makes an operation complete.
+ * An operation takes a slot and is split into jobs, one per copy of its page. A
+ * backend is what the store has at one node; a job goes to the backend of the
+ * node that has the copy. Backends know how a node keeps pages (enum
+ * page_mode), slots know what makes an operation complete.
  */
 #ifndef AQ_PAGE_PRIV_H
 #define AQ_PAGE_PRIV_H
@@ -15,7 +16,7 @@
 
 struct client_clock;
 struct client_verbs;
-struct page_lane;
+struct page_backend;
 
 /* ---- page_ledger.c: what is stored, and what it must look like ---------- */
 
@@ -43,7 +44,7 @@ static inline unsigned page_ledger_get(const struct page_ledger *l,
 	return l->bits[page];
 }
 
-/* ---- lanes -------------------------------------------------------------- */
+/* ---- backends ----------------------------------------------------------- */
 
 struct page_job {
 	enum page_kind kind;
@@ -59,28 +60,28 @@ enum {
 };
 
 /* How a mode uses its grant. */
-struct page_lane_ops {
-	int (*start)(struct page_lane *lane);
+struct page_backend_ops {
+	int (*start)(struct page_backend *backend);
 	/* After `stop`, or when nothing was started. */
-	void (*release)(struct page_lane *lane);
-	/* 0: under way, 1: done already; else the lane is lost. Never more than
-	 * one job per index. */
-	int (*post)(struct page_lane *lane, const struct page_job *job);
-	/* Looks once and calls page_job_end; else the lane is lost. */
-	int (*poll)(struct page_lane *lane);
+	void (*release)(struct page_backend *backend);
+	/* 0: under way, 1: done already; else the backend is lost. Never more
+	 * than one job per index. */
+	int (*post)(struct page_backend *backend, const struct page_job *job);
+	/* Looks once and calls page_job_end; else the backend is lost. */
+	int (*poll)(struct page_backend *backend);
 	/* A job waits long, or a link seems lost: finds out, and repairs what
-	 * can be repaired; else the lane is lost. May block. NULL: it is. */
-	int (*check)(struct page_lane *lane);
-	uint64_t (*allocated_bytes)(struct page_lane *lane);
+	 * can be repaired; else the backend is lost. May block. NULL: it is. */
+	int (*check)(struct page_backend *backend);
+	uint64_t (*allocated_bytes)(struct page_backend *backend);
 };
 
-struct page_lane {
+struct page_backend {
 	struct page_store *store;
-	const struct page_lane_ops *ops;
+	const struct page_backend_ops *ops;
 	uint32_t node; /* index in the rack */
 	bool has_grant;
 	bool is_lost;
-	bool is_failing; /* will be lost when the lanes are swept next */
+	bool is_failing; /* will be lost when the backends are swept next */
 	const char *why; /* it fails; NULL: the caller has said it */
 	uint32_t busy;	 /* jobs */
 	uint64_t checked_ns;
@@ -88,40 +89,41 @@ struct page_lane {
 	void *own; /* the mode's */
 };
 
-extern const struct page_lane_ops page_lane_static;
-extern const struct page_lane_ops page_lane_dynamic;
-extern const struct page_lane_ops page_lane_two_sided;
-extern const struct page_lane_ops page_lane_chain;
+extern const struct page_backend_ops page_backend_static;
+extern const struct page_backend_ops page_backend_dynamic;
+extern const struct page_backend_ops page_backend_two_sided;
+extern const struct page_backend_ops page_backend_chain;
 
 /* page_static.c: ends the jobs whose READ or WRITE is complete. */
-int page_rdma_poll(struct page_lane *lane) MUST_CHECK;
+int page_rdma_poll(struct page_backend *backend) MUST_CHECK;
 /* One READ or WRITE; 0 or -errno. */
 int page_rdma_post(struct client_link *link, const struct page_job *job,
 		   uint64_t remote_addr, uint32_t rkey,
 		   uint32_t bytes) MUST_CHECK;
 
-/* Whether a tag that came from a node is of a job on this lane. */
-bool page_job_is_waiting(const struct page_lane *lane, uint32_t tag);
+/* Whether a tag that came from a node is of a job on this backend. */
+bool page_job_is_waiting(const struct page_backend *backend, uint32_t tag);
 /* Ends one job: 0 or why it failed. */
 void page_job_end(struct page_store *store, uint32_t tag, int err);
 
-/* page_lane.c. It is lost at the next opportunity. */
-static inline void page_lane_fail(struct page_lane *lane, const char *why)
+/* page_backend.c. It is lost at the next opportunity. */
+static inline void page_backend_fail(struct page_backend *backend,
+				     const char *why)
 {
-	if (!lane->is_failing)
-		lane->why = why;
-	lane->is_failing = true;
+	if (!backend->is_failing)
+		backend->why = why;
+	backend->is_failing = true;
 }
 
-int page_lane_open(struct page_lane *lane, uint32_t node) MUST_CHECK;
-void page_lane_close(struct page_lane *lane);
+int page_backend_open(struct page_backend *backend, uint32_t node) MUST_CHECK;
+void page_backend_close(struct page_backend *backend);
 /* Makes sure that nothing of it reaches a buffer any more, then ends its jobs
  * with -EHOSTDOWN. */
-void page_lane_lose(struct page_lane *lane);
-/* What the node says that it holds for the lane; asks it. */
-uint64_t page_lane_asked_bytes(struct page_lane *lane);
+void page_backend_lose(struct page_backend *backend);
+/* What the node says that it holds for the backend; asks it. */
+uint64_t page_backend_asked_bytes(struct page_backend *backend);
 /* Whether its node has said so, or its heartbeat. */
-bool page_lane_seems_lost(const struct page_lane *lane);
+bool page_backend_seems_lost(const struct page_backend *backend);
 
 /* ---- slots and the store ------------------------------------------------ */
 
@@ -158,8 +160,8 @@ struct page_store {
 	uint64_t per_node; /* pages whose first copy is on one node */
 	struct page_ledger ledger;
 
-	uint32_t lane_count;
-	struct page_lane lane[PAGE_NODES_MAX];
+	uint32_t backend_count;
+	struct page_backend backend[PAGE_NODES_MAX];
 
 	uint32_t slot_count; /* one more than depth, for synchronous calls */
 	struct page_slot *slot;
@@ -185,18 +187,21 @@ struct page_store {
 };
 
 /* The node and place of one copy of a page. */
-static inline struct page_lane *page_copy_lane(struct page_store *s,
-					       uint64_t page, unsigned copy)
+static inline struct page_backend *page_copy_backend(struct page_store *s,
+						     uint64_t page,
+						     unsigned copy)
 {
 	/* A division takes longer than everything else about it. */
-	return &s->lane[s->lane_count == 1 ? 0 : (page + copy) % s->lane_count];
+	return &s->backend[s->backend_count == 1
+				   ? 0
+				   : (page + copy) % s->backend_count];
 }
 
 static inline uint64_t page_copy_index(const struct page_store *s,
 				       uint64_t page, unsigned copy)
 {
 	return copy * s->per_node +
-	       (s->lane_count == 1 ? page : page / s->lane_count);
+	       (s->backend_count == 1 ? page : page / s->backend_count);
 }
 
 /* page_work.c: begins the slot's operation; it may end at once. */
@@ -204,7 +209,7 @@ void page_work_start(struct page_store *s, struct page_slot *slot);
 
 /* page_queue.c: the slot's operation is over. */
 void page_slot_end(struct page_store *s, struct page_slot *slot, int result);
-/* Polls all lanes once, and gives up those that are lost. */
+/* Polls all backends once, and gives up those that are lost. */
 void page_harvest(struct page_store *s);
 
 /* page_store.c. Where the buffer's key is; NULL: not registered. */

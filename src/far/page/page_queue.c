@@ -154,7 +154,7 @@ int page_submit(struct page_store *s, struct page_op *const ops[], unsigned n)
 }
 
 static uint64_t oldest_ns(const struct page_store *s,
-			  const struct page_lane *lane)
+			  const struct page_backend *backend)
 {
 	uint64_t oldest = UINT64_MAX;
 	uint32_t i, copy;
@@ -164,8 +164,8 @@ static uint64_t oldest_ns(const struct page_store *s,
 
 		for (copy = 0; slot->op && copy < s->o.copies; copy++)
 			if (slot->waiting & 1u << copy &&
-			    page_copy_lane((struct page_store *)s,
-					   slot->op->page, copy) == lane)
+			    page_copy_backend((struct page_store *)s,
+					      slot->op->page, copy) == backend)
 				oldest = u64_min(oldest, slot->start_ns);
 	}
 	return oldest;
@@ -175,26 +175,26 @@ const char *page_silent_node(struct page_store *s, uint32_t ms)
 {
 	uint64_t now_ns = client_clock_now_ns(s->clock);
 
-	for (uint32_t i = 0; i < s->lane_count; i++) {
-		const struct page_lane *lane = &s->lane[i];
+	for (uint32_t i = 0; i < s->backend_count; i++) {
+		const struct page_backend *backend = &s->backend[i];
 		uint64_t oldest;
 
-		if (lane->is_lost || !lane->busy)
+		if (backend->is_lost || !backend->busy)
 			continue;
-		oldest = oldest_ns(s, lane);
+		oldest = oldest_ns(s, backend);
 		if (oldest < now_ns && now_ns - oldest > ms * 1000000ull)
-			return lane->grant.node_name;
+			return backend->grant.node_name;
 	}
 	return NULL;
 }
 
-static void check(struct page_lane *lane)
+static void check(struct page_backend *backend)
 {
-	lane->checked_ns = lane->store->now_ns;
+	backend->checked_ns = backend->store->now_ns;
 	/* The heartbeat says so only of what is certain. */
-	if (page_lane_seems_lost(lane) ||
-	    (lane->ops->check && lane->ops->check(lane) != 0))
-		page_lane_fail(lane, "it has ended the connection");
+	if (page_backend_seems_lost(backend) ||
+	    (backend->ops->check && backend->ops->check(backend) != 0))
+		page_backend_fail(backend, "it has ended the connection");
 }
 
 /* Nothing came for a while: is there still somebody? */
@@ -204,22 +204,22 @@ static void look_around(struct page_store *s)
 	uint32_t i;
 
 	s->now_ns = client_clock_now_ns(s->clock);
-	for (i = 0; i < s->lane_count; i++) {
-		struct page_lane *lane = &s->lane[i];
+	for (i = 0; i < s->backend_count; i++) {
+		struct page_backend *backend = &s->backend[i];
 		uint64_t oldest;
 
-		if (lane->is_lost || !lane->busy)
+		if (backend->is_lost || !backend->busy)
 			continue;
-		oldest = oldest_ns(s, lane);
+		oldest = oldest_ns(s, backend);
 		if (oldest > s->now_ns)
 			continue;
 		if (s->now_ns - oldest > patience_ns)
-			page_lane_fail(lane, "it does not answer");
-		else if (page_lane_seems_lost(lane))
-			check(lane);
+			page_backend_fail(backend, "it does not answer");
+		else if (page_backend_seems_lost(backend))
+			check(backend);
 		else if (s->now_ns - oldest > CHECK_NS &&
-			 s->now_ns - lane->checked_ns > CHECK_NS)
-			check(lane);
+			 s->now_ns - backend->checked_ns > CHECK_NS)
+			check(backend);
 	}
 }
 
@@ -228,12 +228,12 @@ void page_harvest(struct page_store *s)
 	unsigned before = s->active;
 	uint32_t i;
 
-	for (i = 0; i < s->lane_count; i++) {
-		struct page_lane *lane = &s->lane[i];
+	for (i = 0; i < s->backend_count; i++) {
+		struct page_backend *backend = &s->backend[i];
 
-		if (lane->busy && !lane->is_lost && !lane->is_failing &&
-		    lane->ops->poll(lane))
-			page_lane_fail(lane, "the connection broke");
+		if (backend->busy && !backend->is_lost &&
+		    !backend->is_failing && backend->ops->poll(backend))
+			page_backend_fail(backend, "the connection broke");
 	}
 	/* Soon when nothing comes, and now and then when something does: one
 	 * node may be silent while others answer. */
@@ -242,9 +242,9 @@ void page_harvest(struct page_store *s)
 		s->looks = 0;
 		look_around(s);
 	}
-	for (i = 0; i < s->lane_count; i++)
-		if (s->lane[i].is_failing)
-			page_lane_lose(&s->lane[i]);
+	for (i = 0; i < s->backend_count; i++)
+		if (s->backend[i].is_failing)
+			page_backend_lose(&s->backend[i]);
 	if (s->ready)
 		start_ready(s);
 }
@@ -273,7 +273,7 @@ unsigned page_pending(const struct page_store *s)
 
 /* ---- synchronous -------------------------------------------------------- */
 
-/* Every operation ends by itself: its lanes answer or are given up. */
+/* Every operation ends by itself: its backends answer or are given up. */
 static int run(struct page_store *s, struct page_op *op)
 {
 	s->sync = op;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The way to the nodes of a real rack: links, and what the nodes are asked for
- * over HTTP. All of it ends with the lane's first connection. */
+ * over HTTP. All of it ends with the backend's first connection. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ struct wiring {
 	struct aq_rack *rack;
 };
 
-/* A region of the lane's own that ends with the connection. */
+/* A region of the backend's own that ends with the connection. */
 static int make_region(struct client_link *link, const struct page_wish *wish,
 		       struct page_grant *out)
 {
@@ -48,13 +48,13 @@ static int make_region(struct client_link *link, const struct page_wish *wish,
 	return 0;
 }
 
-static void close_lane(void *ctx, struct page_grant *g)
+static void close_backend(void *ctx, struct page_grant *g)
 {
 	if (!g) {
 		free(ctx);
 		return;
 	}
-	/* The first goes last: what the lane has ends with it. */
+	/* The first goes last: what the backend has ends with it. */
 	for (unsigned i = GRANT_LINKS_MAX; i-- > 0;)
 		client_link_close(g->link[i]);
 }
@@ -127,7 +127,7 @@ static const char *const chain_roles[PAGE_CHAIN_COUNT] = {
 	[PAGE_CHAIN_INVALIDATE] = "invalidate",
 };
 
-/* All chains of a lane share the completion queue of the first. */
+/* All chains of a backend share the completion queue of the first. */
 static int open_chain(struct wiring *w, struct page_grant *g, unsigned chain)
 {
 	struct client_link_options o = {
@@ -211,8 +211,8 @@ static int settle(void *ctx, const struct page_grant *g, unsigned at,
 	return err;
 }
 
-static int open_lane(void *ctx, uint32_t node, const struct page_wish *wish,
-		     struct page_grant *out)
+static int open_backend(void *ctx, uint32_t node, const struct page_wish *wish,
+			struct page_grant *out)
 {
 	struct client_link_options o = {.send_depth = wish->depth,
 					.rd_atomic = 64};
@@ -239,7 +239,7 @@ static int open_lane(void *ctx, uint32_t node, const struct page_wish *wish,
 	else
 		err = open_two_sided(w, node, wish, &g);
 	if (err) {
-		close_lane(ctx, &g);
+		close_backend(ctx, &g);
 		return err;
 	}
 	*out = g;
@@ -280,8 +280,8 @@ static bool is_lost(void *ctx, const struct page_grant *g)
 int page_store_open(struct aq_rack *rack, const char *name,
 		    const struct page_store_options *o, struct page_store **out)
 {
-	struct page_wiring wiring = {.open = open_lane,
-				     .close = close_lane,
+	struct page_wiring wiring = {.open = open_backend,
+				     .close = close_backend,
 				     .node_count = node_count,
 				     .used_bytes = used_bytes,
 				     .renew = renew,

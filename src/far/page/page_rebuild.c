@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rebuilding: a lost node's lane is given to a node that answers, and pages
+/* Rebuilding: a lost node's backend is given to a node that answers, and pages
  * that lack a copy are loaded from the others and stored again. */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,16 +9,17 @@
 #include "page_priv.h"
 
 static bool is_used(const struct page_store *s, uint32_t node,
-		    const struct page_lane *except)
+		    const struct page_backend *except)
 {
-	for (uint32_t i = 0; i < s->lane_count; i++)
-		if (&s->lane[i] != except && s->lane[i].node == node)
+	for (uint32_t i = 0; i < s->backend_count; i++)
+		if (&s->backend[i] != except && s->backend[i].node == node)
 			return true;
 	return false;
 }
 
-/* What the lane had is gone, whatever becomes of it. */
-static void forget_copies(struct page_store *s, const struct page_lane *lane)
+/* What the backend had is gone, whatever becomes of it. */
+static void forget_copies(struct page_store *s,
+			  const struct page_backend *backend)
 {
 	uint64_t page;
 	unsigned i, bits;
@@ -26,7 +27,7 @@ static void forget_copies(struct page_store *s, const struct page_lane *lane)
 	for (page = 0; page < s->o.pages; page++) {
 		bits = page_ledger_get(&s->ledger, page);
 		for (i = 0; bits & LEDGER_COPIES && i < s->o.copies; i++)
-			if (page_copy_lane(s, page, i) == lane)
+			if (page_copy_backend(s, page, i) == backend)
 				bits &= ~(1u << i);
 		/* The last copy went with it. */
 		if (bits & LEDGER_STORED && !(bits & LEDGER_COPIES))
@@ -35,26 +36,26 @@ static void forget_copies(struct page_store *s, const struct page_lane *lane)
 	}
 }
 
-static int reopen(struct page_store *s, struct page_lane *lane)
+static int reopen(struct page_store *s, struct page_backend *backend)
 {
 	uint32_t node, there = s->wiring.node_count(s->wiring.ctx);
-	uint32_t old = lane->node;
+	uint32_t old = backend->node;
 	int err;
 
-	page_lane_close(lane);
-	err = page_lane_open(lane, old);
+	page_backend_close(backend);
+	err = page_backend_open(backend, old);
 	for (node = 0; err && node < there; node++)
-		if (node != old && !is_used(s, node, lane))
-			err = page_lane_open(lane, node);
+		if (node != old && !is_used(s, node, backend))
+			err = page_backend_open(backend, node);
 	if (err) {
-		lane->is_lost = true;
+		backend->is_lost = true;
 		return error_prefix(-EHOSTDOWN,
 				    "no node takes the pages of a lost one: ");
 	}
-	forget_copies(s, lane);
+	forget_copies(s, backend);
 	s->rebuild_at = 0;
 	log_info("page", "node %s takes the pages of a lost one",
-		 lane->grant.node_name);
+		 backend->grant.node_name);
 	return 0;
 }
 
@@ -90,8 +91,8 @@ int64_t page_rebuild(struct page_store *s, uint64_t max_pages)
 
 	if (s->pending)
 		return -EBUSY;
-	for (uint32_t i = 0; i < s->lane_count; i++)
-		if (s->lane[i].is_lost && reopen(s, &s->lane[i]))
+	for (uint32_t i = 0; i < s->backend_count; i++)
+		if (s->backend[i].is_lost && reopen(s, &s->backend[i]))
 			return -EHOSTDOWN;
 	buf = malloc(s->o.page_bytes);
 	if (!buf)

@@ -12,12 +12,12 @@ enum {
 	POLL_BATCH = 32,
 };
 
-static int static_start(struct page_lane *lane)
+static int static_start(struct page_backend *backend)
 {
 	return 0;
 }
 
-static void static_release(struct page_lane *lane)
+static void static_release(struct page_backend *backend)
 {
 }
 
@@ -41,40 +41,40 @@ int page_rdma_post(struct client_link *link, const struct page_job *job,
 	return -ibv_post_send(link->qp, &wr, &bad);
 }
 
-static int static_post(struct page_lane *lane, const struct page_job *job)
+static int static_post(struct page_backend *backend, const struct page_job *job)
 {
-	uint32_t bytes = lane->store->o.page_bytes;
+	uint32_t bytes = backend->store->o.page_bytes;
 
 	if (job->kind == PAGE_INVALIDATE)
 		return 1;
-	return page_rdma_post(lane->grant.link[0], job,
-			      lane->grant.addr + job->index * bytes,
-			      lane->grant.rkey, bytes);
+	return page_rdma_post(backend->grant.link[0], job,
+			      backend->grant.addr + job->index * bytes,
+			      backend->grant.rkey, bytes);
 }
 
-int page_rdma_poll(struct page_lane *lane)
+int page_rdma_poll(struct page_backend *backend)
 {
 	struct ibv_wc wc[POLL_BATCH];
-	int i, n = ibv_poll_cq(lane->grant.link[0]->cq, POLL_BATCH, wc);
+	int i, n = ibv_poll_cq(backend->grant.link[0]->cq, POLL_BATCH, wc);
 
 	for (i = 0; i < n; i++) {
 		/* The first error says it all: the queue pair is broken, and
-		 * whoever gives the lane up ends the rest. */
+		 * whoever gives the backend up ends the rest. */
 		if (wc[i].status != IBV_WC_SUCCESS)
 			return -EHOSTDOWN;
-		page_job_end(lane->store, (uint32_t)wc[i].wr_id, 0);
+		page_job_end(backend->store, (uint32_t)wc[i].wr_id, 0);
 	}
 	return n < 0 ? -EIO : 0;
 }
 
-static uint64_t static_allocated(struct page_lane *lane)
+static uint64_t static_allocated(struct page_backend *backend)
 {
-	const struct page_store *s = lane->store;
+	const struct page_store *s = backend->store;
 
 	return s->per_node * s->o.copies * s->o.page_bytes;
 }
 
-const struct page_lane_ops page_lane_static = {
+const struct page_backend_ops page_backend_static = {
 	.start = static_start,
 	.release = static_release,
 	.post = static_post,

@@ -167,7 +167,7 @@ const struct page_buffer *page_buffer_find(const struct page_store *s,
 
 /* Pages are spread by their number, so the number of nodes must be known
  * before the first is asked for room. */
-static int count_lanes(struct page_store *s)
+static int count_backends(struct page_store *s)
 {
 	uint32_t there = s->wiring.node_count(s->wiring.ctx);
 	uint32_t want =
@@ -177,20 +177,20 @@ static int count_lanes(struct page_store *s)
 		return error_set(-ENOSPC,
 				 "%u memory nodes are needed, the rack has %u",
 				 u32_max(want, s->o.copies), there);
-	s->lane_count = want;
+	s->backend_count = want;
 	s->per_node = (s->o.pages + want - 1) / want;
 	return 0;
 }
 
-static int open_lanes(struct page_store *s)
+static int open_backends(struct page_store *s)
 {
 	uint32_t there = s->wiring.node_count(s->wiring.ctx);
 	uint32_t node, n = 0;
 	int err = 0, first = 0;
 
-	for (node = 0; node < there && n < s->lane_count; node++) {
-		s->lane[n].store = s;
-		err = page_lane_open(&s->lane[n], node);
+	for (node = 0; node < there && n < s->backend_count; node++) {
+		s->backend[n].store = s;
+		err = page_backend_open(&s->backend[n], node);
 		if (!err)
 			n++;
 		else if (!first)
@@ -199,7 +199,7 @@ static int open_lanes(struct page_store *s)
 		if (err && err != -EHOSTDOWN && err != -ENOSPC)
 			break;
 	}
-	if (n == s->lane_count)
+	if (n == s->backend_count)
 		return 0;
 	/* error_last() is of the last that failed, which will do. */
 	return err ? err : first;
@@ -210,11 +210,11 @@ static int build(struct page_store *s)
 	int err =
 		page_ledger_init(&s->ledger, s->o.pages, !s->o.has_no_checksum);
 	if (!err)
-		err = count_lanes(s);
+		err = count_backends(s);
 	if (!err)
 		err = make_slots(s);
 	if (!err)
-		err = open_lanes(s);
+		err = open_backends(s);
 	if (!err)
 		err = make_stage(s);
 	return err;
@@ -250,8 +250,8 @@ void page_store_close(struct page_store *s)
 	if (!s)
 		return;
 	/* Links first: nothing shall arrive in memory that is gone. */
-	for (uint32_t i = 0; i < s->lane_count; i++)
-		page_lane_close(&s->lane[i]);
+	for (uint32_t i = 0; i < s->backend_count; i++)
+		page_backend_close(&s->backend[i]);
 	for (unsigned i = 0; i <= PAGE_BUFFERS_MAX; i++)
 		if (s->buffer[i].mr)
 			(void)s->verbs->dereg_mr(s->buffer[i].mr);
@@ -287,7 +287,7 @@ bool page_is_there(struct page_store *s, uint64_t page)
 	if (bits & LEDGER_LOST)
 		return false;
 	for (unsigned i = 0; i < s->o.copies; i++) {
-		const struct page_lane *l = page_copy_lane(s, page, i);
+		const struct page_backend *l = page_copy_backend(s, page, i);
 
 		if (bits & 1u << i && !l->is_lost && !l->is_failing)
 			return true;
@@ -299,22 +299,22 @@ void page_store_stats(struct page_store *s, struct page_stats *out)
 {
 	*out = s->stats;
 	out->used_pages = s->ledger.stored;
-	out->nodes = s->lane_count;
+	out->nodes = s->backend_count;
 	out->nodes_lost = 0;
-	for (uint32_t i = 0; i < s->lane_count; i++) {
-		struct page_lane *lane = &s->lane[i];
+	for (uint32_t i = 0; i < s->backend_count; i++) {
+		struct page_backend *backend = &s->backend[i];
 
-		out->nodes_lost += lane->is_lost;
-		if (!lane->is_lost)
+		out->nodes_lost += backend->is_lost;
+		if (!backend->is_lost)
 			out->allocated_bytes +=
-				lane->ops->allocated_bytes(lane);
+				backend->ops->allocated_bytes(backend);
 	}
 }
 
 const char *page_lost_node(const struct page_store *s)
 {
-	for (uint32_t i = 0; i < s->lane_count; i++)
-		if (s->lane[i].is_lost)
-			return s->lane[i].grant.node_name;
+	for (uint32_t i = 0; i < s->backend_count; i++)
+		if (s->backend[i].is_lost)
+			return s->backend[i].grant.node_name;
 	return NULL;
 }

@@ -81,7 +81,7 @@ struct page_store_options {
 	uint32_t copies;
 	uint32_t depth;	      /* 0: PAGE_DEPTH */
 	bool has_no_checksum; /* only for who has one himself */
-	/* PAGE_CHAIN: optimisations to leave out (enum frame_without), to
+	/* PAGE_CHAIN: optimisations to leave out (enum pframe_without), to
 	 * measure what they are worth. */
 	uint32_t chain_without;
 	/* PAGE_STATIC: never maps a node's memory, although it is on this host:

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a page store needs of the way to its nodes, for who brings one of his
- * own: page_rack.c has that of a real rack, scenarios that of a simulated one.
+ * own: page_rack.c has that of a real rack, the laboratory that of a simulated
+ * one.
  */
 #ifndef AQ_PAGE_WIRING_H
 #define AQ_PAGE_WIRING_H
@@ -21,7 +22,7 @@ static inline uint32_t page_piece_bytes(enum page_mode mode,
 	return mode == PAGE_DYNAMIC_1M ? 1u << 20 : page_bytes;
 }
 
-/* What a lane asks a node for. */
+/* What a backend asks a node for. */
 struct page_wish {
 	enum page_mode mode;
 	uint64_t index_count; /* copies that the node shall be able to keep */
@@ -50,24 +51,24 @@ struct page_grant {
 
 /* Why a node takes no more stores of pages that are not mapped. */
 struct page_stop {
-	bool is_full;  /* it has no frame left */
+	bool is_full;  /* it has no page frame left */
 	char text[80]; /* "": it did not stop them */
 };
 
-/* The way to the nodes: a rack, or what a test or a scenario puts together. */
+/* The way to the nodes: a rack, or what a test or a play puts together. */
 struct page_wiring {
 	/* -EHOSTDOWN: not this node, perhaps another. */
 	int (*open)(void *ctx, uint32_t node, const struct page_wish *wish,
 		    struct page_grant *out);
 	void (*close)(void *ctx, struct page_grant *grant);
 	uint32_t (*node_count)(void *ctx);
-	/* Bytes that the node holds for the lane. */
+	/* Bytes that the node holds for the backend. */
 	uint64_t (*used_bytes)(void *ctx, const struct page_grant *grant);
 	/* Makes a new link in place of grant->link[at], which has ended. */
 	int (*renew)(void *ctx, struct page_grant *grant, unsigned at);
-	/* Ends grant->link[at], the chain that takes frames; then, when nothing
-	 * of it is executed any more, whether pages are mapped: of each index 0
-	 * or 1 to mapped[]. And why the node had stopped it. */
+	/* Ends grant->link[at], the chain that takes page frames; then, when
+	 * nothing of it is executed any more, whether pages are mapped: of each
+	 * index 0 or 1 to mapped[]. And why the node had stopped it. */
 	int (*settle)(void *ctx, const struct page_grant *grant, unsigned at,
 		      const uint64_t *index, unsigned count, uint8_t *mapped,
 		      struct page_stop *stop);

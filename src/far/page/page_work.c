@@ -37,13 +37,13 @@ static bool is_intact(const struct page_store *s, const struct page_slot *slot)
 
 /* ---- jobs --------------------------------------------------------------- */
 
-/* Copies whose lane is there. */
+/* Copies whose backend is there. */
 static unsigned reachable(struct page_store *s, uint64_t page)
 {
 	unsigned bits = 0;
 
 	for (unsigned i = 0; i < s->o.copies; i++) {
-		const struct page_lane *l = page_copy_lane(s, page, i);
+		const struct page_backend *l = page_copy_backend(s, page, i);
 
 		if (!l->is_lost && !l->is_failing)
 			bits |= 1u << i;
@@ -72,7 +72,7 @@ static void post(struct page_store *s, struct page_slot *slot, unsigned copies)
 
 	slot->tried |= (uint16_t)copies;
 	for (unsigned i = 0; i < s->o.copies; i++) {
-		struct page_lane *lane = page_copy_lane(s, page, i);
+		struct page_backend *backend = page_copy_backend(s, page, i);
 		struct page_job job = {
 			.kind = slot->op->kind,
 			.tag = tag | i,
@@ -85,14 +85,14 @@ static void post(struct page_store *s, struct page_slot *slot, unsigned copies)
 
 		if (!(copies & 1u << i))
 			continue;
-		err = lane->ops->post(lane, &job);
+		err = backend->ops->post(backend, &job);
 		if (err == 0) {
 			slot->waiting |= (uint16_t)(1u << i);
-			lane->busy++;
+			backend->busy++;
 			continue;
 		}
 		if (err < 0)
-			page_lane_fail(lane, "the connection broke");
+			page_backend_fail(backend, "the connection broke");
 		take_end(s, slot, i, err < 0 ? -EHOSTDOWN : 0);
 	}
 }
@@ -215,15 +215,15 @@ void page_work_start(struct page_store *s, struct page_slot *slot)
 		invalidate_start(s, slot);
 }
 
-bool page_job_is_waiting(const struct page_lane *lane, uint32_t tag)
+bool page_job_is_waiting(const struct page_backend *backend, uint32_t tag)
 {
-	struct page_store *s = lane->store;
+	struct page_store *s = backend->store;
 	uint32_t at = tag >> JOB_COPY_BITS;
 	unsigned copy = tag & ((1u << JOB_COPY_BITS) - 1);
 
 	return at < s->slot_count && copy < s->o.copies && s->slot[at].op &&
 	       s->slot[at].waiting & 1u << copy &&
-	       page_copy_lane(s, s->slot[at].op->page, copy) == lane;
+	       page_copy_backend(s, s->slot[at].op->page, copy) == backend;
 }
 
 void page_job_end(struct page_store *s, uint32_t tag, int err)
@@ -232,7 +232,7 @@ void page_job_end(struct page_store *s, uint32_t tag, int err)
 	unsigned copy = tag & ((1u << JOB_COPY_BITS) - 1);
 
 	slot->waiting &= (uint16_t) ~(1u << copy);
-	page_copy_lane(s, slot->op->page, copy)->busy--;
+	page_copy_backend(s, slot->op->page, copy)->busy--;
 	take_end(s, slot, copy, err);
 	if (slot->waiting)
 		return;

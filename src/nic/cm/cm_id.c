@@ -292,7 +292,7 @@ CM_EXPORT int rdma_listen(struct rdma_cm_id *pub, int backlog)
 				      ? (unsigned)backlog
 				      : CM_BACKLOG_MAX;
 		id->lease_watch = (struct cm_watch){.fd = id->lease_fd,
-						    .ready = cm_peer_visit};
+						    .ready = cm_peer_accept};
 		if (listen(id->lease_fd, CM_LEASE_BACKLOG) < 0)
 			err = -errno;
 		if (!err)

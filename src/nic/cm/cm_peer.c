@@ -16,8 +16,8 @@
 #include "wire/wire.h"
 
 enum sock_state {
-	SOCK_ASKED,   /* we called, no answer yet */
-	SOCK_VISITOR, /* called us, did not say who it is */
+	SOCK_ASKED,    /* we called, no answer yet */
+	SOCK_INCOMING, /* called us, did not say who it is */
 	SOCK_KNOWN,
 	SOCK_DEAD, /* hung up; the timer will tell its connections */
 };
@@ -218,7 +218,8 @@ static void hand_in(const struct lease_msg *m)
 	cm_route_input(dev, &from, &msg);
 }
 
-/* To a visitor we are the NIC that it can reach best: its own address. */
+/* To a process that called us we are the NIC that it can reach best: its own
+ * address. */
 static int introduce(struct cm_sock *s, const struct lease_msg *m)
 {
 	struct cm_device *dev = cm_device_by_gid(m->gid);
@@ -236,13 +237,13 @@ static void sock_ready(struct cm_watch *w)
 
 	if (err == -EAGAIN)
 		return;
-	if (!err && m.kind == LEASE_MAD && s->state == SOCK_VISITOR) {
+	if (!err && m.kind == LEASE_MAD && s->state == SOCK_INCOMING) {
 		hand_in(&m);
 		return; /* it hangs up now */
 	}
 	if (!err && m.kind != LEASE_HELLO)
 		err = -EBADMSG;
-	if (!err && s->state == SOCK_VISITOR)
+	if (!err && s->state == SOCK_INCOMING)
 		err = introduce(s, &m);
 	else if (!err && s->state != SOCK_ASKED)
 		err = -EBADMSG; /* both have introduced themselves */
@@ -252,7 +253,7 @@ static void sock_ready(struct cm_watch *w)
 	}
 	s->peer.qpn = m.qpn;
 	memcpy(s->peer.gid.raw, m.gid, sizeof(m.gid));
-	if (s->state == SOCK_VISITOR) {
+	if (s->state == SOCK_INCOMING) {
 		s->state = SOCK_KNOWN;
 		return;
 	}
@@ -321,7 +322,7 @@ void cm_peer_forget(struct cm_id *id)
 	cm_timer_set(&id->ask_timer, UINT64_MAX);
 }
 
-void cm_peer_visit(struct cm_watch *lease)
+void cm_peer_accept(struct cm_watch *lease)
 {
 	struct cm_id *id = container_of(lease, struct cm_id, lease_watch);
 	int fd = accept4(lease->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -329,7 +330,7 @@ void cm_peer_visit(struct cm_watch *lease)
 
 	if (fd < 0)
 		return;
-	if (!sock_new(fd, SOCK_VISITOR, dev))
+	if (!sock_new(fd, SOCK_INCOMING, dev))
 		log_warn("cm", "a connection request is lost: no memory");
 }
 

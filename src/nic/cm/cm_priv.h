@@ -197,8 +197,8 @@ void cm_peer_ask(struct cm_id *id);
 void cm_peer_forget(struct cm_id *id);
 /* Whether the process's end will show by itself. */
 bool cm_peer_is_watched(const struct cm_addr *peer);
-/* The lease of a listener has a visitor. */
-void cm_peer_visit(struct cm_watch *lease);
+/* Somebody has connected to the lease of a listener. */
+void cm_peer_accept(struct cm_watch *lease);
 /* In the child of a fork: they are the parent's. */
 void cm_peers_abandon(void);
 

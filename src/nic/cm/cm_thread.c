@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state that the API has no handle for, and the thread that serves it:
- * messages, visitors of leases, timers. The child of a fork starts anew; what
- * it inherited of identifiers is of no use, as with the kernel's rdma_cm.
+ * messages, connections to leases, timers. The child of a fork starts anew;
+ * what it inherited of identifiers is of no use, as with the kernel's rdma_cm.
  */
 #include <stdio.h>
 #include <sys/epoll.h>

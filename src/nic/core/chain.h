@@ -38,7 +38,7 @@ struct chain_memory {
 struct chain_paid {
 	uint32_t number; /* of the CQ */
 	uint32_t counted;
-	uint32_t outside;
+	uint32_t external_count;
 };
 
 /* Between a queue and the clock that it runs on; see chain_clock.c. */

@@ -56,10 +56,10 @@ void chain_pay_wait(struct chain *ch, const struct nic_cq *cq)
 {
 	struct chain_paid *p = find_paid(ch, cq);
 
-	if (p->outside != cq->outside)
-		chain_pay(ch, cq->outside - p->outside);
+	if (p->external_count != cq->external_count)
+		chain_pay(ch, cq->external_count - p->external_count);
 	if (p->counted != cq->counted && cq->fuel > ch->fuel + 1)
 		ch->fuel = cq->fuel - 1;
-	p->outside = cq->outside;
+	p->external_count = cq->external_count;
 	p->counted = cq->counted;
 }

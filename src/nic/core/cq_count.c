@@ -114,7 +114,7 @@ void cq_counted(struct nic_cq *cq, const struct nic_qp *qp, bool is_recv)
 	count(cq->nic, NIC_C_completions);
 	cq->counted++;
 	if (!ch)
-		cq->outside++;
+		cq->external_count++;
 	cq->fuel = ch ? ch->fuel : 0;
 	for (l = cq->waits.next; l != &cq->waits; l = l->next) {
 		struct chain *w = container_of(l, struct chain, waiting);

@@ -13,7 +13,7 @@
 
 #define FORGET_NS 10000000000ull
 
-static struct guard_source *find(struct guard *g, const uint8_t ip[16],
+static struct guess_source *find(struct guess *g, const uint8_t ip[16],
 				 uint32_t slot)
 {
 	uint32_t i;
@@ -25,28 +25,28 @@ static struct guard_source *find(struct guard *g, const uint8_t ip[16],
 	return NULL;
 }
 
-static struct guard_source *add(struct guard *g, const uint8_t ip[16],
+static struct guess_source *add(struct guess *g, const uint8_t ip[16],
 				uint32_t slot, uint64_t now_ns)
 {
-	struct guard_source *s;
+	struct guess_source *s;
 
-	if (g->used < NIC_GUARD_SOURCES) {
+	if (g->used < NIC_GUESS_SOURCES) {
 		s = &g->sources[g->used++];
 	} else {
 		s = &g->sources[g->next];
-		g->next = (g->next + 1) % NIC_GUARD_SOURCES;
+		g->next = (g->next + 1) % NIC_GUESS_SOURCES;
 	}
-	*s = (struct guard_source){.slot = slot, .since_ns = now_ns};
+	*s = (struct guess_source){.slot = slot, .since_ns = now_ns};
 	memcpy(s->ip, ip, 16);
 	return s;
 }
 
-void guard_failure(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn)
+void guess_failure(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn)
 {
-	struct guard *g = &nic->guard;
+	struct guess *g = &nic->guess;
 	uint32_t slot = peer_qpn >> NIC_QPN_INDEX_BITS;
 	uint64_t now_ns = env_now_ns(nic->env);
-	struct guard_source *s = find(g, ip, slot);
+	struct guess_source *s = find(g, ip, slot);
 
 	count(nic, NIC_C_keys_guessed);
 	if (!s)
@@ -68,12 +68,12 @@ void guard_failure(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn)
 	g->blocked_until_ns = u64_max(g->blocked_until_ns, s->blocked_until_ns);
 }
 
-static COLD const struct guard_source *blocked_source(struct nic *nic,
+static COLD const struct guess_source *blocked_source(struct nic *nic,
 						      const uint8_t ip[16],
 						      uint32_t peer_qpn)
 {
-	struct guard *g = &nic->guard;
-	const struct guard_source *s;
+	struct guess *g = &nic->guess;
+	const struct guess_source *s;
 	uint64_t now_ns = env_now_ns(nic->env);
 
 	if (now_ns >= g->blocked_until_ns) {
@@ -84,18 +84,18 @@ static COLD const struct guard_source *blocked_source(struct nic *nic,
 	return s && now_ns < s->blocked_until_ns ? s : NULL;
 }
 
-bool guard_is_blocked(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn)
+bool guess_is_blocked(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn)
 {
-	return UNLIKELY(nic->guard.blocked_until_ns) &&
+	return UNLIKELY(nic->guess.blocked_until_ns) &&
 	       blocked_source(nic, ip, peer_qpn);
 }
 
-bool guard_drops(struct nic *nic, const struct nic_qp *qp,
+bool guess_drops(struct nic *nic, const struct nic_qp *qp,
 		 const struct wire_pkt *pkt)
 {
-	const struct guard_source *s;
+	const struct guess_source *s;
 
-	if (LIKELY(nic->guard.blocked_until_ns == 0))
+	if (LIKELY(nic->guess.blocked_until_ns == 0))
 		return false;
 	/* Datagrams open nothing, but new connections begin with them. */
 	if (qp->type == IBV_QPT_UD)

@@ -173,11 +173,11 @@ int nic_direct_grant(struct nic *nic, uint32_t qpn, uint32_t peer_qpn,
 	if (!qp || qp->type != IBV_QPT_RC || qp->dest_qpn != peer_qpn ||
 	    (qp->state != IBV_QPS_RTR && qp->state != IBV_QPS_RTS))
 		return -EACCES;
-	if (guard_is_blocked(nic, qp->out.dst_ip, peer_qpn))
+	if (guess_is_blocked(nic, qp->out.dst_ip, peer_qpn))
 		return -EAGAIN;
 	if (!k || k->pd != qp->pd) {
 		if (k || !key_was_known(&nic->keys, rkey))
-			guard_failure(nic, qp->out.dst_ip, peer_qpn);
+			guess_failure(nic, qp->out.dst_ip, peer_qpn);
 		return -EACCES;
 	}
 	if (k->is_window || k->holes)

@@ -333,7 +333,7 @@ static enum nic_counter filter(struct nic *nic, const struct nic_qp *qp,
 		return NIC_C_drop_auth;
 	if (!pkey_matches(pkt->pkey, 0xffff))
 		return NIC_C_drop_pkey;
-	if (guard_drops(nic, qp, pkt))
+	if (guess_drops(nic, qp, pkt))
 		return NIC_C_drop_blocked;
 	return NIC_COUNTER_COUNT;
 }
@@ -413,7 +413,7 @@ static inline void input_stamped(struct nic *nic, struct rx_stamp *stamp,
 
 	if (UNLIKELY(!qp || qp->flow != stamp->flow || !qp->flow ||
 		     qp->from != (from & NIC_FROM_MASK) ||
-		     qp->state != IBV_QPS_RTS || nic->guard.blocked_until_ns)) {
+		     qp->state != IBV_QPS_RTS || nic->guess.blocked_until_ns)) {
 		input(nic, &stamp->pkt, frame, stamp, from);
 		return;
 	}

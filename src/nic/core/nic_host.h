@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where a NIC lives: its env, its lock, and who moves its frames. os/ has a
- * host with an engine thread and real ports, sim/ one on the virtual clock;
+ * host with a NIC thread and real ports, sim/ one on the virtual clock;
  * verbs/ knows only this header.
  */
 #ifndef AQ_NIC_HOST_H
@@ -26,8 +26,8 @@ struct nic_host_ops {
 	 * completion channel.
 	 */
 	void (*leave)(struct nic_host *host);
-	/* Memory for the direct port: see aqdv_alloc. NULL where there is none.
-	 */
+	/* Memory for the direct port: see aqdv_alloc. NULL where there is
+	 * none. */
 	int (*grant_alloc)(struct nic_host *host, size_t len_bytes,
 			   unsigned flags, void **addr);
 	int (*grant_free)(struct nic_host *host, void *addr);
@@ -45,7 +45,7 @@ struct nic_host_ops {
 				 size_t len_bytes);
 	void (*memory_unwatch)(struct nic_host *host, const void *addr,
 			       size_t len_bytes, uint64_t since);
-	/* Gives the NIC back; the last user's call stops the engine. */
+	/* Gives the NIC back; the last user's call stops its thread. */
 	void (*close)(struct nic_host *host);
 	/* The clock is virtual: who waits must call env_relax and never sleep
 	 * in the kernel, and there is no wall clock. */
@@ -72,8 +72,10 @@ struct nic_provider {
 	/* Fills in what can be said without opening. */
 	void (*describe)(void *ctx, unsigned index, char name[64],
 			 uint64_t *guid);
-	/* Opened twice, a device gives the same host again, counted. */
-	int (*open)(void *ctx, unsigned index, struct nic_host **out);
+	/* Opened twice, a device gives the same host again, counted. NICs see
+	 * only those of their rack; NULL is the rack of the settings. */
+	int (*open)(void *ctx, unsigned index, const char *rack,
+		    struct nic_host **out);
 };
 
 /* The devices of this machine. os/ defines it; where os/ is not linked in, a

@@ -54,11 +54,11 @@ enum {
 	/* ... and how often chains have their turn within one flush. */
 	NIC_CHAIN_ROUNDS = 8,
 	NIC_CHAIN_BLOCKS_MAX = 16384,
-	NIC_CHAIN_STEPS = 4096, /* per outside event, unless told otherwise */
+	NIC_CHAIN_STEPS = 4096, /* per event that no chain caused, by default */
 	NIC_CHAIN_STEPS_MAX = 1 << 20,
 	NIC_READ_AHEAD_BYTES = 1024, /* of each, fetched before the copy */
 	NIC_DIRECT_AHEAD = 8,	     /* requests, on the direct port */
-	NIC_GUARD_SOURCES = 64,
+	NIC_GUESS_SOURCES = 64,
 	NIC_REPEATS_MAX = 8, /* at once; then only when a timer is due */
 	NIC_MTU_MIN = 256,
 };

@@ -195,9 +195,9 @@ struct nic_cq {
 	bool counting;	 /* successes are counted and not shown */
 	uint32_t number; /* what WAIT calls it */
 	uint32_t counted;
-	uint32_t outside;  /* those of `counted` that no chain caused */
-	uint64_t fuel;	   /* of the chain that caused the last one */
-	struct list waits; /* chains that wait for it */
+	uint32_t external_count; /* those of `counted` that no chain caused */
+	uint64_t fuel;		 /* of the chain that caused the last one */
+	struct list waits;	 /* chains that wait for it */
 	CACHE_ALIGNED atomic_uint produced; /* written by the NIC */
 	CACHE_ALIGNED atomic_uint consumed; /* written by the poller */
 };
@@ -641,8 +641,8 @@ static inline bool direct_is_far(struct nic_qp *qp, uint32_t rkey)
 
 /* ---- touch.c: registered memory ------------------------------------------
  * Nobody else reads or writes it: the program may have unmapped it. -EFAULT: it
- * has, and a part may be done; landing_hit says which memory it was.
- */
+ * has, and a part may be done; landing_hit says which memory it
+ * was. */
 
 /* In order, for programs that poll what a peer writes. */
 int touch_place(uint8_t *dst, const uint8_t *src, uint32_t len) MUST_CHECK;
@@ -663,16 +663,16 @@ void auth_start(struct nic_qp *qp, int mask);
 void auth_forget(struct nic_qp *qp);
 /* It has a key, and its way is one where it is needed. */
 bool auth_is_on(const struct nic_qp *qp);
-/* The MAC of qp->out, whose payload is pointed to or in its place in `frame`.
- */
+/* The MAC of qp->out, whose payload is pointed to or in its place in
+ * `frame`. */
 void auth_sign(struct nic_qp *qp, const uint8_t *frame);
 /* Is it of the peer, and the one that its number says? The payload is then a
  * copy that nobody else can change, until the next call. */
 bool auth_check(struct nic_qp *qp, struct wire_pkt *pkt);
 
-/* ---- guard.c: sources that guess keys ----------------------------------- */
+/* ---- guess.c: sources that guess keys ----------------------------------- */
 
-struct guard_source {
+struct guess_source {
 	uint8_t ip[16];
 	uint32_t slot;
 	uint32_t failures;
@@ -681,19 +681,19 @@ struct guard_source {
 	uint64_t born; /* the last connection before its first failure */
 };
 
-struct guard {
-	struct guard_source sources[NIC_GUARD_SOURCES];
+struct guess {
+	struct guess_source sources[NIC_GUESS_SOURCES];
 	uint64_t blocked_until_ns; /* no source is blocked after this */
 	uint64_t births;	   /* connections made so far */
 	uint32_t used;
 	uint32_t next; /* to replace when full */
 };
 
-void guard_failure(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
+void guess_failure(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
 /* Its guesses that cost no connection are not looked at. */
-bool guard_is_blocked(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
+bool guess_is_blocked(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
 /* Nor is this packet, because the connection is newer than the guesses. */
-bool guard_drops(struct nic *nic, const struct nic_qp *qp,
+bool guess_drops(struct nic *nic, const struct nic_qp *qp,
 		 const struct wire_pkt *pkt);
 
 /* ---- nic.c -------------------------------------------------------------- */
@@ -717,7 +717,7 @@ struct nic {
 	atomic_uint held_most; /* messages that one of them stands for */
 	struct key_table keys;
 	struct timer_wheel wheel;
-	struct guard guard;
+	struct guess guess;
 	atomic_uint outstanding;
 	uint32_t qp_count;
 	uint32_t cq_count;

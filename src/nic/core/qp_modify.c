@@ -269,7 +269,7 @@ static void copy_attr(struct nic_qp *qp, const struct ibv_qp_attr *a, int mask)
 	if (mask & IBV_QP_DEST_QPN) {
 		qp->dest_qpn = mine->dest_qp_num = a->dest_qp_num;
 		qp->out.src_port = source_port(qp);
-		qp->born = ++qp->nic->guard.births;
+		qp->born = ++qp->nic->guess.births;
 	}
 	if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY)
 		qp->sqd_notify = a->en_sqd_async_notify;

@@ -100,8 +100,7 @@ static bool ack_may_wait(const struct nic_qp *qp, const struct wire_opcode *op)
 	return op->flags & WIRE_OP_IMM;
 }
 
-/* ---- errors ---------------------------------------------------------------
- */
+/* ---- errors ------------------------------------------------------------- */
 
 static void not_ready(struct nic_qp *qp)
 {
@@ -125,7 +124,7 @@ static enum verdict deny_key(struct nic_qp *qp, enum key_verdict v,
 	key_count_denial(qp->nic, v);
 	if (v == KEY_OTHER_PD ||
 	    (v == KEY_UNKNOWN && !key_was_known(&qp->nic->keys, rkey)))
-		guard_failure(qp->nic, qp->out.dst_ip, qp->dest_qpn);
+		guess_failure(qp->nic, qp->out.dst_ip, qp->dest_qpn);
 	return v == KEY_GONE ? V_OP : V_ACCESS;
 }
 
@@ -136,8 +135,7 @@ static enum verdict deny_gone(struct nic_qp *qp)
 	return V_OP;
 }
 
-/* ---- checks ----------------------------------------------------------------
- */
+/* ---- checks ------------------------------------------------------------- */
 
 static inline enum verdict check_sequence(struct nic_qp *qp,
 					  const struct wire_opcode *op)
@@ -285,8 +283,7 @@ static inline enum verdict check_key(struct nic_qp *qp,
 			op->flags & WIRE_OP_FIRST ? pkt->rkey : rsp->rkey);
 }
 
-/* ---- execution --------------------------------------------------------------
- */
+/* ---- execution ---------------------------------------------------------- */
 
 /* The oldest entry is reused, also when a late duplicate had it sent again:
  * whoever sends a new request has no use for that answer any more. */

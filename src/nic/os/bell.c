@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes, shares and rings bells; when to sleep is engine.c's business. */
+/* Makes, shares and rings bells; when to sleep is nic_thread.c's business. */
 #include "bell.h"
 
 #include <errno.h>

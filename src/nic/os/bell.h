@@ -40,9 +40,9 @@
 enum {
 	BELL_PAGE_BYTES = 4096,
 	/* After so many an owner that is awake has answered what it read: it
-	 * holds acknowledgements back for some (HELD_TURNS in engine.c). One
-	 * that sleeps holds nothing back; the first of its turns may have been
-	 * under way already. */
+	 * holds acknowledgements back for some (HELD_TURNS in nic_thread.c).
+	 * One that sleeps holds nothing back; the first of its turns may have
+	 * been under way already. */
 	BELL_TURNS_TO_ANSWER = 128,
 	BELL_TURNS_TO_SLEEP = 2,
 };

@@ -22,7 +22,7 @@ enum {
 };
 
 /*
- * Only the engine takes a cable down, because only it may hold events that
+ * Only the NIC thread takes a cable down, because only it may hold events that
  * point to one. Others leave it a note.
  */
 static void doom(struct cable *c)
@@ -30,7 +30,7 @@ static void doom(struct cable *c)
 	if (c->doomed)
 		return;
 	c->doomed = true;
-	engine_kick(c->path.host);
+	nic_thread_kick(c->path.host);
 }
 
 /* ---- the port ----------------------------------------------------------- */
@@ -171,7 +171,7 @@ static enum env_peer cable_path_peer(struct env_path *path,
 }
 
 /* The peer's application may have stopped polling without saying so: if it did
- * not read for a while, its engine is woken whatever its flag says. */
+ * not read for a while, its NIC thread is woken whatever its flag says. */
 static void cable_nudge(struct env_path *path, uint64_t now_ns)
 {
 	struct cable *c = cable_of(path);
@@ -399,7 +399,7 @@ static int handle(struct cable *c, const struct cable_msg *msg,
 		return c->state == CABLE_UP ? direct_reply(c, msg, fds)
 					    : -EBADMSG;
 	case CABLE_RING:
-		c->path.host->engine.rung = true;
+		c->path.host->nic_thread.rung = true;
 		return c->state == CABLE_UP ? 0 : -EBADMSG;
 	case CABLE_REFUSE:
 		return -ECONNREFUSED;

@@ -45,7 +45,7 @@ struct cable {
 	uid_t uid;	   /* of the peer */
 	uint64_t since_ns; /* when it was accepted */
 	bool connector;	   /* we called */
-	bool doomed;	   /* the engine is to take it down */
+	bool doomed;	   /* the NIC thread is to take it down */
 	bool small_frame;  /* the frame between tx_begin and tx_end is */
 	uint8_t *shared;
 	size_t shared_bytes;
@@ -78,11 +78,11 @@ enum env_peer cable_peer(const struct cable *c, uint64_t since_turns,
 			 bool has_read);
 /* Takes in whoever connected; any thread that holds the lock. */
 void cable_accept_all(struct os_host *h);
-/* The socket has something to say, or hung up: then the cable is to be reaped.
- */
+/* The socket has something to say, or hung up: then the cable is to be
+ * reaped. */
 void cable_event(struct cable *c);
 /* Ends the cables that hung up, or whose rings or messages were found
- * impossible, and tells the NIC. Only for the engine. */
+ * impossible, and tells the NIC. Only for the NIC thread. */
 void cable_reap(struct os_host *h);
 /* At the end of the host, or in a forked child; the NIC is not told. */
 void cable_free(struct cable *c);

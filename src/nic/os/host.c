@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens and closes a NIC host. Its env is in host_env.c, its engine thread in
- * engine.c. */
+/* Opens and closes a NIC host. Its env is in host_env.c, its NIC thread in
+ * nic_thread.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +77,7 @@ void os_config_init(struct os_config *cfg)
 		.rack = "default",
 		.address = {127, 0, 0, 1},
 		.ring_bytes = OS_RING_BYTES,
-		.engine_yields = OS_ENGINE_YIELDS,
+		.idle_turns = OS_IDLE_TURNS,
 		.watch_unmap = true,
 	};
 }
@@ -185,8 +185,8 @@ static int open_sockets(struct os_host *h)
 	h->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (h->epoll_fd < 0)
 		return -errno;
-	h->engine.kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (h->engine.kick_fd < 0)
+	h->nic_thread.kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (h->nic_thread.kick_fd < 0)
 		return -errno;
 	entropy_get(&h->entropy, &start, sizeof(start));
 	err = trust_load(&h->trust);
@@ -201,11 +201,11 @@ static int open_sockets(struct os_host *h)
 	if (!err)
 		err = watch_fd(h, h->listen_fd, &h->listen_fd);
 	if (!err)
-		err = watch_fd(h, h->engine.kick_fd, &h->engine);
+		err = watch_fd(h, h->nic_thread.kick_fd, &h->nic_thread);
 	return err;
 }
 
-/* Gives everything back but the NIC and the engine. */
+/* Gives everything back but the NIC and its thread. */
 static void host_free(struct os_host *h)
 {
 	while (h->cables)
@@ -222,8 +222,8 @@ static void host_free(struct os_host *h)
 	rack_sockets_close(&h->sockets);
 	if (h->epoll_fd >= 0)
 		close(h->epoll_fd);
-	if (h->engine.kick_fd >= 0)
-		close(h->engine.kick_fd);
+	if (h->nic_thread.kick_fd >= 0)
+		close(h->nic_thread.kick_fd);
 	if (h->bell.page)
 		bell_release(&h->bell);
 	free(h->scratch);
@@ -234,21 +234,21 @@ static void host_close(struct nic_host *host)
 {
 	struct os_host *h = host_of(host);
 	void (*closed)(unsigned) = h->closed;
-	unsigned index = h->index;
+	unsigned place = h->place;
 
-	if (h->forgotten || (h->put && !h->put(index)))
+	if (h->forgotten || (h->put && !h->put(place)))
 		return;
-	engine_stop(h);
+	nic_thread_stop(h);
 	unmap_release(&h->unmap);
 	nic_destroy(h->base.nic);
 	host_free(h);
 	if (closed)
-		closed(index);
+		closed(place);
 }
 
 static const struct nic_host_ops host_ops = {
-	.drive = engine_drive,
-	.leave = engine_leave,
+	.drive = nic_thread_drive,
+	.leave = nic_thread_leave,
 	.grant_alloc = grant_alloc,
 	.grant_free = grant_free,
 	.grant_used = grant_used,
@@ -274,7 +274,7 @@ static struct os_host *host_new(const struct os_config *cfg)
 	h->base.env = &h->env;
 	h->env.ops = &host_env_ops;
 	h->void_path = (struct env_path){.port = &void_port, .host = h};
-	h->epoll_fd = h->listen_fd = h->engine.kick_fd = -1;
+	h->epoll_fd = h->listen_fd = h->nic_thread.kick_fd = -1;
 	h->sockets.dir_fd = -1;
 	unmap_init(&h->unmap);
 	lock_init(&h->base.lock);
@@ -315,7 +315,7 @@ int os_host_open(const struct os_config *cfg, struct nic_host **out)
 	err = open_port(h);
 	if (err)
 		goto err_nic;
-	err = engine_start(h);
+	err = nic_thread_start(h);
 	if (err)
 		goto err_nic;
 	*out = &h->base;
@@ -352,8 +352,8 @@ static const struct nic_host_ops forgotten_ops = {
 
 void host_forget(struct os_host *h)
 {
-	/* No engine runs here. The parent's cables and slot must end with the
-	 * parent: nothing may be held open, nothing shared be written. */
+	/* No NIC thread runs here. The parent's cables and slot must end with
+	 * the parent: nothing may be held open, nothing shared be written. */
 	h->forgotten = true;
 	h->base.ops = &forgotten_ops;
 	lock_init(&h->base.lock);
@@ -398,8 +398,8 @@ void host_forget(struct os_host *h)
 	close(h->listen_fd); /* its name stays the parent's */
 	rack_sockets_close(&h->sockets);
 	close(h->epoll_fd);
-	close(h->engine.kick_fd);
+	close(h->nic_thread.kick_fd);
 	close(h->bell.page_fd);
 	h->listen_fd = h->epoll_fd = -1;
-	h->engine.kick_fd = h->bell.page_fd = -1;
+	h->nic_thread.kick_fd = h->bell.page_fd = -1;
 }

@@ -296,13 +296,13 @@ HOT static void env_host_tx_end(struct env *env, struct env_path *path,
 HOT static void env_host_tx_flush(struct env *env, bool more)
 {
 	struct os_host *h = host_of_env(env);
-	const struct engine *e = &h->engine;
+	const struct nic_thread *t = &h->nic_thread;
 
 	if (LIKELY(!host_tx_pending(h)))
 		return;
-	if (more && e->taken && h->udp->tx.count < UDP_TX_DEFER &&
+	if (more && t->taken && h->udp->tx.count < UDP_TX_DEFER &&
 	    h->udp->tx.count < nic_outstanding(h->base.nic) &&
-	    !atomic_load_explicit(&e->eager, memory_order_relaxed))
+	    !atomic_load_explicit(&t->eager, memory_order_relaxed))
 		return;
 	udp_tx_flush(h->udp);
 }

@@ -32,9 +32,9 @@ static void loop_tx_end(struct env_path *path, size_t len_bytes)
 	struct loop *l = loop_of(path);
 
 	ring_publish(&l->tx, len_bytes);
-	/* Our own engine may sleep like any peer's. */
+	/* Our own NIC thread may sleep like any peer's. */
 	if (UNLIKELY(bell_must_ring(&l->self)))
-		engine_kick(path->host);
+		nic_thread_kick(path->host);
 }
 
 static uint32_t loop_from(struct env_path *path)

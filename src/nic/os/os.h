@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The real world for a NIC: Linux clock, memory, cables and an engine thread.
+ * The real world for a NIC: Linux clock, memory, cables and a NIC thread.
  * verbs/ takes the provider; tests and benches open hosts of their own.
  */
 #ifndef AQ_OS_H
@@ -19,7 +19,7 @@
 	X(refused_slot, "cables refused: the caller has another slot")      \
 	X(refused_silent, "cables closed: no introduction came in time")    \
 	X(broken_rings, "cables closed: impossible ring contents")          \
-	X(engine_sleeps, "times the engine went to sleep")                  \
+	X(engine_sleeps, "times the NIC thread went to sleep")              \
 	X(wakes_sent, "sleeping peers woken")                               \
 	X(nudges_sent, "peers woken that had not read for too long")        \
 	X(direct_maps, "memory of peers mapped")                            \
@@ -69,7 +69,7 @@ struct os_config {
 	uint32_t mtu;		/* payload of a packet; 0: the largest */
 	uint32_t loss_ppm;	/* UDP packets dropped on purpose */
 	uint32_t ring_bytes;	/* a power of two; 0: OS_RING_BYTES */
-	uint32_t engine_yields; /* idle turns before the engine sleeps */
+	uint32_t idle_turns;	/* before the NIC thread sleeps */
 	bool watch_unmap;	/* registered memory: see unmap.h */
 	const char *pcap_path;	/* NULL: no capture; "%p" is the pid */
 	uint64_t *nic_counters; /* NULL: the NIC's own memory */
@@ -79,7 +79,7 @@ struct os_config {
 /* Defaults: rack "default", 127.0.0.1, the limits of os_limits.h. */
 void os_config_init(struct os_config *cfg);
 
-/* Leases a slot, makes the NIC and starts its engine. Closed by ops->close. */
+/* Leases a slot, makes the NIC and starts its thread. Closed by ops->close. */
 int os_host_open(const struct os_config *cfg, struct nic_host **out) MUST_CHECK;
 
 /* A snapshot; takes the host's lock. */

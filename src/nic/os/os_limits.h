@@ -21,7 +21,7 @@ enum {
 	OS_RACK_NAME_MAX = 64,
 
 	/* How much one turn moves before others get the lock. */
-	OS_ENGINE_BATCH = 64,
+	OS_THREAD_BATCH = 64,
 	OS_DRIVE_BATCH = 16,
 	/* Between looks at the sockets while polling. Less than OS_SOCKET_NS,
 	 * unless others have most of the core: then peers ring all the time,
@@ -35,7 +35,7 @@ enum {
 	OS_DIRECT_CACHE_MAX = 1 << 16,
 };
 
-#define OS_ENGINE_YIELDS 400	       /* idle turns before the sleep ... */
+#define OS_IDLE_TURNS	 400	       /* idle turns before the sleep ... */
 #define OS_IDLE_TURN_NS	 250ull	       /* ... of this length */
 #define OS_YIELD_LONG_NS 500000ull     /* somebody else needs this core */
 #define OS_SLEEP_MAX_NS	 100000000ull  /* with nothing to wait for */

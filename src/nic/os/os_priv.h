@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of a real NIC host. Everything here belongs to whoever holds
- * base.lock, except the fields marked atomic, which others may read. The engine
+ * base.lock, except the fields marked atomic, which others may read. The NIC
  * thread holds the lock for one turn at a time and never while it sleeps.
  */
 #ifndef AQ_OS_PRIV_H
@@ -73,28 +73,28 @@ struct env_path {
 	uint64_t domain; /* of the last frame that came by it */
 };
 
-struct engine {
+struct nic_thread {
 	pthread_t thread;
-	int kick_fd; /* an eventfd, by which this process wakes its engine */
+	int kick_fd; /* an eventfd, by which this process wakes it */
 	atomic_bool stop;
-	/* Drives so far; the engine compares it with what it saw last. */
+	/* Drives so far; the NIC thread compares it with what it saw last. */
 	uint64_t drive_seq;
 	uint64_t drive_seen;
 	uint64_t drive_ns; /* of one of the last drives, and where it was */
 	int drive_cpu;
 	bool beside;	      /* a peer polled there, too */
-	uint32_t drives;      /* since the engine went to sleep */
+	uint32_t drives;      /* since the NIC thread went to sleep */
 	uint32_t empties;     /* consecutive drives that found nothing */
 	uint32_t held_turns;  /* since acknowledgements were released */
 	bool sleeping;	      /* in epoll_wait, or about to be */
-	bool has_short_slice; /* the engine's own; see slice.h */
+	bool has_short_slice; /* the NIC thread's own; see slice.h */
 	bool taken;	      /* the application has the bell */
-	bool rung;	      /* a peer rang since the engine went to sleep */
+	bool rung;	      /* a peer rang since the thread went to sleep */
 	uint64_t wake_ns;     /* when it wakes by itself */
 	/*
 	 * Set while the application, though it drives at times, was caught not
 	 * polling when frames came: it waits on memory, or computes. Then every
-	 * leave() rings the engine in; read without the lock.
+	 * leave() rings the NIC thread in; read without the lock.
 	 */
 	atomic_bool eager;
 	uint64_t eager_until_ns;
@@ -139,7 +139,7 @@ struct os_host {
 	struct env_path void_path;
 	uint8_t *scratch; /* frames to nowhere are built here */
 
-	struct engine engine;
+	struct nic_thread nic_thread;
 	struct grant_table grants;
 	struct unmap unmap;
 	uint32_t handed_count;		/* mappings that peers hold */
@@ -152,9 +152,9 @@ struct os_host {
 	struct log_limit log_limit;
 	/* For an owner that counts users: put is asked first by close, false
 	 * means that there are others; closed is called when all is gone. */
-	bool (*put)(unsigned index);
-	void (*closed)(unsigned index);
-	unsigned index; /* for the two */
+	bool (*put)(unsigned place);
+	void (*closed)(unsigned place);
+	unsigned place; /* for the two */
 	bool forgotten; /* after a fork, in the child */
 };
 
@@ -195,7 +195,7 @@ bool host_ready(struct os_host *h);
 /* Frames that wait for others to leave with. */
 bool host_tx_pending(const struct os_host *h);
 void host_tx_flush(struct os_host *h);
-/* Whether datagrams wake the engine. */
+/* Whether datagrams wake the NIC thread. */
 void host_arm(struct os_host *h, bool on);
 /* A mark from the epoll set; false: not of a socket of frames. */
 bool host_event(struct os_host *h, void *mark);
@@ -210,13 +210,13 @@ extern const struct port_ops void_port;
 /* The child of a fork forgets the host: nothing shared is touched again. */
 void host_forget(struct os_host *h);
 
-/* engine.c */
-int engine_start(struct os_host *h) MUST_CHECK;
-void engine_stop(struct os_host *h);
-/* Wakes the engine from inside this process. */
-void engine_kick(struct os_host *h);
-void engine_drive(struct nic_host *host);
-void engine_leave(struct nic_host *host);
+/* nic_thread.c */
+int nic_thread_start(struct os_host *h) MUST_CHECK;
+void nic_thread_stop(struct os_host *h);
+/* Wakes the NIC thread from inside this process. */
+void nic_thread_kick(struct os_host *h);
+void nic_thread_drive(struct nic_host *host);
+void nic_thread_leave(struct nic_host *host);
 
 /* loop.c */
 int loop_open(struct os_host *h, struct env_path **out) MUST_CHECK;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The devices of this machine: one soft NIC per address, "aq0", "aq1" and so
- * on, whose hosts are shared by all users in the process. They are configured
- * by rack.ini and the environment, count in the process's counter file, and are
- * forgotten by the child of a fork.
+ * on. In each rack that the process opens, a device has a host of its own,
+ * which all users in the process share. They are configured by rack.ini and the
+ * environment, count in the process's counter files, and are forgotten by the
+ * child of a fork.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,16 +22,23 @@
 
 #define STAT_COUNT (sizeof(struct os_stats) / sizeof(uint64_t))
 
-struct device {
-	struct os_host *host;
+enum {
+	HOSTS_MAX = 32
+};
+
+/* A device in a rack. */
+struct place {
+	struct os_host *host; /* NULL: nobody has it open */
+	unsigned index;	      /* of the device */
 	unsigned users;
+	char rack[OS_RACK_NAME_MAX];
 	struct counter_file *counters;
 };
 
 /* verbs has one list of devices per process, so there is one of these. */
 struct provider {
 	pthread_mutex_t mutex; /* held by the last close until all is gone */
-	struct device devices[CONFIG_ADDRESSES_MAX];
+	struct place places[HOSTS_MAX];
 };
 
 static struct provider provider = {.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -78,7 +86,7 @@ static void read_port(const char *text, struct os_config *cfg)
 	}
 }
 
-static int read_config(unsigned index, struct os_config *cfg)
+static int read_config(unsigned index, const char *rack, struct os_config *cfg)
 {
 	char address[INET6_ADDRSTRLEN];
 	const char *list;
@@ -93,8 +101,8 @@ static int read_config(unsigned index, struct os_config *cfg)
 	if (!list[0])
 		list = config_string(c, "nic", "address");
 	snprintf(cfg->rack, sizeof(cfg->rack), "%s",
-		 config_string(c, "rack", "name"));
-	cfg->engine_yields = (uint32_t)config_int(c, "nic", "engine_yields");
+		 rack ? rack : config_string(c, "rack", "name"));
+	cfg->idle_turns = (uint32_t)config_int(c, "nic", "engine_yields");
 	cfg->mtu = (uint32_t)config_int(c, "nic", "mtu");
 	cfg->watch_unmap = config_bool(c, "nic", "watch_unmap");
 	cfg->loss_ppm = (uint32_t)config_int(c, "nic", "loss_ppm");
@@ -120,18 +128,18 @@ static const char *const stat_help[] = {
 };
 
 /* Counters that nobody can see are no reason not to run. */
-static void open_counters(unsigned index, struct os_config *cfg)
+static void open_counters(struct place *p, struct os_config *cfg)
 {
 	char path[RUNDIR_PATH_MAX], name[16] = "nic";
 	const char *dir = rundir_make(cfg->rack, path) ? NULL : path;
 	struct counter_file *f;
 
-	if (index)
-		snprintf(name, sizeof(name), "nic%u", index);
+	if (p->index)
+		snprintf(name, sizeof(name), "nic%u", p->index);
 	if (counter_file_create(dir, name, NIC_COUNTER_COUNT + STAT_COUNT, 0,
 				&f))
 		return;
-	provider.devices[index].counters = f;
+	p->counters = f;
 	cfg->nic_counters =
 		counter_file_group(f, "nic", nic_counter_names,
 				   nic_counter_help, NIC_COUNTER_COUNT);
@@ -139,13 +147,11 @@ static void open_counters(unsigned index, struct os_config *cfg)
 						STAT_COUNT);
 }
 
-static void close_counters(unsigned index)
+static void close_counters(struct place *p)
 {
-	struct device *d = &provider.devices[index];
-
-	if (d->counters)
-		counter_file_destroy(d->counters);
-	d->counters = NULL;
+	if (p->counters)
+		counter_file_destroy(p->counters);
+	p->counters = NULL;
 }
 
 /* ---- fork --------------------------------------------------------------- */
@@ -153,16 +159,16 @@ static void close_counters(unsigned index)
 static void before_fork(void)
 {
 	pthread_mutex_lock(&provider.mutex);
-	for (unsigned i = 0; i < ARRAY_LEN(provider.devices); i++)
-		if (provider.devices[i].host)
-			lock_take(&provider.devices[i].host->base.lock);
+	for (unsigned i = 0; i < HOSTS_MAX; i++)
+		if (provider.places[i].host)
+			lock_take(&provider.places[i].host->base.lock);
 }
 
 static void parent_after_fork(void)
 {
-	for (unsigned i = 0; i < ARRAY_LEN(provider.devices); i++)
-		if (provider.devices[i].host)
-			lock_drop(&provider.devices[i].host->base.lock);
+	for (unsigned i = 0; i < HOSTS_MAX; i++)
+		if (provider.places[i].host)
+			lock_drop(&provider.places[i].host->base.lock);
 	pthread_mutex_unlock(&provider.mutex);
 }
 
@@ -170,12 +176,14 @@ static void parent_after_fork(void)
  * next open makes a new one. */
 static void child_after_fork(void)
 {
-	for (unsigned i = 0; i < ARRAY_LEN(provider.devices); i++) {
-		if (provider.devices[i].host)
-			host_forget(provider.devices[i].host);
-		if (provider.devices[i].counters)
-			counter_file_after_fork(provider.devices[i].counters);
-		provider.devices[i] = (struct device){0};
+	for (unsigned i = 0; i < HOSTS_MAX; i++) {
+		struct place *p = &provider.places[i];
+
+		if (p->host)
+			host_forget(p->host);
+		if (p->counters)
+			counter_file_after_fork(p->counters);
+		*p = (struct place){0};
 	}
 	pthread_mutex_init(&provider.mutex, NULL);
 }
@@ -191,43 +199,64 @@ static void watch_forks(void)
 
 /* ---- the device --------------------------------------------------------- */
 
-static bool provider_put(unsigned index)
+static bool provider_put(unsigned place)
 {
 	pthread_mutex_lock(&provider.mutex);
-	if (--provider.devices[index].users > 0) {
+	if (--provider.places[place].users > 0) {
 		pthread_mutex_unlock(&provider.mutex);
 		return false;
 	}
 	return true;
 }
 
-static void provider_closed(unsigned index)
+static void provider_closed(unsigned place)
 {
-	provider.devices[index].host = NULL;
-	close_counters(index);
+	provider.places[place].host = NULL;
+	close_counters(&provider.places[place]);
 	pthread_mutex_unlock(&provider.mutex);
 }
 
-static int open_first(unsigned index)
+static struct place *find(unsigned index, const char *rack)
 {
-	struct os_host *h;
-	struct nic_host *host;
-	struct os_config cfg;
-	int err = read_config(index, &cfg);
+	for (unsigned i = 0; i < HOSTS_MAX; i++) {
+		struct place *p = &provider.places[i];
 
-	if (err)
-		return err;
-	open_counters(index, &cfg);
-	err = os_host_open(&cfg, &host);
+		if (p->host && p->index == index && strcmp(p->rack, rack) == 0)
+			return p;
+	}
+	return NULL;
+}
+
+static struct place *find_free(void)
+{
+	for (unsigned i = 0; i < HOSTS_MAX; i++)
+		if (!provider.places[i].host)
+			return &provider.places[i];
+	return NULL;
+}
+
+static int open_first(unsigned index, struct os_config *cfg, struct place **out)
+{
+	struct place *p = find_free();
+	struct nic_host *host;
+	int err;
+
+	if (!p)
+		return error_set(-EMFILE, "this process has its %d NICs open",
+				 HOSTS_MAX);
+	p->index = index;
+	memcpy(p->rack, cfg->rack, sizeof(p->rack));
+	open_counters(p, cfg);
+	err = os_host_open(cfg, &host);
 	if (err) {
-		close_counters(index);
+		close_counters(p);
 		return err;
 	}
-	h = host_of(host);
-	h->index = index;
-	h->put = provider_put;
-	h->closed = provider_closed;
-	provider.devices[index].host = h;
+	p->host = host_of(host);
+	p->host->place = (unsigned)(p - provider.places);
+	p->host->put = provider_put;
+	p->host->closed = provider_closed;
+	*out = p;
 	return 0;
 }
 
@@ -237,7 +266,7 @@ static unsigned provider_count(void *ctx)
 	struct os_config cfg;
 	unsigned n = 1;
 
-	while (n < CONFIG_ADDRESSES_MAX && read_config(n, &cfg) == 0)
+	while (n < CONFIG_ADDRESSES_MAX && read_config(n, NULL, &cfg) == 0)
 		n++;
 	return n;
 }
@@ -248,26 +277,31 @@ static void provider_describe(void *ctx, unsigned index, char name[64],
 	struct os_config cfg;
 
 	snprintf(name, 64, "aq%u", index);
-	if (read_config(index, &cfg))
+	if (read_config(index, NULL, &cfg))
 		os_config_init(&cfg);
 	*guid = host_guid(cfg.address);
 }
 
-static int provider_open(void *ctx, unsigned index, struct nic_host **out)
+static int provider_open(void *ctx, unsigned index, const char *rack,
+			 struct nic_host **out)
 {
-	struct device *d;
-	int err = 0;
+	struct os_config cfg;
+	struct place *p;
+	int err;
 
 	if (index >= CONFIG_ADDRESSES_MAX)
 		return -ENODEV;
-	d = &provider.devices[index];
 	pthread_once(&fork_once, watch_forks);
 	pthread_mutex_lock(&provider.mutex);
-	if (!d->host)
-		err = open_first(index);
+	err = read_config(index, rack, &cfg);
 	if (!err) {
-		d->users++;
-		*out = &d->host->base;
+		p = find(index, cfg.rack);
+		if (!p)
+			err = open_first(index, &cfg, &p);
+	}
+	if (!err) {
+		p->users++;
+		*out = &p->host->base;
 	}
 	pthread_mutex_unlock(&provider.mutex);
 	if (err)

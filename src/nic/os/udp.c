@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The UDP port's life, its paths, and when its datagrams wake the engine. */
+/* The UDP port's life, its paths, and when its datagrams wake the NIC. */
 #include "udp.h"
 
 #include <errno.h>

@@ -23,8 +23,8 @@ enum {
 	UDP_TX_DEFER = 32,  /* so many leave although more may come */
 	UDP_TX_BYTES = UDP_TX_FRAMES * 4352,
 	/* So many bytes leave at once: the peer takes them in while more are
-	 * built, and they are still in the cache when the kernel copies them.
-	 */
+	 * built, and they are still in the cache when the kernel copies
+	 * them. */
 	UDP_TX_EAGER = 32 << 10,
 	UDP_TX_MSGS = 16,
 	UDP_SEGS_MAX = 64, /* of one GSO send, older kernels take no more */
@@ -147,7 +147,7 @@ struct udp_steer {
 struct udp_port {
 	struct env_path path; /* what is polled; nothing is sent over it */
 	int fd;
-	struct watch watch; /* a datagram wakes the engine */
+	struct watch watch; /* a datagram wakes the NIC thread */
 	bool ipv4;
 	uint32_t scope_id; /* of a link-local address */
 	unsigned lanes_per_peer;
@@ -187,8 +187,8 @@ int udp_socket_open(struct os_host *h, struct udp_port *u) MUST_CHECK;
 /* What sockets that send need: no fragments, marks allowed, a large buffer. */
 int udp_socket_set_sending(struct udp_port *u, int fd) MUST_CHECK;
 void udp_socket_set_gro(struct udp_port *u, bool on);
-/* Whether what is too long for the way leaves in IP fragments, or not at all.
- */
+/* Whether what is too long for the way leaves in IP fragments, or not at
+ * all. */
 int udp_socket_set_pieces(const struct udp_port *u, int fd, bool on) MUST_CHECK;
 /* The MTU of the way to an address as the kernel knows it now, 0 when it does
  * not. */

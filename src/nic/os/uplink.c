@@ -87,8 +87,8 @@ static void uplink_tx_end(struct env_path *path, size_t len_bytes)
 		u->cable->path.port->tx_end(&u->cable->path, len_bytes);
 }
 
-/* The cable is polled by itself; here a lost one is made anew. The engine comes
- * by at least every OS_SLEEP_MAX_NS. */
+/* The cable is polled by itself; here a lost one is made anew. The NIC thread
+ * comes by at least every OS_SLEEP_MAX_NS. */
 static unsigned uplink_poll(struct env_path *path, unsigned budget)
 {
 	(void)current(uplink_of(path));

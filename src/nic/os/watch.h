@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When a socket of frames is polled and when it wakes the engine. Until
+ * When a socket of frames is polled and when it wakes the NIC thread. Until
  * somebody uses it, the epoll set alone watches it: asking the kernel at every
  * poll would cost those who only use cables. From then on it is polled, and a
- * frame wakes the engine only while it sleeps and nobody else polls: a thread
- * woken beside an application that has taken the frame already costs both their
- * core. Meanwhile it is not even in the set, which would cost each frame 0.1
- * us.
+ * frame wakes the NIC thread only while it sleeps and nobody else polls: a
+ * thread woken beside an application that has taken the frame already costs
+ * both their core. Meanwhile it is not even in the set, which would cost each
+ * frame 0.1 us.
  */
 #ifndef AQ_WATCH_H
 #define AQ_WATCH_H
@@ -17,7 +17,7 @@ struct watch {
 	struct env_path *path; /* what is polled; NULL: not open */
 	int fd;
 	bool polled;
-	bool armed; /* a frame wakes the engine: it is in the epoll set */
+	bool armed; /* a frame wakes the NIC thread: it is in the epoll set */
 };
 
 /* The socket stays its port's. */

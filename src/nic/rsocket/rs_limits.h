@@ -21,7 +21,7 @@ enum {
 	RS_BACKLOG_MAX = 1024,
 	RS_WCS = 16, /* completions taken at a time */
 	/* Polling before a thread sleeps. Who polls moves the frames itself; a
-	 * round trip through two sleeping engines takes 40 to 90 us. */
+	 * round trip through two sleeping NIC threads takes 40 to 90 us. */
 	RS_SPIN_US = 100,
 	RS_RESOLVE_MS = 2000,
 	RS_EXIT_MS = 2000, /* for what a process that ends has not said yet */

@@ -122,7 +122,7 @@ VERBS_EXPORT int ibv_get_async_event(struct ibv_context *context,
 	if (!host)
 		return verbs_fail(EIO);
 	do {
-		/* Nobody is in a hurry for these: the engine serves the NIC
+		/* Nobody is in a hurry for these: the NIC thread serves the NIC
 		 * while this thread sleeps. */
 		if (host->ops->is_simulated)
 			verbs_wait_readable(host, context->async_fd,

@@ -49,7 +49,8 @@ VERBS_EXPORT int aqdv_enable_send(struct ibv_qp *ibqp, uint32_t index)
 	rc = nic_qp_enable_send(qp->nic, index);
 	if (!rc) {
 		nic_qp_kick(qp->nic);
-		(void)nic_flush(qp->host->nic); /* the engine does the rest */
+		/* The NIC thread does the rest. */
+		(void)nic_flush(qp->host->nic);
 	}
 	lock_drop(&qp->host->lock);
 	return rc;

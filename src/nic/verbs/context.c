@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts: opening and closing a device, the tables through which inline verbs
  * arrive, and the lists of what belongs to a context. */
+#include <aquifer/aqdv.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -138,7 +140,8 @@ static COLD struct nic_host *host_reopen(struct verbs_ctx *ctx)
 	if (atomic_load_explicit(&ctx->host, memory_order_relaxed) ||
 	    async_renew(ctx))
 		goto out;
-	if (!p->open(p->ctx, ctx->device->index, &host))
+	if (!p->open(p->ctx, ctx->device->index,
+		     ctx->rack[0] ? ctx->rack : NULL, &host))
 		host_adopt(ctx, host);
 out:
 	host = atomic_load_explicit(&ctx->host, memory_order_relaxed);
@@ -253,16 +256,19 @@ static struct verbs_ctx *ctx_create(struct verbs_device *dev,
 	return ctx;
 }
 
-VERBS_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+VERBS_EXPORT struct ibv_context *aqdv_open_device(struct ibv_device *device,
+						  const char *rack)
 {
 	struct verbs_device *dev = verbs_device_find(device);
 	struct nic_host *host = NULL;
 	struct verbs_ctx *ctx;
-	int rc;
+	int rc = rack && !rundir_rack_is_valid(rack) ? -EINVAL : 0;
 
 	if (!dev)
 		return verbs_none(ENODEV);
-	rc = dev->provider->open(dev->provider->ctx, dev->index, &host);
+	if (!rc)
+		rc = dev->provider->open(dev->provider->ctx, dev->index, rack,
+					 &host);
 	if (rc)
 		goto err_put_device;
 	ctx = ctx_create(dev, host);
@@ -270,6 +276,8 @@ VERBS_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 		rc = -errno;
 		goto err_close_host;
 	}
+	if (rack)
+		strcpy(ctx->rack, rack);
 	verbs_ctx_register(ctx);
 	return &ctx->v.context;
 
@@ -279,6 +287,11 @@ err_put_device:
 	verbs_device_put(dev);
 	errno = -rc;
 	return NULL;
+}
+
+VERBS_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	return aqdv_open_device(device, NULL);
 }
 
 /* What could use it went before. */

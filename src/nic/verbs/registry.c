@@ -4,7 +4,7 @@
  * process. The API finds devices by no handle at all, so this is the one place
  * of the whole tree with global state.
  *
- * fork: the NIC, its engine and its lock stay with the parent. In the child
+ * fork: the NIC, its thread and its lock stay with the parent. In the child
  * every inherited object is an empty shell; an inherited context opens a NIC of
  * its own as soon as it is used.
  */

@@ -19,6 +19,7 @@
 #include <stdatomic.h>
 
 #include "base/lock.h"
+#include "base/rundir.h"
 #include "core/nic.h"
 #include "core/nic_host.h"
 #include "verbs.h"
@@ -77,6 +78,7 @@ struct verbs_ctx {
 	 * mutex to change it. Read without: once set it stays. */
 	struct nic_host *_Atomic host;
 	struct verbs_device *device;
+	char rack[RUNDIR_RACK_MAX + 1]; /* "": that of the settings */
 	int async_wr_fd;
 	atomic_uint async_unread;
 	atomic_uint next_handle;
@@ -317,8 +319,8 @@ int verbs_dealloc_mw(struct ibv_mw *mw);
 /* A pipe, closed on exec; the write end never blocks. 0 or -errno. */
 int verbs_pipe_open(int *rd_fd, int *wr_fd) MUST_CHECK;
 /* Before a read from `fd`, of which *unread records are known to be there:
- * drives the NIC for a while, then leaves it to its engine. Returns at once if
- * the application made the descriptor non-blocking. */
+ * drives the NIC for a while, then leaves it to its own thread. Returns at once
+ * if the application made the descriptor non-blocking. */
 void verbs_wait_readable(struct nic_host *host, int fd, atomic_uint *unread);
 /* The NIC's upcalls; host lock held. */
 void verbs_on_cq_event(struct nic_cq *cq, void *owner);

@@ -28,7 +28,7 @@ enum {
 	CLIENT_HEARTBEAT_MS = 1000,	   /* until a node says otherwise */
 	CLIENT_HEARTBEAT_TIMEOUT_MS = 800, /* of one heartbeat */
 	CLIENT_HEARTBEAT_IDS = 512,	   /* connections in one request */
-	CLIENT_KEEP_MS = 100,		   /* between ticks of keepers */
+	CLIENT_KEEP_MS = 100,		   /* between ticks of keepalives */
 	CLIENT_ATTEMPTS = 2, /* of an operation; the second after a refresh */
 
 	/* Bytes of an answer that we are ready to read: one object, a list. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this room's files share: racks, regions, threads and lanes.
+ * What this room's files share: racks, regions, threads and connections.
  *
- * A lane is one thread's connection to one node: a queue pair here, one there.
- * A view is one thread's copy of a region's map with the keys of its pieces, so
- * that operations take no lock.
+ * A connection belongs to one thread and one node: a queue pair here, one
+ * there. A view is one thread's copy of a region's map with the keys of its
+ * pieces, so that operations take no lock.
  */
 #ifndef AQ_CLIENT_PRIV_H
 #define AQ_CLIENT_PRIV_H
@@ -21,7 +21,7 @@
 #include "link.h"
 #include "verbs_api.h"
 
-struct client_lane;
+struct client_conn;
 struct client_thread;
 struct counter_file;
 
@@ -46,7 +46,7 @@ struct client_op {
 
 /*
  * err: 0, -ESTALE (the key is dead), -EHOSTDOWN (no answer), -EREMOTEIO,
- * -ECANCELED (another request of the lane failed before), -EIO.
+ * -ECANCELED (another request of the connection failed before), -EIO.
  */
 struct client_done {
 	uint32_t slot;
@@ -59,14 +59,14 @@ struct client_transport {
 	client_http_fn http; /* NULL: libcurl */
 	uint64_t (*now_ns)(void *ctx);
 	void (*relax)(void *ctx);
-	/* Staging memory and what the lanes of a thread share. */
+	/* Staging memory and what the connections of a thread share. */
 	int (*thread_open)(struct client_thread *t);
 	void (*thread_close)(struct client_thread *t);
-	/* lane_open connects; lane_close forgets requests that are under way:
+	/* conn_open connects; conn_close forgets requests that are under way:
 	 * when it returns, nothing writes to the staging memory any more. */
-	int (*lane_open)(struct client_lane *lane, uint64_t deadline_ns);
-	void (*lane_close)(struct client_lane *lane);
-	int (*post)(struct client_lane *lane, const struct client_op *op);
+	int (*conn_open)(struct client_conn *conn, uint64_t deadline_ns);
+	void (*conn_close)(struct client_conn *conn);
+	int (*post)(struct client_conn *conn, const struct client_op *op);
 	/* How many were done, at most max; -errno. */
 	int (*poll)(struct client_thread *t, struct client_done *done,
 		    unsigned max);
@@ -119,17 +119,17 @@ struct aq_rack {
 	struct ibv_pd *pd;
 
 	/* The thread that keeps connections alive; under the lock. */
-	pthread_t beat;
-	bool is_beating;
+	pthread_t heartbeat_thread;
+	bool has_heartbeat;
 	bool is_closing;
-	uint32_t beat_ms;
+	uint32_t heartbeat_ms;
 	struct client_http_set *heartbeat_set;
 	struct client_engine engine[CLIENT_NODE_MAX];
-	/* The thread of the keepers; under the lock. */
+	/* The thread of the keepalives; under the lock. */
 	pthread_t keep;
 	pthread_cond_t keepalive_wake;
 	bool is_keeping;
-	struct list keepers;		  /* by client_keepalive.link */
+	struct list keepalives;		  /* by client_keepalive.link */
 	struct client_keepalive *keeping; /* whose tick runs */
 };
 
@@ -162,7 +162,7 @@ enum client_counter {
 };
 
 /* Owned by its thread, except where it says otherwise. */
-struct client_lane {
+struct client_conn {
 	struct client_thread *thread;
 	uint32_t node; /* index in the rack */
 	uint32_t generation;
@@ -173,7 +173,7 @@ struct client_lane {
 };
 
 struct client_grant {
-	uint32_t generation; /* of the lane; 0: none */
+	uint32_t generation; /* of the connection; 0: none */
 	uint32_t rkey;
 	uint64_t addr;
 	char id[CLIENT_ID_MAX];
@@ -196,7 +196,7 @@ struct client_thread {
 	void *transport; /* of a test */
 	struct ibv_mr *mr;
 	struct ibv_cq *cq;
-	struct client_lane lane[CLIENT_NODE_MAX];
+	struct client_conn conn[CLIENT_NODE_MAX];
 	struct client_view *view[CLIENT_REGION_MAX];
 	uint64_t *counters; /* CLIENT_C_COUNT */
 	struct hist *latency;
@@ -219,6 +219,9 @@ uint32_t client_rack_left_ms(const struct aq_rack *rack, uint64_t deadline_ns);
  * that is left: one that hangs must leave some for the others. */
 uint64_t client_rack_share_ns(const struct aq_rack *rack, uint64_t deadline_ns,
 			      uint32_t parts);
+/* The settings, if the rack is the one that they describe; else NULL: the nodes
+ * and engines that rack.ini lists are those of the rack that it names. */
+const struct config *client_rack_listed(const struct aq_rack *rack);
 /* Looks for nodes that were not there before. */
 void client_rack_rescan(struct aq_rack *rack);
 uint32_t client_rack_nodes(const struct aq_rack *rack);
@@ -240,21 +243,21 @@ void client_thread_tell(struct client_thread *t, uint32_t node,
 			const char *method, const char *path,
 			uint64_t deadline_ns);
 
-/* ---- lane.c ------------------------------------------------------------- */
+/* ---- conn.c ------------------------------------------------------------- */
 
 /* Connects if necessary. */
-int client_lane_ready(struct client_thread *t, uint32_t node,
+int client_conn_ready(struct client_thread *t, uint32_t node,
 		      uint64_t deadline_ns,
-		      struct client_lane **out) MUST_CHECK;
-void client_lane_close(struct client_lane *lane);
+		      struct client_conn **out) MUST_CHECK;
+void client_conn_close(struct client_conn *conn);
 /* Makes the view the region's current one. */
 int client_view_ready(struct client_thread *t, struct aq_region *region,
 		      uint64_t deadline_ns,
 		      struct client_view **out) MUST_CHECK;
-/* Makes sure that the view has a key for the piece on that lane. -ESTALE: the
- * region changed; refresh it. */
+/* Makes sure that the view has a key for the piece on that connection. -ESTALE:
+ * the region changed; refresh it. */
 int client_view_grant(struct client_view *v, struct aq_region *region,
-		      uint32_t piece, struct client_lane *lane,
+		      uint32_t piece, struct client_conn *conn,
 		      uint64_t deadline_ns) MUST_CHECK;
 
 /* ---- region.c ----------------------------------------------------------- */
@@ -316,15 +319,13 @@ int client_node_ask(struct client_thread *t, uint32_t node,
 		    uint64_t deadline_ns,
 		    struct client_node_status *out) MUST_CHECK;
 
-/* ---- heartbeat.c
- * ------------------------------------------------------------- */
+/* ---- heartbeat.c -------------------------------------------------------- */
 
 void client_heartbeat_stop(struct aq_rack *rack);
 
-/* ---- heartbeat_target.c: what is said to one node or engine
- * ------------------- */
+/* ---- heartbeat_target.c: what is said to one node or engine ------------- */
 
-/* A node or an engine; the beat thread's. */
+/* A node or an engine; the heartbeat thread's. */
 struct heartbeat_target {
 	struct client_http *http;
 	struct client_node node;
@@ -334,8 +335,8 @@ struct heartbeat_target {
 	struct client_http_request request;
 };
 
-/* What the beat thread has. */
-struct beat {
+/* What the heartbeat thread has. */
+struct heartbeat {
 	struct aq_rack *rack;
 	struct heartbeat_plan plan;
 	struct heartbeat_target target[HEARTBEAT_TARGETS];
@@ -344,17 +345,16 @@ struct beat {
 /* A heartbeat_name_fn; the lock is held. */
 bool heartbeat_name(void *ctx, uint32_t index, const struct client_bond *bond);
 /* Makes the request from what was named. */
-int heartbeat_prepare(struct beat *b, uint32_t index) MUST_CHECK;
+int heartbeat_prepare(struct heartbeat *b, uint32_t index) MUST_CHECK;
 /* The request has ended: who is lost. */
-void heartbeat_finish(struct beat *b, uint32_t index, int err,
+void heartbeat_finish(struct heartbeat *b, uint32_t index, int err,
 		      const struct client_http_reply *reply);
 
-/* ---- keepalive.c
- * ------------------------------------------------------------- */
+/* ---- keepalive.c -------------------------------------------------------- */
 
 void client_keep_stop(struct aq_rack *rack);
 
-/* ---- verbs_lane.c, join.c ----------------------------------------------- */
+/* ---- verbs_conn.c, join.c ----------------------------------------------- */
 
 /* Opens the NIC; under the rack's lock. */
 int client_device_open(struct aq_rack *rack) MUST_CHECK;
@@ -368,7 +368,7 @@ struct client_far {
 	uint8_t rd_atomic;
 	uint8_t ack_timeout; /* as of queue pairs */
 	bool has_masked_atomics;
-	uint32_t beat_ms;
+	uint32_t heartbeat_ms;
 	struct client_auth auth;
 };
 
@@ -379,7 +379,7 @@ int client_join_init(const struct client_verbs *v, struct ibv_qp *qp,
  * the heartbeat. bond->id is set as soon as the node knows us. `more` are
  * further members of the request, or NULL. */
 int client_join(struct client_thread *t, struct ibv_qp *qp, uint32_t rd_atomic,
-		json_t *more, bool beats, uint64_t deadline_ns,
+		json_t *more, bool has_heartbeat, uint64_t deadline_ns,
 		struct client_bond *bond, struct client_far *far) MUST_CHECK;
 /* Tells the node that the connection has ended; stops no heartbeat. */
 void client_join_end(struct client_thread *t, struct client_bond *bond);
@@ -395,7 +395,7 @@ struct client_link_inside {
 	struct client_link link; /* what its user sees */
 	struct aq_rack *rack;
 	bool owns_cq;
-	bool is_beating;
+	bool has_heartbeat;
 	struct client_bond bond;
 };
 

@@ -19,7 +19,7 @@
 #include "base/thread.h"
 #include "client_priv.h"
 
-static int send_one(struct beat *b, uint32_t index)
+static int send_one(struct heartbeat *b, uint32_t index)
 {
 	struct aq_rack *rack = b->rack;
 	struct heartbeat_target *t = &b->target[index];
@@ -40,7 +40,7 @@ static int send_one(struct beat *b, uint32_t index)
 	return 0;
 }
 
-static void send_due(struct beat *b)
+static void send_due(struct heartbeat *b)
 {
 	for (uint32_t i = 0; i < HEARTBEAT_TARGETS; i++) {
 		struct heartbeat_target *t = &b->target[i];
@@ -56,7 +56,7 @@ static void send_due(struct beat *b)
 	}
 }
 
-static void take_answers(struct beat *b)
+static void take_answers(struct heartbeat *b)
 {
 	struct client_http_reply reply;
 	struct client_http *h;
@@ -73,9 +73,9 @@ static void take_answers(struct beat *b)
 	}
 }
 
-static uint32_t left_ms(const struct beat *b, uint32_t beat_ms)
+static uint32_t left_ms(const struct heartbeat *b, uint32_t heartbeat_ms)
 {
-	uint64_t left_ns = heartbeat_plan_wait_ns(&b->plan, beat_ms,
+	uint64_t left_ns = heartbeat_plan_wait_ns(&b->plan, heartbeat_ms,
 						  client_rack_now_ns(b->rack));
 
 	return (uint32_t)((left_ns + 999999) / 1000000);
@@ -84,8 +84,8 @@ static uint32_t left_ms(const struct beat *b, uint32_t beat_ms)
 static void *heartbeat_main(void *arg)
 {
 	struct aq_rack *rack = arg;
-	struct beat *b = calloc(1, sizeof(*b));
-	uint32_t beat_ms;
+	struct heartbeat *b = calloc(1, sizeof(*b));
+	uint32_t heartbeat_ms;
 
 	if (!b) {
 		log_warn("client", "no memory for heartbeats");
@@ -95,13 +95,14 @@ static void *heartbeat_main(void *arg)
 	heartbeat_plan_init(&b->plan, CLIENT_HEARTBEAT_IDS);
 	pthread_mutex_lock(&rack->lock);
 	while (!rack->is_closing) {
-		beat_ms = rack->beat_ms;
-		heartbeat_plan_look(&b->plan, &rack->bonds, beat_ms,
+		heartbeat_ms = rack->heartbeat_ms;
+		heartbeat_plan_look(&b->plan, &rack->bonds, heartbeat_ms,
 				    client_rack_now_ns(rack), heartbeat_name,
 				    b);
 		pthread_mutex_unlock(&rack->lock);
 		send_due(b);
-		client_http_set_wait(rack->heartbeat_set, left_ms(b, beat_ms));
+		client_http_set_wait(rack->heartbeat_set,
+				     left_ms(b, heartbeat_ms));
 		take_answers(b);
 		pthread_mutex_lock(&rack->lock);
 	}
@@ -124,18 +125,18 @@ static int start(struct aq_rack *rack)
 	int err;
 
 	lock_assert_mutex_held(&rack->lock);
-	if (rack->is_beating)
+	if (rack->has_heartbeat)
 		return 0;
 	err = client_http_set_create(&rack->heartbeat_set);
 	if (err)
 		return err;
-	err = thread_start(&rack->beat, heartbeat_main, rack);
+	err = thread_start(&rack->heartbeat_thread, heartbeat_main, rack);
 	if (err) {
 		client_http_set_destroy(rack->heartbeat_set);
 		rack->heartbeat_set = NULL;
 		return error_set(err, "no thread for heartbeats");
 	}
-	rack->is_beating = true;
+	rack->has_heartbeat = true;
 	return 0;
 }
 
@@ -152,7 +153,7 @@ void client_bond_init(struct client_bond *bond, uint32_t node)
 
 /* The lock is held. */
 static int add(struct aq_rack *rack, struct client_bond *bond, uint32_t node,
-	       uint32_t beat_ms)
+	       uint32_t heartbeat_ms)
 {
 	int err = start(rack);
 
@@ -162,20 +163,20 @@ static int add(struct aq_rack *rack, struct client_bond *bond, uint32_t node,
 	bond->node = node;
 	bond->cycle = 0;
 	list_append(&rack->bonds, &bond->link);
-	if (beat_ms < rack->beat_ms) {
-		rack->beat_ms = beat_ms;
+	if (heartbeat_ms < rack->heartbeat_ms) {
+		rack->heartbeat_ms = heartbeat_ms;
 		client_http_set_wake(rack->heartbeat_set);
 	}
 	return 0;
 }
 
 int client_bond_add(struct aq_rack *rack, struct client_bond *bond,
-		    uint32_t beat_ms)
+		    uint32_t heartbeat_ms)
 {
 	int err;
 
 	pthread_mutex_lock(&rack->lock);
-	err = add(rack, bond, bond->node, beat_ms);
+	err = add(rack, bond, bond->node, heartbeat_ms);
 	pthread_mutex_unlock(&rack->lock);
 	return err;
 }
@@ -189,7 +190,7 @@ static bool is_engine(const struct client_engine *e,
 
 int client_bond_add_engine(struct aq_rack *rack, struct client_bond *bond,
 			   const struct client_node *engine, const char *token,
-			   uint32_t beat_ms)
+			   uint32_t heartbeat_ms)
 {
 	struct client_engine *e = NULL;
 	int err;
@@ -206,7 +207,8 @@ int client_bond_add_engine(struct aq_rack *rack, struct client_bond *bond,
 			e = at;
 	}
 	err = e ? add(rack, bond,
-		      CLIENT_NODE_MAX + (uint32_t)(e - rack->engine), beat_ms)
+		      CLIENT_NODE_MAX + (uint32_t)(e - rack->engine),
+		      heartbeat_ms)
 		: error_set(-ENOSPC, "a process uses at most %d engines",
 			    CLIENT_NODE_MAX);
 	if (!err) {
@@ -229,16 +231,16 @@ void client_bond_remove(struct aq_rack *rack, struct client_bond *bond)
 
 void client_heartbeat_stop(struct aq_rack *rack)
 {
-	bool was_beating;
+	bool had_heartbeat;
 
 	pthread_mutex_lock(&rack->lock);
-	was_beating = rack->is_beating;
+	had_heartbeat = rack->has_heartbeat;
 	rack->is_closing = true;
-	if (was_beating)
+	if (had_heartbeat)
 		client_http_set_wake(rack->heartbeat_set);
 	pthread_mutex_unlock(&rack->lock);
-	if (!was_beating)
+	if (!had_heartbeat)
 		return;
-	pthread_join(rack->beat, NULL);
+	pthread_join(rack->heartbeat_thread, NULL);
 	client_http_set_destroy(rack->heartbeat_set);
 }

@@ -30,7 +30,7 @@ static bool is_time(const struct heartbeat_pace *t, uint64_t now_ns)
 
 /* Whether this target's request takes bonds in this look. */
 static bool is_open(const struct heartbeat_plan *p, struct heartbeat_pace *t,
-		    uint32_t beat_ms, uint64_t now_ns)
+		    uint32_t heartbeat_ms, uint64_t now_ns)
 {
 	if (t->is_due)
 		return true;
@@ -38,7 +38,7 @@ static bool is_open(const struct heartbeat_plan *p, struct heartbeat_pace *t,
 	    (PLANTED(beats_in_turn) && is_someone_busy(p)))
 		return false;
 	t->is_due = true;
-	t->beat_ms = beat_ms;
+	t->heartbeat_ms = heartbeat_ms;
 	t->named = 0;
 	if (!t->has_more)
 		t->cycle++;
@@ -47,7 +47,7 @@ static bool is_open(const struct heartbeat_plan *p, struct heartbeat_pace *t,
 }
 
 void heartbeat_plan_look(struct heartbeat_plan *p, struct list *bonds,
-			 uint32_t beat_ms, uint64_t now_ns,
+			 uint32_t heartbeat_ms, uint64_t now_ns,
 			 heartbeat_name_fn name, void *ctx)
 {
 	struct list *l;
@@ -60,7 +60,8 @@ void heartbeat_plan_look(struct heartbeat_plan *p, struct list *bonds,
 		struct heartbeat_pace *t = &p->target[bond->node];
 
 		t->is_used = true;
-		if (!is_open(p, t, beat_ms, now_ns) || bond->cycle == t->cycle)
+		if (!is_open(p, t, heartbeat_ms, now_ns) ||
+		    bond->cycle == t->cycle)
 			continue;
 		if (t->named == p->ids_max) {
 			t->has_more = true;
@@ -103,9 +104,9 @@ void heartbeat_plan_fail(struct heartbeat_plan *p, uint32_t index,
 }
 
 uint64_t heartbeat_plan_wait_ns(const struct heartbeat_plan *p,
-				uint32_t beat_ms, uint64_t now_ns)
+				uint32_t heartbeat_ms, uint64_t now_ns)
 {
-	uint64_t left_ns = beat_ms * 1000000ull;
+	uint64_t left_ns = heartbeat_ms * 1000000ull;
 
 	if (PLANTED(beats_in_turn) && is_someone_busy(p))
 		return left_ns;
@@ -149,7 +150,7 @@ enum heartbeat_loss heartbeat_plan_end(struct heartbeat_plan *p, uint32_t index,
 	 * them, sooner or later, and not of the first again and again. */
 	t->has_failed = err && !PLANTED(beats_in_turn);
 	/* A little sooner than it has to be: threads are late at times. */
-	t->next_ns = t->start_ns + t->beat_ms * 900000ull;
+	t->next_ns = t->start_ns + t->heartbeat_ms * 900000ull;
 	if (are_all_lost(index, err, is_crowded, now_ns - t->start_ns))
 		return HEARTBEAT_LOSS_ALL;
 	return err ? HEARTBEAT_LOSS_NONE : HEARTBEAT_LOSS_SOME;

@@ -27,7 +27,7 @@ struct heartbeat_pace {
 	bool has_failed;
 	uint32_t named; /* bonds in the request */
 	uint32_t cycle; /* bonds with this number have been named */
-	uint32_t beat_ms;
+	uint32_t heartbeat_ms;
 	uint64_t start_ns; /* of the request */
 	uint64_t next_ns;  /* not before */
 };
@@ -52,7 +52,7 @@ typedef bool (*heartbeat_name_fn)(void *ctx, uint32_t index,
 /* Fills the requests that are due. Each is then sent, with heartbeat_plan_start
  * or, if it cannot be, heartbeat_plan_fail. */
 void heartbeat_plan_look(struct heartbeat_plan *p, struct list *bonds,
-			 uint32_t beat_ms, uint64_t now_ns,
+			 uint32_t heartbeat_ms, uint64_t now_ns,
 			 heartbeat_name_fn name, void *ctx);
 bool heartbeat_plan_is_due(const struct heartbeat_plan *p, uint32_t index);
 void heartbeat_plan_start(struct heartbeat_plan *p, uint32_t index,
@@ -74,6 +74,6 @@ void heartbeat_plan_lose(const struct heartbeat_plan *p, uint32_t index,
 
 /* Until the next look is worth it, unless a request ends before. */
 uint64_t heartbeat_plan_wait_ns(const struct heartbeat_plan *p,
-				uint32_t beat_ms, uint64_t now_ns);
+				uint32_t heartbeat_ms, uint64_t now_ns);
 
 #endif

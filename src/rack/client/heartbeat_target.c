@@ -11,7 +11,7 @@
 #include "client_priv.h"
 
 /* Where it goes. */
-static void address(struct beat *b, uint32_t index)
+static void address(struct heartbeat *b, uint32_t index)
 {
 	struct heartbeat_target *t = &b->target[index];
 	struct aq_rack *rack = b->rack;
@@ -30,7 +30,7 @@ static void address(struct beat *b, uint32_t index)
 
 bool heartbeat_name(void *ctx, uint32_t index, const struct client_bond *bond)
 {
-	struct beat *b = ctx;
+	struct heartbeat *b = ctx;
 	struct heartbeat_target *t = &b->target[index];
 
 	if (!t->ids) {
@@ -42,7 +42,7 @@ bool heartbeat_name(void *ctx, uint32_t index, const struct client_bond *bond)
 	return json_array_append_new(t->ids, json_string(bond->id)) == 0;
 }
 
-int heartbeat_prepare(struct beat *b, uint32_t index)
+int heartbeat_prepare(struct heartbeat *b, uint32_t index)
 {
 	struct heartbeat_target *t = &b->target[index];
 	json_t *body = json_pack(
@@ -84,7 +84,7 @@ static bool is_named(void *ctx, const char *id)
 }
 
 /* All that this heartbeat was for, or only those in the list. */
-static void lose(struct beat *b, uint32_t index, json_t *list)
+static void lose(struct heartbeat *b, uint32_t index, json_t *list)
 {
 	pthread_mutex_lock(&b->rack->lock);
 	heartbeat_plan_lose(&b->plan, index, &b->rack->bonds,
@@ -92,7 +92,7 @@ static void lose(struct beat *b, uint32_t index, json_t *list)
 	pthread_mutex_unlock(&b->rack->lock);
 }
 
-void heartbeat_finish(struct beat *b, uint32_t index, int err,
+void heartbeat_finish(struct heartbeat *b, uint32_t index, int err,
 		      const struct client_http_reply *reply)
 {
 	struct heartbeat_target *t = &b->target[index];

@@ -28,7 +28,7 @@ struct job {
 
 /* What a slot of the staging memory is used for. */
 struct slot {
-	struct client_lane *lane; /* NULL: free */
+	struct client_conn *conn; /* NULL: free */
 	size_t at;		  /* in the caller's buffer */
 	uint32_t len_bytes;
 };
@@ -61,12 +61,12 @@ static const char *failure_words(int err)
 
 /* An error that only follows another one does not hide it. */
 static void note_failure(struct job *j, struct window *w,
-			 const struct client_lane *lane, int err)
+			 const struct client_conn *conn, int err)
 {
 	if (!w->err || w->err == -ECANCELED)
 		w->err =
 			error_set(err, "region %s: node %s %s", j->region->name,
-				  j->thread->rack->node[lane->node].name,
+				  j->thread->rack->node[conn->node].name,
 				  failure_words(err));
 }
 
@@ -75,39 +75,39 @@ static void finish_slot(struct job *j, struct window *w,
 {
 	struct slot *s = &w->slot[done->slot];
 
-	if (done->slot >= CLIENT_SLOT_COUNT || !s->lane)
+	if (done->slot >= CLIENT_SLOT_COUNT || !s->conn)
 		return;
 	if (done->err)
-		note_failure(j, w, s->lane, done->err);
+		note_failure(j, w, s->conn, done->err);
 	else if (j->kind != CLIENT_WRITE)
 		memcpy(j->in + s->at, staging_of(j, done->slot), s->len_bytes);
-	s->lane->busy--;
-	s->lane = NULL;
+	s->conn->busy--;
+	s->conn = NULL;
 	w->busy--;
 }
 
-/* Ends the lanes that still owe something: the deadline is over, or the node
- * has forgotten them. `all`: whether they are lost or not. */
+/* Ends the connections that still owe something: the deadline is over, or the
+ * node has forgotten them. `all`: whether they are lost or not. */
 static void give_up(struct job *j, struct window *w, bool all)
 {
 	unsigned i;
 
 	for (i = 0; i < CLIENT_SLOT_COUNT; i++) {
-		struct client_lane *lane = w->slot[i].lane;
+		struct client_conn *conn = w->slot[i].conn;
 
-		if (!lane)
+		if (!conn)
 			continue;
-		if (!all && !atomic_load_explicit(&lane->bond.is_lost,
+		if (!all && !atomic_load_explicit(&conn->bond.is_lost,
 						  memory_order_relaxed))
 			continue;
-		note_failure(j, w, lane, -EHOSTDOWN);
-		client_lane_close(lane);
-		w->slot[i].lane = NULL;
+		note_failure(j, w, conn, -EHOSTDOWN);
+		client_conn_close(conn);
+		w->slot[i].conn = NULL;
 		w->busy--;
-		/* The other requests of that lane are gone with it. */
+		/* The other requests of that connection are gone with it. */
 		for (unsigned k = i + 1; k < CLIENT_SLOT_COUNT; k++)
-			if (w->slot[k].lane == lane) {
-				w->slot[k].lane = NULL;
+			if (w->slot[k].conn == conn) {
+				w->slot[k].conn = NULL;
 				w->busy--;
 			}
 	}
@@ -147,7 +147,7 @@ static uint32_t free_slot(const struct window *w)
 {
 	uint32_t i = 0;
 
-	while (w->slot[i].lane)
+	while (w->slot[i].conn)
 		i++;
 	return i;
 }
@@ -163,13 +163,13 @@ static int post_part(struct job *j, struct window *w, size_t at,
 			       .len_bytes = (uint32_t)spot.len_bytes,
 			       .compare_add = j->compare_add,
 			       .swap = j->swap};
-	struct client_lane *lane;
+	struct client_conn *conn;
 	int err;
 
-	err = client_lane_ready(j->thread, j->view->map.piece[spot.piece].node,
-				j->deadline_ns, &lane);
+	err = client_conn_ready(j->thread, j->view->map.piece[spot.piece].node,
+				j->deadline_ns, &conn);
 	if (!err)
-		err = client_view_grant(j->view, j->region, spot.piece, lane,
+		err = client_view_grant(j->view, j->region, spot.piece, conn,
 					j->deadline_ns);
 	if (err)
 		return err;
@@ -178,12 +178,12 @@ static int post_part(struct job *j, struct window *w, size_t at,
 	op.remote_addr = j->view->grant[spot.piece].addr + spot.offset;
 	if (j->kind == CLIENT_WRITE)
 		memcpy(staging_of(j, op.slot), j->out + at, op.len_bytes);
-	err = j->thread->rack->transport->post(lane, &op);
+	err = j->thread->rack->transport->post(conn, &op);
 	if (err)
 		return err;
-	w->slot[op.slot] = (struct slot){lane, at, op.len_bytes};
+	w->slot[op.slot] = (struct slot){conn, at, op.len_bytes};
 	w->busy++;
-	lane->busy++;
+	conn->busy++;
 	*len_bytes = op.len_bytes;
 	return 0;
 }
@@ -195,7 +195,7 @@ static void close_broken(struct job *j)
 	uint32_t i;
 
 	for (i = 0; i < m->piece_count; i++)
-		client_lane_close(&j->thread->lane[m->piece[i].node]);
+		client_conn_close(&j->thread->conn[m->piece[i].node]);
 }
 
 static int transfer(struct job *j)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Joins a queue pair of this process to one of a node, through the node's HTTP
- * interface. Whose queue pair it is, lane or link, does not matter here. */
+ * interface. Whose queue pair it is, connection or link, does not matter
+ * here. */
 #include <aquifer/aqdv.h>
 #include <errno.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ static bool has_cap(const json_t *reply, const char *name)
 static int parse_far(const json_t *reply, struct client_bond *bond,
 		     struct client_far *far)
 {
-	uint64_t qpn, psn, mtu, rd_atomic, beat_ms, timeout = ACK_TIMEOUT;
+	uint64_t qpn, psn, mtu, rd_atomic, heartbeat_ms, timeout = ACK_TIMEOUT;
 	int err;
 
 	if (!hex_read(json_string_value(json_object_get(reply, "gid")),
@@ -54,7 +55,8 @@ static int parse_far(const json_t *reply, struct client_bond *bond,
 	if (!err)
 		err = client_json_u64(reply, "rd_atomic", 128, &rd_atomic);
 	if (!err)
-		err = client_json_u64(reply, "heartbeat_ms", 60000, &beat_ms);
+		err = client_json_u64(reply, "heartbeat_ms", 60000,
+				      &heartbeat_ms);
 	/* Only from nodes that know of patience. */
 	if (!err && json_object_get(reply, "ack_timeout"))
 		err = client_json_u64(reply, "ack_timeout", ACK_TIMEOUT_MAX,
@@ -67,7 +69,7 @@ static int parse_far(const json_t *reply, struct client_bond *bond,
 	far->rd_atomic = (uint8_t)rd_atomic;
 	/* Zero would be for ever. */
 	far->ack_timeout = (uint8_t)u64_max(timeout, ACK_TIMEOUT);
-	far->beat_ms = u32_max((uint32_t)beat_ms, 10);
+	far->heartbeat_ms = u32_max((uint32_t)heartbeat_ms, 10);
 	far->has_masked_atomics = has_cap(reply, "masked_atomics");
 	return 0;
 }
@@ -136,7 +138,7 @@ int client_join_init(const struct client_verbs *v, struct ibv_qp *qp,
 }
 
 int client_join(struct client_thread *t, struct ibv_qp *qp, uint32_t rd_atomic,
-		json_t *more, bool beats, uint64_t deadline_ns,
+		json_t *more, bool has_heartbeat, uint64_t deadline_ns,
 		struct client_bond *bond, struct client_far *far)
 {
 	uint32_t psn;
@@ -149,8 +151,8 @@ int client_join(struct client_thread *t, struct ibv_qp *qp, uint32_t rd_atomic,
 		err = client_auth_use(t->rack->verbs, qp, &far->auth);
 	if (!err)
 		err = start(t->rack->verbs, qp, far, psn, rd_atomic);
-	if (!err && beats)
-		err = client_bond_add(t->rack, bond, far->beat_ms);
+	if (!err && has_heartbeat)
+		err = client_bond_add(t->rack, bond, far->heartbeat_ms);
 	return err;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A rack's inside for rooms above, see keepalive.h, and the thread of the
- * keepers, which is not the one of the heartbeats: a tick may wait for a node.
+ * keepalives, which is not the one of the heartbeats: a tick may wait for a
+ * node.
  */
 #include "keepalive.h"
 #include "base/lock.h"
@@ -15,7 +16,7 @@
 #include "base/thread.h"
 #include "client_priv.h"
 
-/* ---- the keepers' thread ------------------------------------------------ */
+/* ---- the keepalives' thread --------------------------------------------- */
 
 static void wait_turn(struct aq_rack *rack)
 {
@@ -28,17 +29,17 @@ static void wait_turn(struct aq_rack *rack)
 		;
 }
 
-/* The lock is held, except while a tick runs. A keeper that is removed
+/* The lock is held, except while a tick runs. A keepalive that is removed
  * meanwhile is waited for by who removes it, and the walk begins anew without
  * the rest: they have their turn soon. */
-static void tick_keepers(struct aq_rack *rack,
-			 const struct client_caller *caller)
+static void tick_keepalives(struct aq_rack *rack,
+			    const struct client_caller *caller)
 {
 	struct list *l, *next;
 
 	lock_assert_mutex_held(&rack->lock);
-	for (l = rack->keepers.next; l != &rack->keepers && !rack->is_closing;
-	     l = next) {
+	for (l = rack->keepalives.next;
+	     l != &rack->keepalives && !rack->is_closing; l = next) {
 		struct client_keepalive *k =
 			container_of(l, struct client_keepalive, link);
 
@@ -65,7 +66,7 @@ static void *keep_main(void *arg)
 	}
 	pthread_mutex_lock(&rack->lock);
 	while (!rack->is_closing) {
-		tick_keepers(rack, &caller);
+		tick_keepalives(rack, &caller);
 		wait_turn(rack);
 	}
 	pthread_mutex_unlock(&rack->lock);
@@ -95,7 +96,7 @@ int client_keep_add(struct aq_rack *rack, struct client_keepalive *k)
 	pthread_mutex_lock(&rack->lock);
 	err = start(rack);
 	if (!err)
-		list_append(&rack->keepers, &k->link);
+		list_append(&rack->keepalives, &k->link);
 	pthread_mutex_unlock(&rack->lock);
 	return err;
 }
@@ -163,7 +164,8 @@ const struct client_node *client_keep_node(const struct aq_rack *rack,
 unsigned client_keep_engines(const struct aq_rack *rack,
 			     struct client_node engines[CLIENT_NODE_MAX])
 {
-	return client_engines_find(rack->config, rack->rundir, engines);
+	return client_engines_find(client_rack_listed(rack), rack->rundir,
+				   engines);
 }
 
 void client_keep_engine_token(const struct aq_rack *rack,

@@ -35,11 +35,11 @@ struct client_bond {
 void client_bond_init(struct client_bond *bond, uint32_t node);
 /* Every heartbeat to the node says from here on that it is alive. */
 int client_bond_add(struct aq_rack *rack, struct client_bond *bond,
-		    uint32_t beat_ms) MUST_CHECK;
+		    uint32_t heartbeat_ms) MUST_CHECK;
 /* The same for a session of that engine. */
 int client_bond_add_engine(struct aq_rack *rack, struct client_bond *bond,
 			   const struct client_node *engine, const char *token,
-			   uint32_t beat_ms) MUST_CHECK;
+			   uint32_t heartbeat_ms) MUST_CHECK;
 /* Nothing happens to one that was not added. */
 void client_bond_remove(struct aq_rack *rack, struct client_bond *bond);
 
@@ -66,11 +66,11 @@ int client_auth_parse(const struct aq_rack *rack, const json_t *reply,
 int client_auth_use(const struct client_verbs *v, struct ibv_qp *qp,
 		    struct client_auth *auth) MUST_CHECK;
 
-/* ---- keepers ------------------------------------------------------------- */
+/* ---- keepalives ---------------------------------------------------------- */
 
 /* Embedded; its tick is called every CLIENT_KEEP_MS or so, on a thread that the
- * keepers of a rack share, and may talk to nodes with the given caller. What it
- * waits for delays other keepers, and no heartbeat. */
+ * keepalives of a rack share, and may talk to nodes with the given caller. What
+ * it waits for delays other keepalives, and no heartbeat. */
 struct client_keepalive {
 	struct list link; /* under the rack's lock */
 	void (*tick)(struct client_keepalive *k,

@@ -151,7 +151,7 @@ static int connect_link(struct client_thread *t, struct client_link_inside *l,
 
 	if (err)
 		return err;
-	l->is_beating = !o->has_no_heartbeat;
+	l->has_heartbeat = !o->has_no_heartbeat;
 	l->link.node = l->bond.node;
 	l->link.has_masked_atomics =
 		far.has_masked_atomics && nic_has_masked(l->link.context);
@@ -258,7 +258,7 @@ void client_link_close(struct client_link *link)
 		free(l);
 		return;
 	}
-	if (l->is_beating)
+	if (l->has_heartbeat)
 		client_bond_remove(l->rack, &l->bond);
 	if (link->qp)
 		(void)link->verbs->destroy_qp(link->qp);

@@ -3,7 +3,7 @@
  * One thread's own queue pair to one memory node, with a key to one piece of a
  * region, for rooms that post their own work requests.
  *
- * In a real rack client_link_open() makes it. In the simulator a scenario fills
+ * In a real rack client_link_open() makes it. In the simulator lab/rig fills
  * in the same struct from simulated devices; whoever uses a link must not see
  * the difference, so every loop that waits calls clock->relax.
  */

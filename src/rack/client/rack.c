@@ -60,6 +60,13 @@ uint32_t client_rack_nodes(const struct aq_rack *rack)
 	return atomic_load_explicit(&rack->node_count, memory_order_acquire);
 }
 
+const struct config *client_rack_listed(const struct aq_rack *rack)
+{
+	const char *listed = config_string(rack->config, "rack", "name");
+
+	return strcmp(rack->name, listed) == 0 ? rack->config : NULL;
+}
+
 void client_rack_rescan(struct aq_rack *rack)
 {
 	struct client_node *found = calloc(CLIENT_NODE_MAX, sizeof(*found));
@@ -67,7 +74,8 @@ void client_rack_rescan(struct aq_rack *rack)
 
 	if (!found)
 		return;
-	count = client_nodes_find(rack->config, rack->rundir, found);
+	count = client_nodes_find(client_rack_listed(rack), rack->rundir,
+				  found);
 	pthread_mutex_lock(&rack->lock);
 	known = client_rack_nodes(rack);
 	for (i = 0; i < count; i++) {
@@ -173,10 +181,10 @@ int client_rack_open(const char *name, const struct client_transport *tr,
 		return error_set(-ENOMEM, "no memory for a rack");
 	rack->transport = tr;
 	rack->transport_ctx = ctx;
-	rack->beat_ms = CLIENT_HEARTBEAT_MS;
+	rack->heartbeat_ms = CLIENT_HEARTBEAT_MS;
 	list_init(&rack->threads);
 	list_init(&rack->bonds);
-	list_init(&rack->keepers);
+	list_init(&rack->keepalives);
 	atomic_init(&rack->deadline_ms, CLIENT_DEADLINE_MS);
 	atomic_init(&rack->node_count, 0);
 	err = make_fork_page(rack);

@@ -73,9 +73,9 @@ static int thread_create(struct aq_rack *rack, struct client_thread **out)
 	t->rack = rack;
 	list_init(&t->link);
 	for (i = 0; i < CLIENT_NODE_MAX; i++) {
-		t->lane[i].thread = t;
-		t->lane[i].node = i;
-		client_bond_init(&t->lane[i].bond, i);
+		t->conn[i].thread = t;
+		t->conn[i].node = i;
+		client_bond_init(&t->conn[i].bond, i);
 	}
 	err = client_http_create(&t->http);
 	if (err)
@@ -144,7 +144,7 @@ void client_thread_destroy(void *thread)
 	if (!*rack->is_own)
 		return;
 	for (i = 0; i < CLIENT_NODE_MAX; i++)
-		client_lane_close(&t->lane[i]);
+		client_conn_close(&t->conn[i]);
 	if (t->is_open)
 		rack->transport->thread_close(t);
 	pthread_mutex_lock(&rack->lock);

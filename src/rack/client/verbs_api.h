@@ -40,7 +40,10 @@ struct client_verbs {
 				    struct ibv_qp_init_attr *attr);
 	int (*modify_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 	int (*destroy_qp)(struct ibv_qp *qp);
-	/* As aqdv_qp_set_auth; NULL: it has no such thing. */
+	/* As aqdv_open_device and aqdv_qp_set_auth; NULL: it has no such
+	 * thing. */
+	struct ibv_context *(*open_in_rack)(struct ibv_device *device,
+					    const char *rack);
 	int (*set_auth)(struct ibv_qp *qp, const void *key, size_t len_bytes);
 	/* Which entry of the GID table speaks RoCEv2, over IPv4 if any does. */
 	int gid_index;

@@ -38,6 +38,7 @@ const struct client_verbs *client_verbs_choose(void)
 		.create_qp = ibv_create_qp,
 		.modify_qp = ibv_modify_qp,
 		.destroy_qp = ibv_destroy_qp,
+		.open_in_rack = aqdv_open_device,
 		.set_auth = aqdv_qp_set_auth,
 		.gid_index = 1,
 	};

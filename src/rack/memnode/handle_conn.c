@@ -217,7 +217,7 @@ int handle_find_conn(struct mem_node *node, struct ctl_call *call,
 	return err;
 }
 
-void handle_heartbeat(void *ctx, struct ctl_call *call)
+void handle_conn_heartbeat(void *ctx, struct ctl_call *call)
 {
 	struct mem_conn *c;
 	int err = handle_find_conn(ctx, call, &c);

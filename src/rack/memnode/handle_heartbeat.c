@@ -24,7 +24,7 @@ static int heartbeat_one(struct mem_node *node, struct ctl_call *call,
 		       : 0;
 }
 
-void handle_beat(void *ctx, struct ctl_call *call)
+void handle_heartbeat(void *ctx, struct ctl_call *call)
 {
 	const json_t *list = json_object_get(call->body, "connections"), *one;
 	struct mem_node *node = ctx;
@@ -33,10 +33,10 @@ void handle_beat(void *ctx, struct ctl_call *call)
 	size_t i;
 	int err = 0;
 
-	if (!json_is_array(list) || json_array_size(list) > MEM_BEAT_MAX)
+	if (!json_is_array(list) || json_array_size(list) > MEM_HEARTBEAT_MAX)
 		err = error_set(-EINVAL,
 				"\"connections\" is a list of up to %d ids",
-				MEM_BEAT_MAX);
+				MEM_HEARTBEAT_MAX);
 	if (!err)
 		json_array_foreach(list, i, one)
 		{

@@ -9,13 +9,13 @@
 
 static json_t *describe(const struct mem_space *s)
 {
-	uint32_t bytes = frame_pool_frame_bytes(s->frames->pool);
+	uint32_t bytes = pframe_pool_each_bytes(s->pframes->pool);
 
 	return json_pack(
 		"{s:i, s:I, s:I, s:I}", "bytes", (int)bytes, "used",
-		(json_int_t)(frame_space_used(s->space) * bytes), "pool",
-		(json_int_t)(frame_pool_count(s->frames->pool) * bytes),
-		"touched", (json_int_t)frame_space_touched_bytes(s->space));
+		(json_int_t)(pframe_space_used(s->space) * bytes), "pool",
+		(json_int_t)(pframe_pool_count(s->pframes->pool) * bytes),
+		"touched", (json_int_t)pframe_space_touched_bytes(s->space));
 }
 
 static enum space_kind kind_of(const json_t *body)
@@ -23,7 +23,7 @@ static enum space_kind kind_of(const json_t *body)
 	if (json_is_true(json_object_get(body, "sparse")))
 		return SPACE_SPARSE;
 	return json_is_true(json_object_get(body, "pieces")) ? SPACE_PIECES
-							     : SPACE_FRAMES;
+							     : SPACE_PFRAMES;
 }
 
 static int check_version(const json_t *body)
@@ -59,8 +59,8 @@ void handle_pages_create(void *ctx, struct ctl_call *call)
 				(unsigned long long)MEM_PAGE_COUNT_MAX,
 				(unsigned long long)count);
 	if (!err)
-		err = ctl_field_u64(call->body, "bytes", true, FRAME_BYTES_MIN,
-				    FRAME_BYTES_MAX, &bytes);
+		err = ctl_field_u64(call->body, "bytes", true, PFRAME_BYTES_MIN,
+				    PFRAME_BYTES_MAX, &bytes);
 	if (!err)
 		err = ctl_field_u64(call->body, "depth", false, 1,
 				    MEM_PAGE_DEPTH_MAX, &depth);
@@ -128,12 +128,12 @@ void handle_pages_mapped(void *ctx, struct ctl_call *call)
 		json_int_t index = json_integer_value(value);
 
 		(void)json_array_append_new(
-			mapped, json_boolean(frame_space_is_mapped(
+			mapped, json_boolean(pframe_space_is_mapped(
 					s->space, (uint64_t)index)));
 	}
-	why = frame_space_why(s->space, PAGE_CHAIN_UNMAPPED);
+	why = pframe_space_why(s->space, PAGE_CHAIN_UNMAPPED);
 	ctl_reply_json(call->reply, 200,
 		       json_pack("{s:o, s:b, s:s}", "mapped", mapped, "full",
 				 why == -ENOSPC, "stopped",
-				 why ? frame_why_text(why) : ""));
+				 why ? pframe_why_text(why) : ""));
 }

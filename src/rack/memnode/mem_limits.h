@@ -14,7 +14,7 @@ enum {
 	MEM_CONN_MAX = 8192,   /* the NIC has 16384 queue pairs */
 	MEM_GRANT_PER_CONN = 1024,
 	MEM_SESSION_MAX = 8192,
-	MEM_FRAME_SIZES = 8, /* page sizes in use at a time */
+	MEM_PFRAME_SIZES = 8, /* page sizes in use at a time */
 	/* The queue of one size has a sixteenth of the pool at most: small
 	 * pages cannot have all of it. */
 	MEM_QUEUE_PART = 16,
@@ -30,7 +30,7 @@ enum {
 
 	MEM_HEARTBEAT_MS = 1000,
 	MEM_HEARTBEAT_MISSES = 5,
-	MEM_BEAT_MAX = 1024,	     /* connections in one heartbeat */
+	MEM_HEARTBEAT_MAX = 1024,    /* connections in one heartbeat */
 	MEM_PATIENCE_MAX_MS = 60000, /* with the silence of one client */
 	MEM_TICK_MS = 250,	     /* between looks for dead clients */
 	MEM_PAUSE_MS = 1000,	     /* ... if it is longer, we did not run */

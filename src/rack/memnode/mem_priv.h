@@ -26,10 +26,10 @@
 #include "control/ctl_audit.h"
 #include "control/ctl_http.h"
 #include "control/ctl_token.h"
-#include "frame/frame_chain.h"
-#include "frame/frame_server.h"
 #include "mem_limits.h"
 #include "memnode.h"
+#include "pageframe/pframe_chain.h"
+#include "pageframe/pframe_server.h"
 
 enum mem_level {
 	MEM_LEVEL_ANY,	   /* no token */
@@ -161,12 +161,12 @@ struct mem_session {
 	uint64_t ended_ns;
 };
 
-/* Frames of one size, for whoever wants to page. Each client adds some when it
- * comes; those in circulation are charged to the node's pool. */
-struct mem_frames {
-	struct frame_pool *pool;
+/* Page frames of one size, for whoever wants to page. Each client adds some
+ * when it comes; those in circulation are charged to the node's pool. */
+struct mem_pframes {
+	struct pframe_pool *pool;
 	uint64_t charged_bytes;
-	uint64_t pending_bytes; /* of them, for frames that are being added */
+	uint64_t pending_bytes; /* of them, for those that are being added */
 	unsigned space_count;	/* while there is one, the pool stays */
 };
 
@@ -177,12 +177,12 @@ struct mem_space {
 	struct list node; /* of the node's ended ones */
 	struct mem_node *of;
 	struct mem_tenant *tenant;
-	struct mem_frames *frames;
-	struct frame_space *space; /* NULL: it could not be made */
-	uint64_t page_bytes; /* charged to the tenant; what is made of frames
-			      * is charged to the node as frames */
+	struct mem_pframes *pframes;
+	struct pframe_space *space; /* NULL: it could not be made */
+	uint64_t page_bytes; /* charged to the tenant; what is made of page
+			      * frames is charged to the node as page frames */
 	uint64_t own_bytes;  /* its tables, charged to both */
-	uint64_t added;	     /* frames */
+	uint64_t added;	     /* page frames */
 	unsigned over;	     /* ticks in a row with more than it may have */
 };
 
@@ -198,14 +198,14 @@ struct mem_conn {
 	struct mem_life life;
 	struct mem_tenant *tenant;
 	unsigned role;		 /* enum mem_role, and which chain */
-	unsigned without;	 /* enum frame_without */
+	unsigned without;	 /* enum pframe_without */
 	uint32_t patience_ms;	 /* with its silence */
 	struct mem_space *space; /* or NULL */
 	bool owns_space;
 	uint64_t page_bytes; /* buffers for messages about pages */
 	/* To whom qp belongs, or NULL: */
-	struct frame_guest *guest;
-	struct frame_chain *chain;
+	struct pframe_guest *guest;
+	struct pframe_chain *chain;
 	struct mem_session *session; /* or NULL */
 	char client[MEM_CLIENT_NAME_MAX + 1];
 	uint64_t nonce;
@@ -274,8 +274,8 @@ struct mem_node {
 	uint32_t nic_caps; /* AQDV_CAP_* */
 	bool has_auth;	   /* packets of all connections carry a MAC */
 
-	/* Tenants change one at a time: their file is written without the lock.
-	 */
+	/* Tenants change one at a time: their file is written without the
+	 * lock. */
 	bool is_changing;
 	pthread_cond_t changed;
 	struct mem_tenant *tenants[MEM_TENANT_MAX];
@@ -287,9 +287,9 @@ struct mem_node {
 	unsigned grant_count;
 	struct list sessions;
 	unsigned session_count;
-	struct mem_frames frames[MEM_FRAME_SIZES];
-	struct list ended_spaces; /* to be given back without the lock */
-	struct frame_server *server; /* or NULL */
+	struct mem_pframes pframes[MEM_PFRAME_SIZES];
+	struct list ended_spaces;     /* to be given back without the lock */
+	struct pframe_server *server; /* or NULL */
 	pthread_t server_thread;
 	atomic_bool server_stops;
 
@@ -309,8 +309,8 @@ void node_enter(struct mem_node *node, struct mem_visit *visit);
 void node_leave(struct mem_node *node, struct mem_visit *visit);
 /* Nothing leads to it any more. */
 void life_end(struct mem_node *node, struct mem_life *life);
-/* The second half of that, for what ended before and takes long to give back.
- */
+/* The second half of that, for what ended before and takes long to give
+ * back. */
 void life_bury(struct mem_node *node, struct mem_life *life);
 
 /* ---- tenant.c, tenant_file.c -------------------------------------------- */
@@ -384,7 +384,7 @@ struct conn_peer {
 	const char *client;
 	unsigned role;		/* enum mem_role, and which chain */
 	struct mem_conn *owner; /* of the pages, for all but plain ones */
-	unsigned without;	/* enum frame_without */
+	unsigned without;	/* enum pframe_without */
 	uint32_t patience_ms;	/* that it asks for */
 };
 
@@ -413,9 +413,9 @@ const char *conn_end_name(enum mem_end why);
 /* ---- space.c, space_conn.c, page_thread.c ------------------------------- */
 
 enum space_kind {
-	SPACE_FRAMES, /* reached by messages only */
-	SPACE_PIECES, /* frames with a key each */
-	SPACE_SPARSE, /* memory of the client's own, charged by the page */
+	SPACE_PFRAMES, /* reached by messages only */
+	SPACE_PIECES,  /* page frames with a key each */
+	SPACE_SPARSE,  /* memory of the client's own, charged by the page */
 };
 /* The owner must not have one yet. Lets the lock go for a while; on success the
  * owner is still there. */
@@ -428,7 +428,7 @@ void space_end(struct mem_node *node, struct mem_conn *owner);
 /* Gives back what has ended; lets the lock go for a while. After every request
  * and tick. */
 void space_reap(struct mem_node *node);
-/* To the tenant, and what of it is not frames to the pool. */
+/* To the tenant, and what of it is not page frames to the pool. */
 int space_charge(struct mem_node *node, struct mem_tenant *tenant,
 		 uint64_t page_bytes, uint64_t own_bytes) MUST_CHECK;
 void space_uncharge(struct mem_node *node, struct mem_tenant *tenant,
@@ -509,8 +509,8 @@ void handle_region_patch(void *ctx, struct ctl_call *call);
 void handle_region_delete(void *ctx, struct ctl_call *call);
 void handle_connect(void *ctx, struct ctl_call *call);
 void handle_conn_list(void *ctx, struct ctl_call *call);
+void handle_conn_heartbeat(void *ctx, struct ctl_call *call);
 void handle_heartbeat(void *ctx, struct ctl_call *call);
-void handle_beat(void *ctx, struct ctl_call *call);
 void handle_disconnect(void *ctx, struct ctl_call *call);
 void handle_grant_list(void *ctx, struct ctl_call *call);
 void handle_grant_create(void *ctx, struct ctl_call *call);

@@ -19,7 +19,7 @@ static void *run(void *arg)
 	/* Relaxed: nothing else hangs on it. */
 	while (!atomic_load_explicit(&node->server_stops,
 				     memory_order_relaxed)) {
-		if (frame_server_step(node->server)) {
+		if (pframe_server_step(node->server)) {
 			idle = 0;
 		} else if (++idle < MEM_PAGE_YIELDS && !relax_is_crowded()) {
 			relax_briefly();
@@ -27,7 +27,7 @@ static void *run(void *arg)
 			/* Among strangers at once: a request wakes us sooner
 			 * than we would look, and naps in vain take the core
 			 * from who works. */
-			frame_server_wait(node->server, MEM_PAGE_SLEEP_MS);
+			pframe_server_wait(node->server, MEM_PAGE_SLEEP_MS);
 			idle = 0;
 		}
 	}
@@ -41,7 +41,7 @@ int page_thread_start(struct mem_node *node)
 
 	if (node->server)
 		return 0;
-	err = frame_server_create(node->context, &node->server);
+	err = pframe_server_create(node->context, &node->server);
 	if (err)
 		return err;
 	atomic_init(&node->server_stops, false);
@@ -51,7 +51,7 @@ int page_thread_start(struct mem_node *node)
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!err)
 		return 0;
-	frame_server_destroy(node->server);
+	pframe_server_destroy(node->server);
 	node->server = NULL;
 	return error_set(-err, "no thread for pages: %s", strerror(err));
 }
@@ -62,6 +62,6 @@ void page_thread_stop(struct mem_node *node)
 		return;
 	atomic_store_explicit(&node->server_stops, true, memory_order_relaxed);
 	(void)pthread_join(node->server_thread, NULL);
-	frame_server_destroy(node->server);
+	pframe_server_destroy(node->server);
 	node->server = NULL;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Spaces: pages of clients, in frames that all clients of one page size share.
- * Each client adds as many frames as it may have pages, but half of what the
- * pool has left at most, and as many are withdrawn when it ends. Tenants are
- * charged for all that their clients could hold, and for the tables and buffers
- * that go with it. Tables and queues are walked without the node's lock.
+ * Spaces: pages of clients, in page frames that all clients of one page size
+ * share. Each client adds as many page frames as it may have pages, but half of
+ * what the pool has left at most, and as many are withdrawn when it ends.
+ * Tenants are charged for all that their clients could hold, and for the tables
+ * and buffers that go with it. Tables and queues are walked without the node's
+ * lock.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +23,7 @@ static uint64_t left(const struct mem_node *node)
 	return node->pool_bytes - node->used_bytes;
 }
 
-/* To the tenant, and what of it is not frames to the pool. */
+/* To the tenant, and what of it is not page frames to the pool. */
 int space_charge(struct mem_node *node, struct mem_tenant *t,
 		 uint64_t page_bytes, uint64_t own_bytes)
 {
@@ -56,51 +57,51 @@ void space_uncharge(struct mem_node *node, struct mem_tenant *t,
 	node->used_bytes -= own_bytes;
 }
 
-/* ---- frames ------------------------------------------------------------- */
+/* ---- page frames -------------------------------------------------------- */
 
-static int make_frames(struct mem_node *node, uint32_t page_bytes,
-		       struct mem_frames *f)
+static int make_pframes(struct mem_node *node, uint32_t page_bytes,
+			struct mem_pframes *f)
 {
 	/* An RNIC pins what is registered, so there it is half of what is
 	 * left; else addresses cost nothing. */
 	bool is_pinned = node->nic_caps == 0;
 	uint64_t bytes = is_pinned ? left(node) / 2 : node->pool_bytes;
-	uint64_t queue = node->pool_bytes / MEM_QUEUE_PART / FRAME_QUEUE_BYTES;
+	uint64_t queue = node->pool_bytes / MEM_QUEUE_PART / PFRAME_QUEUE_BYTES;
 
 	bytes = u64_min(bytes, u64_max(queue, 1) * page_bytes);
-	return frame_pool_reserve(bytes, page_bytes, is_pinned, &f->pool);
+	return pframe_pool_reserve(bytes, page_bytes, is_pinned, &f->pool);
 }
 
-static int find_frames(struct mem_node *node, uint32_t page_bytes,
-		       struct mem_frames **out)
+static int find_pframes(struct mem_node *node, uint32_t page_bytes,
+			struct mem_pframes **out)
 {
-	struct mem_frames *unused = NULL;
+	struct mem_pframes *unused = NULL;
 	int err = 0;
 
-	for (unsigned i = 0; i < MEM_FRAME_SIZES; i++) {
-		struct mem_frames *f = &node->frames[i];
+	for (unsigned i = 0; i < MEM_PFRAME_SIZES; i++) {
+		struct mem_pframes *f = &node->pframes[i];
 
 		if (!f->pool) {
 			unused = f;
-		} else if (frame_pool_frame_bytes(f->pool) == page_bytes) {
+		} else if (pframe_pool_each_bytes(f->pool) == page_bytes) {
 			*out = f;
 			return 0;
 		}
 	}
 	if (!unused)
 		return error_set(-EAGAIN, "pages of %d sizes are in use",
-				 MEM_FRAME_SIZES);
-	err = make_frames(node, page_bytes, unused);
+				 MEM_PFRAME_SIZES);
+	err = make_pframes(node, page_bytes, unused);
 	if (!err)
 		*out = unused;
 	return err;
 }
 
 /* Charges what is in circulation now. */
-static void settle(struct mem_node *node, struct mem_frames *f)
+static void settle(struct mem_node *node, struct mem_pframes *f)
 {
 	uint64_t bytes =
-		frame_pool_count(f->pool) * frame_pool_frame_bytes(f->pool);
+		pframe_pool_count(f->pool) * pframe_pool_each_bytes(f->pool);
 
 	node->used_bytes -= f->charged_bytes;
 	f->charged_bytes = region_pages(bytes) + f->pending_bytes;
@@ -108,32 +109,32 @@ static void settle(struct mem_node *node, struct mem_frames *f)
 }
 
 /* One less uses it; the last one ends it. Lets the lock go. */
-static void put_frames(struct mem_node *node, struct mem_frames *f)
+static void put_pframes(struct mem_node *node, struct mem_pframes *f)
 {
-	struct frame_pool *pool = f->pool;
+	struct pframe_pool *pool = f->pool;
 
 	if (--f->space_count)
 		return;
 	node->used_bytes -= f->charged_bytes;
 	node->bytes_scrubbed += f->charged_bytes;
-	*f = (struct mem_frames){0};
+	*f = (struct mem_pframes){0};
 	pthread_mutex_unlock(&node->lock);
-	frame_pool_destroy(pool);
+	pframe_pool_destroy(pool);
 	pthread_mutex_lock(&node->lock);
 }
 
-/* Frames for a space of so many pages, charged before they are there. */
+/* Page frames for a space of so many pages, charged before they are there. */
 static int reserve(struct mem_node *node, struct mem_space *s, uint64_t count)
 {
-	uint32_t bytes = frame_pool_frame_bytes(s->frames->pool);
+	uint32_t bytes = pframe_pool_each_bytes(s->pframes->pool);
 
 	s->added = u64_min(count, left(node) / 2 / bytes);
-	if (!s->added && !s->frames->charged_bytes)
+	if (!s->added && !s->pframes->charged_bytes)
 		return error_set(-ENOSPC,
 				 "the pool of %s has no room for a page",
 				 node->name);
-	s->frames->pending_bytes += region_pages(s->added * bytes);
-	settle(node, s->frames);
+	s->pframes->pending_bytes += region_pages(s->added * bytes);
+	settle(node, s->pframes);
 	return 0;
 }
 
@@ -148,24 +149,24 @@ static void end(struct mem_space *s)
 
 /* What takes long: without the lock. */
 static int make(struct mem_node *node, struct mem_space *s,
-		const struct frame_space_options *o)
+		const struct pframe_space_options *o)
 {
 	uint64_t want = s->added;
-	uint32_t bytes = frame_pool_frame_bytes(s->frames->pool);
+	uint32_t bytes = pframe_pool_each_bytes(s->pframes->pool);
 	int err;
 
 	pthread_mutex_unlock(&node->lock);
-	err = frame_space_create(s->frames->pool, o, &s->space);
-	s->added = err ? 0 : frame_pool_add(s->frames->pool, want);
+	err = pframe_space_create(s->pframes->pool, o, &s->space);
+	s->added = err ? 0 : pframe_pool_add(s->pframes->pool, want);
 	pthread_mutex_lock(&node->lock);
-	s->frames->pending_bytes -= region_pages(want * bytes);
-	settle(node, s->frames);
+	s->pframes->pending_bytes -= region_pages(want * bytes);
+	settle(node, s->pframes);
 	return err;
 }
 
-/* Charged, and with frames of that size. */
+/* Charged, and with page frames of that size. */
 static int begin(struct mem_node *node, struct mem_tenant *t,
-		 uint32_t page_bytes, const struct frame_space_options *o,
+		 uint32_t page_bytes, const struct pframe_space_options *o,
 		 struct mem_space **out)
 {
 	struct mem_space *s = calloc(1, sizeof(*s));
@@ -176,10 +177,10 @@ static int begin(struct mem_node *node, struct mem_tenant *t,
 	s->of = node;
 	s->tenant = t;
 	s->page_bytes = o->entries * page_bytes;
-	s->own_bytes = region_pages(frame_space_bytes(o));
+	s->own_bytes = region_pages(pframe_space_bytes(o));
 	err = space_charge(node, t, s->page_bytes, s->own_bytes);
 	if (!err) {
-		err = find_frames(node, page_bytes, &s->frames);
+		err = find_pframes(node, page_bytes, &s->pframes);
 		if (err)
 			space_uncharge(node, t, s->page_bytes, s->own_bytes);
 	}
@@ -187,7 +188,7 @@ static int begin(struct mem_node *node, struct mem_tenant *t,
 		free(s);
 		return err;
 	}
-	s->frames->space_count++;
+	s->pframes->space_count++;
 	t->space_count++;
 	*out = s;
 	return 0;
@@ -198,9 +199,9 @@ int space_create(struct mem_node *node, struct mem_conn *owner,
 		 enum space_kind kind)
 {
 	lock_assert_mutex_held(&node->lock);
-	/* Chains take frames without asking. But none is in two entries, and
-	 * no entry has two, so who has room for all of them has enough. */
-	struct frame_space_options o = {
+	/* Chains take page frames without asking. But none is in two entries,
+	 * and no entry has two, so who has room for all of them has enough. */
+	struct pframe_space_options o = {
 		.pd = owner->tenant->pd,
 		.entries = page_count,
 		.budget = page_count,
@@ -243,25 +244,25 @@ void space_end(struct mem_node *node, struct mem_conn *owner)
 		if (node->conns[i] && node->conns[i]->space == s)
 			conn_end(node, node->conns[i], MEM_END_CLOSED);
 	log_info("memnode", "%" PRIu64 " pages of tenant %s come back",
-		 frame_space_used(s->space), owner->tenant->name);
+		 pframe_space_used(s->space), owner->tenant->name);
 	end(s);
 }
 
 /* It is on no list any more. */
 static void give_back(struct mem_node *node, struct mem_space *s)
 {
-	struct mem_frames *f = s->frames;
+	struct mem_pframes *f = s->pframes;
 
 	pthread_mutex_unlock(&node->lock);
 	if (s->space)
-		frame_space_destroy(s->space);
+		pframe_space_destroy(s->space);
 	/* Even if it was the last one: another may come meanwhile. */
-	frame_pool_withdraw(f->pool, s->added);
+	pframe_pool_withdraw(f->pool, s->added);
 	pthread_mutex_lock(&node->lock);
 	s->space = NULL;
 	settle(node, f);
 	space_uncharge(node, s->tenant, s->page_bytes, s->own_bytes);
-	put_frames(node, f);
+	put_pframes(node, f);
 	s->tenant->space_count--;
 	life_bury(node, &s->life);
 }
@@ -283,10 +284,10 @@ void space_reap(struct mem_node *node)
  */
 static bool is_greedy(struct mem_space *s)
 {
-	uint32_t page_bytes = frame_pool_frame_bytes(s->frames->pool);
-	uint64_t before = frame_space_used(s->space);
-	uint64_t touched = frame_space_touched_bytes(s->space);
-	uint64_t after = frame_space_used(s->space);
+	uint32_t page_bytes = pframe_pool_each_bytes(s->pframes->pool);
+	uint64_t before = pframe_space_used(s->space);
+	uint64_t touched = pframe_space_touched_bytes(s->space);
+	uint64_t after = pframe_space_used(s->space);
 
 	if (touched > u64_max(before, after) * page_bytes + MEM_SPARSE_SLACK)
 		s->over++;
@@ -295,34 +296,34 @@ static bool is_greedy(struct mem_space *s)
 	return s->over > 1;
 }
 
-/* Frames that were in use when their space ended. */
-static void withdraw_more(struct mem_node *node, struct mem_frames *f)
+/* Page frames that were in use when their space ended. */
+static void withdraw_more(struct mem_node *node, struct mem_pframes *f)
 {
-	if (!f->pool || !frame_pool_owed(f->pool))
+	if (!f->pool || !pframe_pool_owed(f->pool))
 		return;
 	f->space_count++; /* so that it stays */
 	pthread_mutex_unlock(&node->lock);
-	frame_pool_withdraw(f->pool, 0);
+	pframe_pool_withdraw(f->pool, 0);
 	pthread_mutex_lock(&node->lock);
 	settle(node, f);
-	put_frames(node, f);
+	put_pframes(node, f);
 }
 
 void space_tick(struct mem_node *node)
 {
-	for (unsigned i = 0; i < MEM_FRAME_SIZES; i++)
-		if (node->frames[i].pool)
-			(void)frame_pool_mend(node->frames[i].pool);
+	for (unsigned i = 0; i < MEM_PFRAME_SIZES; i++)
+		if (node->pframes[i].pool)
+			(void)pframe_pool_mend(node->pframes[i].pool);
 	/* It cannot have too many; who has nevertheless loses the chain that
 	 * takes them, or, with memory of its own, all of it. */
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
 		struct mem_conn *c = node->conns[i];
 
 		if (c && ((c->role == MEM_ROLE_CHAIN + PAGE_CHAIN_UNMAPPED &&
-			   frame_space_is_over(c->space->space)) ||
+			   pframe_space_is_over(c->space->space)) ||
 			  (c->owns_space && is_greedy(c->space))))
 			conn_end(node, c, MEM_END_BUDGET);
 	}
-	for (unsigned i = 0; i < MEM_FRAME_SIZES; i++)
-		withdraw_more(node, &node->frames[i]);
+	for (unsigned i = 0; i < MEM_PFRAME_SIZES; i++)
+		withdraw_more(node, &node->pframes[i]);
 }

@@ -9,7 +9,7 @@
 const char *space_role_name(unsigned role)
 {
 	if (role >= MEM_ROLE_CHAIN)
-		return frame_chain_name(role - MEM_ROLE_CHAIN);
+		return pframe_chain_name(role - MEM_ROLE_CHAIN);
 	return role == MEM_ROLE_SERVER ? "server" : "";
 }
 
@@ -38,19 +38,19 @@ static int open_chain(struct mem_node *node, struct mem_conn *c)
 	int err = open_domain(node, c->tenant);
 
 	if (!err)
-		err = frame_chain_create(c->space->space, c->tenant->page_pd,
-					 c->role - MEM_ROLE_CHAIN, c->without,
-					 &c->chain);
+		err = pframe_chain_create(c->space->space, c->tenant->page_pd,
+					  c->role - MEM_ROLE_CHAIN, c->without,
+					  &c->chain);
 	if (err)
 		return err;
-	c->page_bytes = frame_chain_bytes(c->chain);
+	c->page_bytes = pframe_chain_bytes(c->chain);
 	err = space_charge(node, c->tenant, 0, c->page_bytes);
 	if (err) {
-		frame_chain_destroy(c->chain);
+		pframe_chain_destroy(c->chain);
 		c->chain = NULL;
 		return err;
 	}
-	c->qp = frame_chain_qp(c->chain);
+	c->qp = pframe_chain_qp(c->chain);
 	return 0;
 }
 
@@ -63,41 +63,41 @@ int space_conn_open(struct mem_node *node, struct mem_conn *c)
 	err = page_thread_start(node);
 	if (err)
 		return err;
-	c->page_bytes = frame_guest_bytes(c->space->space);
+	c->page_bytes = pframe_guest_bytes(c->space->space);
 	err = space_charge(node, c->tenant, 0, c->page_bytes);
 	if (err)
 		return err;
-	err = frame_guest_create(node->server, c->space->space, &c->guest);
+	err = pframe_guest_create(node->server, c->space->space, &c->guest);
 	if (err)
 		space_uncharge(node, c->tenant, 0, c->page_bytes);
 	else
-		c->qp = frame_guest_qp(c->guest);
+		c->qp = pframe_guest_qp(c->guest);
 	return err;
 }
 
 int space_conn_start(struct mem_conn *c)
 {
-	return c->chain ? frame_chain_start(c->chain)
-			: frame_guest_arm(c->guest);
+	return c->chain ? pframe_chain_start(c->chain)
+			: pframe_guest_arm(c->guest);
 }
 
 void space_conn_close(struct mem_conn *c)
 {
-	int why = c->chain ? frame_chain_why(c->chain) : 0;
+	int why = c->chain ? pframe_chain_why(c->chain) : 0;
 
 	if (why)
 		log_info("memnode", "the %s chain of tenant %s stopped: %s",
 			 space_role_name(c->role), c->tenant->name,
-			 frame_why_text(why));
+			 pframe_why_text(why));
 	if (c->chain)
-		frame_chain_destroy(c->chain);
+		pframe_chain_destroy(c->chain);
 	else
-		frame_guest_destroy(c->guest);
+		pframe_guest_destroy(c->guest);
 	space_uncharge(c->space->of, c->tenant, 0, c->page_bytes);
 	c->qp = NULL;
 }
 
 bool space_conn_is_broken(struct mem_conn *c)
 {
-	return c->chain && frame_chain_is_broken(c->chain);
+	return c->chain && pframe_chain_is_broken(c->chain);
 }

@@ -38,7 +38,7 @@ void tenant_limit_init(struct mem_node *node)
 		node->total[MEM_LIMIT_DEVICE] = attr.max_dm_size;
 	node->total[MEM_LIMIT_REGIONS] = MEM_REGION_MAX;
 	node->total[MEM_LIMIT_CONNS] = MEM_CONN_MAX;
-	node->total[MEM_LIMIT_SERVERS] = FRAME_GUESTS_MAX;
+	node->total[MEM_LIMIT_SERVERS] = PFRAME_GUESTS_MAX;
 	node->total[MEM_LIMIT_GRANTS] = (uint64_t)node->device.max_mw;
 	node->total[MEM_LIMIT_SESSIONS] = MEM_SESSION_MAX;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One client of a table of several leaves is killed before each of its requests
- * in turn: over a resize, over a change of two copies, over taking over from a
- * node that died. Another one finds everything that was acknowledged, goes on,
- * and in the end the table is whole.
+ * One client of a table of several replicas is killed before each of its
+ * requests in turn: over a resize, over a change of two copies, over taking
+ * over from a node that died. Another one finds everything that was
+ * acknowledged, goes on, and in the end the table is whole.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@ struct scene {
 	unsigned left; /* requests until the end */
 	bool is_armed, has_died, is_over;
 	enum kv_point last;
-	struct scenario_stage *stage;
+	struct rig_stage *stage;
 	struct kv_cluster *cluster;
 	struct kv_cluster_client victim, other;
 	char problem[200];
@@ -133,7 +133,7 @@ static void go_on(struct scene *s, struct aq_kv_client *c)
 	size_t len;
 
 	if (s->deed == CHANGE)
-		kv_cluster_kill(s->cluster, s->cluster->leaf[0].node);
+		kv_cluster_kill(s->cluster, s->cluster->replica[0].node);
 	MUST(s,
 	     aq_kv_get(c, &key, sizeof(key), &value, sizeof(value), &len) == 0);
 	MUST(s, value == 1 || s->deed != RESIZE);
@@ -189,7 +189,8 @@ static void play(void *arg)
 	if (!s->problem[0]) {
 		put_keys(s, other, 1);
 		if (s->deed == TAKE_OVER)
-			kv_cluster_kill(s->cluster, s->cluster->leaf[0].node);
+			kv_cluster_kill(s->cluster,
+					s->cluster->replica[0].node);
 		s->is_armed = true;
 		act(s, victim);
 		s->is_armed = false;
@@ -202,15 +203,14 @@ static void play(void *arg)
 		check_all(s, other);
 	kv_client_destroy(other);
 	s->is_over = true;
-	sim_stop(scenario_stage_sim(s->stage));
+	sim_stop(rig_stage_sim(s->stage));
 }
 
 static void run_at(struct scene *s, unsigned n)
 {
-	struct scenario_stage_config cfg = {
-		.seed = 1,
-		.link = {.latency_ps = 1000 * SIM_NS,
-			 .bits_per_s = 25000000000ull}};
+	struct rig_stage_config cfg = {.seed = 1,
+				       .link = {.latency_ps = 1000 * SIM_NS,
+						.bits_per_s = 25000000000ull}};
 	unsigned i;
 
 	s->left = n;
@@ -218,25 +218,22 @@ static void run_at(struct scene *s, unsigned n)
 	s->problem[0] = '\0';
 	s->cluster = calloc(1, sizeof(*s->cluster));
 	assert_non_null(s->cluster);
-	assert_int_equal(scenario_stage_create(&cfg, &s->stage), 0);
+	assert_int_equal(rig_stage_create(&cfg, &s->stage), 0);
 	s->cluster->node_count = KV_CLUSTER_NODES;
 	for (i = 0; i < KV_CLUSTER_NODES; i++)
-		assert_int_equal(scenario_host_add(s->stage, "node",
-						   &s->cluster->node[i]),
-				 0);
+		assert_int_equal(
+			rig_host_add(s->stage, "node", &s->cluster->node[i]),
+			0);
 	s->victim = (struct kv_cluster_client){.cluster = s->cluster};
 	s->other = s->victim;
-	assert_int_equal(scenario_host_add(s->stage, "victim", &s->victim.host),
-			 0);
-	assert_int_equal(scenario_host_add(s->stage, "other", &s->other.host),
-			 0);
+	assert_int_equal(rig_host_add(s->stage, "victim", &s->victim.host), 0);
+	assert_int_equal(rig_host_add(s->stage, "other", &s->other.host), 0);
 	/* A host of its own: the victim is a program, not a machine. */
-	assert_int_equal(scenario_host_spawn(s->other.host, "play", play, s),
-			 0);
-	(void)sim_run_until(scenario_stage_sim(s->stage), LIMIT_MS * SIM_MS);
+	assert_int_equal(rig_host_spawn(s->other.host, "play", play, s), 0);
+	(void)sim_run_until(rig_stage_sim(s->stage), LIMIT_MS * SIM_MS);
 	if (!s->is_over && !s->problem[0])
 		snprintf(s->problem, sizeof(s->problem), "it does not end");
-	scenario_stage_destroy(s->stage);
+	rig_stage_destroy(s->stage);
 	free(s->cluster);
 	if (s->problem[0])
 		fail_msg("%s, %u (before: %s): %s", s->name, n,

@@ -5,7 +5,7 @@
  * is counted; so the count says which slot's program was under way and how far
  * it got, whatever made it stop.
  */
-#include "frame_chain.h"
+#include "pframe_chain.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 
 #include "base/error.h"
-#include "frame_priv.h"
+#include "pframe_priv.h"
 
 enum {
 	ALL_RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
@@ -21,7 +21,7 @@ enum {
 	CQ_DEPTH = 16, /* successes are only counted */
 };
 
-const char *frame_chain_name(enum page_chain kind)
+const char *pframe_chain_name(enum page_chain kind)
 {
 	static const char *const names[PAGE_CHAIN_COUNT] = {
 		[PAGE_CHAIN_LOAD] = "load",
@@ -43,7 +43,7 @@ static size_t take(size_t *at, size_t bytes)
 	return start;
 }
 
-static int make_memory(struct frame_chain *c)
+static int make_memory(struct pframe_chain *c)
 {
 	bool stores =
 		c->kind == PAGE_CHAIN_MAPPED || c->kind == PAGE_CHAIN_UNMAPPED;
@@ -52,7 +52,7 @@ static int make_memory(struct frame_chain *c)
 	size_t front = take(&at, n * CHAIN_FRONT_BLOCKS * sizeof(*c->front));
 	size_t recv = take(&at, n * CHAIN_RECV_SEGS * sizeof(*c->recv));
 	size_t slot = take(&at, n * sizeof(*c->slot));
-	size_t pages = take(&at, stores ? n * c->space->pool->frame_bytes : 0);
+	size_t pages = take(&at, stores ? n * c->space->pool->pframe_bytes : 0);
 
 	c->memory_bytes = align_up(at, 4096);
 	c->memory = mmap(NULL, c->memory_bytes, PROT_READ | PROT_WRITE,
@@ -70,11 +70,11 @@ static int make_memory(struct frame_chain *c)
 }
 
 /* The client names an entry of its table by its distance from the first, so
- * the table has a key of its own that begins at 0, and the frames whose
+ * the table has a key of its own that begins at 0, and the page frames whose
  * addresses come out of it have one, too. */
-static int make_keys(struct frame_chain *c, struct ibv_pd *pd)
+static int make_keys(struct pframe_chain *c, struct ibv_pd *pd)
 {
-	struct frame_pool *p = c->space->pool;
+	struct pframe_pool *p = c->space->pool;
 	size_t queue_bytes = (size_t)((uint8_t *)p->places + p->places_bytes -
 				      (uint8_t *)p->queue);
 
@@ -82,11 +82,12 @@ static int make_keys(struct frame_chain *c, struct ibv_pd *pd)
 	c->table_mr = ibv_reg_mr(pd, c->space->table,
 				 c->space->entries * sizeof(*c->space->table),
 				 ALL_RIGHTS | IBV_ACCESS_ZERO_BASED);
-	c->frames_mr = ibv_reg_mr(pd, p->frames, p->frames_bytes, ALL_RIGHTS);
+	c->pframes_mr =
+		ibv_reg_mr(pd, p->pframes, p->pframes_bytes, ALL_RIGHTS);
 	c->queue_mr = ibv_reg_mr(pd, p->queue, queue_bytes, ALL_RIGHTS);
 	c->zero_mr = ibv_reg_mr(pd, c->slot, 8,
 				IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED);
-	return c->memory_mr && c->table_mr && c->frames_mr && c->queue_mr &&
+	return c->memory_mr && c->table_mr && c->pframes_mr && c->queue_mr &&
 			       c->zero_mr
 		       ? 0
 		       : -errno;
@@ -94,7 +95,7 @@ static int make_keys(struct frame_chain *c, struct ibv_pd *pd)
 
 /* ---- queues ------------------------------------------------------------- */
 
-static int make_cqs(struct frame_chain *c, struct ibv_context *context)
+static int make_cqs(struct pframe_chain *c, struct ibv_context *context)
 {
 	c->trigger_cq = ibv_create_cq(context, CQ_DEPTH, NULL, NULL, 0);
 	c->done_cq = ibv_create_cq(context, CQ_DEPTH, NULL, NULL, 0);
@@ -108,7 +109,7 @@ static int make_cqs(struct frame_chain *c, struct ibv_context *context)
 	return 0;
 }
 
-static int make_qps(struct frame_chain *c, struct ibv_pd *pd)
+static int make_qps(struct pframe_chain *c, struct ibv_pd *pd)
 {
 	struct ibv_qp_init_attr init = {
 		.qp_type = IBV_QPT_RC,
@@ -150,7 +151,7 @@ static int make_qps(struct frame_chain *c, struct ibv_pd *pd)
 
 /* ---- life --------------------------------------------------------------- */
 
-static int build(struct frame_chain *c, struct ibv_pd *pd)
+static int build(struct pframe_chain *c, struct ibv_pd *pd)
 {
 	int err;
 
@@ -170,9 +171,9 @@ static int build(struct frame_chain *c, struct ibv_pd *pd)
 
 /* The chain that gives pages back waits for the others' answers, so it must
  * know them: it comes last. One that has stopped is in nobody's way. */
-static int check_order(const struct frame_space *s, enum page_chain kind)
+static int check_order(const struct pframe_space *s, enum page_chain kind)
 {
-	const struct frame_chain *back = s->chain[PAGE_CHAIN_INVALIDATE];
+	const struct pframe_chain *back = s->chain[PAGE_CHAIN_INVALIDATE];
 
 	if (kind == PAGE_CHAIN_INVALIDATE && !s->chain[PAGE_CHAIN_LOAD])
 		return error_set(-EINVAL, "the load chain comes before the "
@@ -184,12 +185,12 @@ static int check_order(const struct frame_space *s, enum page_chain kind)
 	return 0;
 }
 
-int frame_chain_create(struct frame_space *space, struct ibv_pd *pd,
-		       enum page_chain kind, unsigned without,
-		       struct frame_chain **out)
+int pframe_chain_create(struct pframe_space *space, struct ibv_pd *pd,
+			enum page_chain kind, unsigned without,
+			struct pframe_chain **out)
 {
 	struct aqdv_device_attr attr = {0};
-	struct frame_chain *c;
+	struct pframe_chain *c;
 	int err;
 
 	if (aqdv_query_device(pd->context, &attr) ||
@@ -201,7 +202,7 @@ int frame_chain_create(struct frame_space *space, struct ibv_pd *pd,
 				 "do not beside it");
 	if (space->chain[kind])
 		return error_set(-EEXIST, "there is a %s chain already",
-				 frame_chain_name(kind));
+				 pframe_chain_name(kind));
 	err = check_order(space, kind);
 	if (err)
 		return err;
@@ -215,15 +216,15 @@ int frame_chain_create(struct frame_space *space, struct ibv_pd *pd,
 	err = build(c, pd);
 	space->chain[kind] = c;
 	if (err) {
-		frame_chain_destroy(c);
-		return error_set(err, "no %s chain: %s", frame_chain_name(kind),
-				 strerror(-err));
+		pframe_chain_destroy(c);
+		return error_set(err, "no %s chain: %s",
+				 pframe_chain_name(kind), strerror(-err));
 	}
 	*out = c;
 	return 0;
 }
 
-int frame_chain_start(struct frame_chain *c)
+int pframe_chain_start(struct pframe_chain *c)
 {
 	int err = chain_close_loop(c);
 
@@ -233,17 +234,17 @@ int frame_chain_start(struct frame_chain *c)
 	return err ? err : aqdv_enable_recv(c->front_qp, c->slots);
 }
 
-uint64_t frame_chain_bytes(const struct frame_chain *c)
+uint64_t pframe_chain_bytes(const struct pframe_chain *c)
 {
 	return c->memory_bytes;
 }
 
-struct ibv_qp *frame_chain_qp(const struct frame_chain *c)
+struct ibv_qp *pframe_chain_qp(const struct pframe_chain *c)
 {
 	return c->front_qp;
 }
 
-uint64_t chain_steps(struct frame_chain *c)
+uint64_t chain_steps(struct pframe_chain *c)
 {
 	uint32_t now;
 
@@ -252,7 +253,7 @@ uint64_t chain_steps(struct frame_chain *c)
 	return c->done;
 }
 
-uint64_t frame_chain_runs(struct frame_chain *c)
+uint64_t pframe_chain_runs(struct pframe_chain *c)
 {
 	return (chain_steps(c) + c->counted - c->settled) / c->counted;
 }
@@ -266,7 +267,7 @@ bool chain_qp_is_broken(struct ibv_qp *qp)
 	       attr.qp_state == IBV_QPS_ERR;
 }
 
-bool frame_chain_is_broken(struct frame_chain *c)
+bool pframe_chain_is_broken(struct pframe_chain *c)
 {
 	return chain_qp_is_broken(c->work_qp) ||
 	       chain_qp_is_broken(c->front_qp);
@@ -283,33 +284,33 @@ static void stop(struct ibv_qp *qp)
 }
 
 /* What the chain had in its hands: nothing moves any more. */
-static void recover(struct frame_chain *c)
+static void recover(struct pframe_chain *c)
 {
-	struct frame_pool *p = c->space->pool;
-	uint64_t n = chain_steps(c), frame, place;
+	struct pframe_pool *p = c->space->pool;
+	uint64_t n = chain_steps(c), pframe, place;
 	uint32_t left = (uint32_t)(n % c->counted);
 	uint32_t slot = (uint32_t)(n / c->counted) & (c->slots - 1);
 
-	chain_program_left(c, slot, left, &frame, &place);
+	chain_program_left(c, slot, left, &pframe, &place);
 	if (c->kind == PAGE_CHAIN_UNMAPPED) {
-		if (frame_pool_has(p, frame))
-			frame_pool_push(p, frame);
+		if (pframe_pool_has(p, pframe))
+			pframe_pool_push(p, pframe);
 		else if (place)
-			frame_pool_hole(p, place);
-	} else if (frame_pool_has(p, frame)) {
+			pframe_pool_hole(p, place);
+	} else if (pframe_pool_has(p, pframe)) {
 		if (place)
-			frame_pool_fill(p, place, frame);
+			pframe_pool_fill(p, place, pframe);
 		else
-			frame_pool_push(p, frame);
+			pframe_pool_push(p, pframe);
 	}
 }
 
-static int64_t balance(struct frame_chain *c)
+static int64_t balance(struct pframe_chain *c)
 {
 	if (c->kind == PAGE_CHAIN_UNMAPPED)
-		return (int64_t)frame_chain_runs(c);
+		return (int64_t)pframe_chain_runs(c);
 	if (c->kind == PAGE_CHAIN_INVALIDATE)
-		return -(int64_t)frame_chain_runs(c);
+		return -(int64_t)pframe_chain_runs(c);
 	return 0;
 }
 
@@ -325,12 +326,13 @@ static void destroy_cq(struct ibv_cq *cq)
 		(void)ibv_destroy_cq(cq);
 }
 
-void frame_chain_destroy(struct frame_chain *c)
+void pframe_chain_destroy(struct pframe_chain *c)
 {
 	struct ibv_qp *qp[] = {c->front_qp, c->work_qp, c->back_qp};
-	const struct frame_chain *back = c->space->chain[PAGE_CHAIN_INVALIDATE];
+	const struct pframe_chain *back =
+		c->space->chain[PAGE_CHAIN_INVALIDATE];
 
-	c->space->past_why[c->kind] = c->back_qp ? frame_chain_why(c) : 0;
+	c->space->past_why[c->kind] = c->back_qp ? pframe_chain_why(c) : 0;
 	/* It waits for this one's answers, and without it is of no use. */
 	if ((c->kind == PAGE_CHAIN_LOAD || c->kind == PAGE_CHAIN_MAPPED) &&
 	    back)
@@ -350,7 +352,7 @@ void frame_chain_destroy(struct frame_chain *c)
 	destroy_cq(c->front_cq);
 	destroy_mr(c->memory_mr);
 	destroy_mr(c->table_mr);
-	destroy_mr(c->frames_mr);
+	destroy_mr(c->pframes_mr);
 	destroy_mr(c->queue_mr);
 	destroy_mr(c->zero_mr);
 	if (c->memory)
@@ -359,7 +361,7 @@ void frame_chain_destroy(struct frame_chain *c)
 	free(c);
 }
 
-uint64_t frame_space_used(const struct frame_space *s)
+uint64_t pframe_space_used(const struct pframe_space *s)
 {
 	int64_t n = s->used + s->past_used;
 

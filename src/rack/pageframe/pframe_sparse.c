@@ -2,33 +2,33 @@
 /*
  * Memory of one client's own, for the direct port: as large as its table, page
  * by page at the same index, and sparse. The client may map it and nothing
- * else, so the pool is not exposed. Each page that it may use has a frame in
- * the table, taken from the queue like any other: the frame is what is charged,
- * its own memory stays empty. A client that touches what it was not given is
- * found out by what its memory takes, see memnode.
+ * else, so the pool is not exposed. Each page that it may use has a page frame
+ * in the table, taken from the queue like any other: the page frame is what is
+ * charged, its own memory stays empty. A client that touches what it was not
+ * given is found out by what its memory takes, see memnode.
  */
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "frame_priv.h"
+#include "pframe_priv.h"
 
-static uint64_t bytes_of(const struct frame_space *s)
+static uint64_t bytes_of(const struct pframe_space *s)
 {
-	return s->entries * s->pool->frame_bytes;
+	return s->entries * s->pool->pframe_bytes;
 }
 
 /* Where the machine makes huge pages of shared memory whatever we say, one
  * page costs as much as 512, and an honest client would be found greedy. */
-static int check_grain(struct frame_space *s)
+static int check_grain(struct pframe_space *s)
 {
 	uint64_t bytes = 0;
 
 	*s->sparse = 1;
-	bytes = frame_space_touched_bytes(s);
-	frame_sparse_drop(s, 0);
-	if (bytes > s->pool->frame_bytes)
+	bytes = pframe_space_touched_bytes(s);
+	pframe_sparse_drop(s, 0);
+	if (bytes > s->pool->pframe_bytes)
 		return error_set(-EOPNOTSUPP,
 				 "shared memory is given in pieces of %llu "
 				 "bytes here: see shmem_enabled of "
@@ -37,12 +37,12 @@ static int check_grain(struct frame_space *s)
 	return 0;
 }
 
-int frame_sparse_create(struct frame_space *s)
+int pframe_sparse_create(struct pframe_space *s)
 {
 	void *memory;
 	int err;
 
-	if (s->pool->frame_bytes % (uint32_t)sysconf(_SC_PAGESIZE))
+	if (s->pool->pframe_bytes % (uint32_t)sysconf(_SC_PAGESIZE))
 		return error_set(-EINVAL, "sparse pages are whole pages of "
 					  "the machine");
 	err = aqdv_alloc(s->pd->context, bytes_of(s), AQDV_ALLOC_SPARSE,
@@ -59,11 +59,11 @@ int frame_sparse_create(struct frame_space *s)
 		      ? check_grain(s)
 		      : error_set(-errno, "no key for sparse memory is left");
 	if (err)
-		frame_sparse_destroy(s);
+		pframe_sparse_destroy(s);
 	return err;
 }
 
-void frame_sparse_destroy(struct frame_space *s)
+void pframe_sparse_destroy(struct pframe_space *s)
 {
 	if (s->sparse_mr)
 		(void)ibv_dereg_mr(s->sparse_mr);
@@ -73,26 +73,26 @@ void frame_sparse_destroy(struct frame_space *s)
 	s->sparse = NULL;
 }
 
-uint64_t frame_sparse_at(const struct frame_space *s, uint64_t index)
+uint64_t pframe_sparse_at(const struct pframe_space *s, uint64_t index)
 {
-	return (uintptr_t)s->sparse + index * s->pool->frame_bytes;
+	return (uintptr_t)s->sparse + index * s->pool->pframe_bytes;
 }
 
 /* What cannot be given back counts as touched, and the client pays. */
-void frame_sparse_drop(const struct frame_space *s, uint64_t index)
+void pframe_sparse_drop(const struct pframe_space *s, uint64_t index)
 {
 	if (index < s->entries)
-		(void)madvise((void *)frame_sparse_at(s, index),
-			      s->pool->frame_bytes, MADV_REMOVE);
+		(void)madvise((void *)pframe_sparse_at(s, index),
+			      s->pool->pframe_bytes, MADV_REMOVE);
 }
 
-void frame_sparse_take(const struct frame_space *s, uint64_t frame)
+void pframe_sparse_take(const struct pframe_space *s, uint64_t pframe)
 {
-	(void)madvise((void *)(uintptr_t)frame, s->pool->frame_bytes,
+	(void)madvise((void *)(uintptr_t)pframe, s->pool->pframe_bytes,
 		      MADV_DONTNEED);
 }
 
-uint64_t frame_space_touched_bytes(const struct frame_space *s)
+uint64_t pframe_space_touched_bytes(const struct pframe_space *s)
 {
 	uint64_t bytes = 0;
 

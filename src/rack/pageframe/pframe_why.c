@@ -6,14 +6,14 @@
  */
 #include <errno.h>
 
-#include "frame_priv.h"
+#include "pframe_priv.h"
 
 /* What comes after `steps` completions of the slot's program was refused. */
-static int request_why(const struct frame_chain *c, uint32_t slot,
+static int request_why(const struct pframe_chain *c, uint32_t slot,
 		       uint32_t steps)
 {
 	const union aqdv_wqe *wqe =
-		&c->work[(size_t)slot * c->blocks + c->frame_block];
+		&c->work[(size_t)slot * c->blocks + c->pframe_block];
 
 	if (steps == c->lookup)
 		return -EFAULT;
@@ -27,7 +27,7 @@ static int request_why(const struct frame_chain *c, uint32_t slot,
 }
 
 /* A load of a page that is not there fails when it is answered. */
-static int answer_why(const struct frame_chain *c)
+static int answer_why(const struct pframe_chain *c)
 {
 	const union aqdv_wqe *answer;
 	uint32_t n;
@@ -39,7 +39,7 @@ static int answer_why(const struct frame_chain *c)
 }
 
 /* Nothing moves any more once it is in error. */
-int frame_chain_why(struct frame_chain *c)
+int pframe_chain_why(struct pframe_chain *c)
 {
 	uint64_t n;
 
@@ -50,19 +50,19 @@ int frame_chain_why(struct frame_chain *c)
 			   (uint32_t)(n % c->counted));
 }
 
-int frame_space_why(const struct frame_space *s, enum page_chain kind)
+int pframe_space_why(const struct pframe_space *s, enum page_chain kind)
 {
-	return s->chain[kind] ? frame_chain_why(s->chain[kind])
+	return s->chain[kind] ? pframe_chain_why(s->chain[kind])
 			      : s->past_why[kind];
 }
 
-const char *frame_why_text(int why)
+const char *pframe_why_text(int why)
 {
 	switch (why) {
 	case 0:
 		return "it did not stop";
 	case -ENOSPC:
-		return "no frame was free";
+		return "no page frame was free";
 	case -EFAULT:
 		return "a message named no entry of the table";
 	case -EEXIST:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Several connections work on one client's pages, and a stranger's space has
- * its pages in the same frames: nobody keeps a way to what is given back. */
+ * its pages in the same page frames: nobody keeps a way to what is given
+ * back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,9 +21,9 @@ enum {
 
 static uint8_t page[RIG_BYTES];
 
-static void start(struct rig *r, uint64_t frames, bool thief_has_pieces)
+static void start(struct rig *r, uint64_t pframes, bool thief_has_pieces)
 {
-	rig_start(r, frames);
+	rig_start(r, pframes);
 	assert_int_equal(rig_space(r, THIEF, thief_has_pieces), 0);
 	assert_int_equal(rig_space(r, OWNER, false), 0);
 	for (unsigned i = 0; i < RIG_CONNS; i++)
@@ -68,7 +69,8 @@ static void a_piece_that_is_given_back_has_no_key_left(void **state)
 	a = allocate(&r, A, 0);
 	b = allocate(&r, B, 0);
 	assert_int_equal(be32_get(a.rkey), be32_get(b.rkey));
-	/* The frame has something in it, of which the next sees nothing. */
+	/* The page frame has something in it, of which the next sees
+	 * nothing. */
 	rig_fill(page, THIEF, 7);
 	assert_int_equal(rig_use(&r, THIEF, IBV_WR_RDMA_WRITE, page,
 				 be64_get(a.addr), be32_get(a.rkey)),
@@ -76,7 +78,7 @@ static void a_piece_that_is_given_back_has_no_key_left(void **state)
 	assert_int_equal(rig_call(&r, THIEF, A, PAGE_WIRE_FREE, 0, NULL),
 			 PAGE_WIRE_OK);
 	for (unsigned i = 0; i < RIG_BYTES; i++)
-		assert_int_equal(r.pool->frames[i], 0);
+		assert_int_equal(r.pool->pframes[i], 0);
 	assert_int_equal(store(&r, OWNER, A, 2, 9), PAGE_WIRE_OK);
 	memset(page, 0, RIG_BYTES);
 	assert_int_not_equal(rig_use(&r, THIEF, IBV_WR_RDMA_READ, page,
@@ -101,14 +103,15 @@ static void a_key_outlives_the_guest_that_asked_for_it(void **state)
 			 0);
 	assert_int_equal(rig_call(&r, THIEF, B, PAGE_WIRE_FREE, 3, NULL),
 			 PAGE_WIRE_OK);
-	assert_int_equal(frame_pool_free(r.pool), 2);
+	assert_int_equal(pframe_pool_free(r.pool), 2);
 	assert_int_not_equal(rig_use(&r, THIEF, IBV_WR_RDMA_WRITE, page,
 				     be64_get(a.addr), be32_get(a.rkey)),
 			     0);
 	rig_stop(&r);
 }
 
-/* A's load finds no receive, so the node reads the frame again and again. */
+/* A's load finds no receive, so the node reads the page frame again and
+ * again. */
 static void load_without_receive(struct rig *r, const uint8_t **where)
 {
 	struct rig_conn *a = &r->tenant[THIEF].conn[A];
@@ -119,7 +122,7 @@ static void load_without_receive(struct rig *r, const uint8_t **where)
 	rig_run(r);
 }
 
-static void a_frame_waits_for_answers_of_all_guests(void **state)
+static void a_page_frame_waits_for_answers_of_all_guests(void **state)
 {
 	const uint8_t *got;
 	struct rig r;
@@ -128,9 +131,9 @@ static void a_frame_waits_for_answers_of_all_guests(void **state)
 	load_without_receive(&r, &got);
 	assert_int_equal(rig_call(&r, THIEF, B, PAGE_WIRE_INVALIDATE, 0, NULL),
 			 -1);
-	assert_int_equal(frame_pool_free(r.pool), 0);
-	assert_int_equal(frame_space_used(r.tenant[THIEF].space), 1);
-	/* Others wait for the frame, and only for that. */
+	assert_int_equal(pframe_pool_free(r.pool), 0);
+	assert_int_equal(pframe_space_used(r.tenant[THIEF].space), 1);
+	/* Others wait for the page frame, and only for that. */
 	assert_int_equal(store(&r, OWNER, A, 1, 3), PAGE_WIRE_NO_SPACE);
 	rig_receive(&r.tenant[THIEF].conn[A]);
 	rig_run(&r);
@@ -138,7 +141,7 @@ static void a_frame_waits_for_answers_of_all_guests(void **state)
 	assert_memory_equal(got, page, RIG_BYTES);
 	assert_int_equal(r.tenant[THIEF].conn[B].last >> PAGE_WIRE_TAG_BITS,
 			 PAGE_WIRE_OK);
-	assert_int_equal(frame_space_used(r.tenant[THIEF].space), 0);
+	assert_int_equal(pframe_space_used(r.tenant[THIEF].space), 0);
 	assert_int_equal(store(&r, OWNER, A, 1, 3), PAGE_WIRE_OK);
 	expect_owners(&r, 1, 3);
 	rig_stop(&r);
@@ -157,11 +160,11 @@ static void a_guest_that_goes_settles_its_answers(void **state)
 	rig_run(&r);
 	assert_int_equal(r.tenant[THIEF].conn[B].last >> PAGE_WIRE_TAG_BITS,
 			 PAGE_WIRE_OK);
-	assert_int_equal(frame_pool_free(r.pool), 1);
+	assert_int_equal(pframe_pool_free(r.pool), 1);
 	rig_stop(&r);
 }
 
-static void a_frame_waits_even_if_who_gave_it_back_is_gone(void **state)
+static void a_page_frame_waits_even_if_who_gave_it_back_is_gone(void **state)
 {
 	const uint8_t *got;
 	struct rig r;
@@ -172,16 +175,16 @@ static void a_frame_waits_even_if_who_gave_it_back_is_gone(void **state)
 			 -1);
 	rig_close(&r, THIEF, B);
 	rig_run(&r);
-	assert_int_equal(frame_pool_free(r.pool), 0);
+	assert_int_equal(pframe_pool_free(r.pool), 0);
 	rig_receive(&r.tenant[THIEF].conn[A]);
 	rig_run(&r);
-	assert_int_equal(frame_pool_free(r.pool), 1);
+	assert_int_equal(pframe_pool_free(r.pool), 1);
 	rig_stop(&r);
 }
 
 /* Loads that follow each other without a gap: what is given back waits for
  * those before it, not for those behind it. */
-static void frames_leave_while_loads_go_on(void **state)
+static void page_frames_leave_while_loads_go_on(void **state)
 {
 	struct rig_conn *a, *b;
 	struct rig r;
@@ -196,21 +199,21 @@ static void frames_leave_while_loads_go_on(void **state)
 	rig_receive(b);
 	rig_ask(b, PAGE_WIRE_INVALIDATE, 0, NULL);
 	rig_run(&r);
-	assert_int_equal(frame_pool_free(r.pool), 2);
+	assert_int_equal(pframe_pool_free(r.pool), 2);
 	/* One more is under way before the first is taken. */
 	rig_ask(a, PAGE_WIRE_LOAD, 1, NULL);
 	rig_run(&r);
 	rig_receive(a);
 	rig_run(&r);
-	assert_int_equal(frame_pool_free(r.pool), 3);
+	assert_int_equal(pframe_pool_free(r.pool), 3);
 	rig_stop(&r);
 }
 
 static void chains_and_guests_do_not_mix(void **state)
 {
-	struct frame_chain *chain = NULL;
-	struct frame_guest *guest = NULL;
-	struct frame_space *space;
+	struct pframe_chain *chain = NULL;
+	struct pframe_guest *guest = NULL;
+	struct pframe_space *space;
 	struct ibv_pd *pd;
 	struct rig r;
 
@@ -218,32 +221,32 @@ static void chains_and_guests_do_not_mix(void **state)
 	pd = ibv_alloc_pd(r.ctx);
 	space = r.tenant[OWNER].space;
 	assert_int_equal(
-		frame_chain_create(space, pd, PAGE_CHAIN_LOAD, 0, &chain),
+		pframe_chain_create(space, pd, PAGE_CHAIN_LOAD, 0, &chain),
 		-EBUSY);
 	rig_close(&r, OWNER, A);
 	assert_int_equal(
-		frame_chain_create(space, pd, PAGE_CHAIN_LOAD, 0, &chain), 0);
-	assert_int_equal(frame_guest_create(r.server, space, &guest), -EBUSY);
+		pframe_chain_create(space, pd, PAGE_CHAIN_LOAD, 0, &chain), 0);
+	assert_int_equal(pframe_guest_create(r.server, space, &guest), -EBUSY);
 	assert_non_null(strstr(error_last(), "chains"));
-	frame_chain_destroy(chain);
+	pframe_chain_destroy(chain);
 	(void)ibv_dealloc_pd(pd);
 	rig_stop(&r);
 }
 
 static void a_space_has_a_few_guests_at_most(void **state)
 {
-	struct frame_guest *more[FRAME_SPACE_GUESTS_MAX - 2], *guest = NULL;
-	struct frame_space *space;
+	struct pframe_guest *more[PFRAME_SPACE_GUESTS_MAX - 2], *guest = NULL;
+	struct pframe_space *space;
 	struct rig r;
 
 	start(&r, 2, false); /* with two */
 	space = r.tenant[THIEF].space;
 	for (unsigned i = 0; i < ARRAY_LEN(more); i++)
-		assert_int_equal(frame_guest_create(r.server, space, &more[i]),
+		assert_int_equal(pframe_guest_create(r.server, space, &more[i]),
 				 0);
-	assert_int_equal(frame_guest_create(r.server, space, &guest), -EAGAIN);
+	assert_int_equal(pframe_guest_create(r.server, space, &guest), -EAGAIN);
 	for (unsigned i = 0; i < ARRAY_LEN(more); i++)
-		frame_guest_destroy(more[i]);
+		pframe_guest_destroy(more[i]);
 	rig_stop(&r);
 }
 
@@ -285,7 +288,7 @@ static void a_flood_delays_others_by_one_turn(void **state)
 	 * the flood came first and is not done. */
 	for (unsigned i = 0; i < 4; i++)
 		(void)ibv_poll_cq(r.cq, 0, NULL);
-	assert_in_range(frame_server_step(r.server), 2, 5);
+	assert_in_range(pframe_server_step(r.server), 2, 5);
 	assert_int_equal(r.tenant[OWNER].space->loads[0] +
 				 r.tenant[OWNER].space->loads[1],
 			 1);
@@ -294,38 +297,38 @@ static void a_flood_delays_others_by_one_turn(void **state)
 	rig_stop(&r);
 }
 
-static void frames_are_withdrawn_as_they_become_free(void **state)
+static void page_frames_are_withdrawn_as_they_become_free(void **state)
 {
 	uint64_t held[3];
-	struct frame_pool *p;
+	struct pframe_pool *p;
 
 	assert_int_equal(
-		frame_pool_reserve(16 * RIG_BYTES, RIG_BYTES, false, &p), 0);
-	assert_int_equal(frame_pool_pop(p), 0); /* there are only addresses */
-	assert_int_equal(frame_pool_add(p, 4), 4);
+		pframe_pool_reserve(16 * RIG_BYTES, RIG_BYTES, false, &p), 0);
+	assert_int_equal(pframe_pool_pop(p), 0); /* there are only addresses */
+	assert_int_equal(pframe_pool_add(p, 4), 4);
 	for (unsigned i = 0; i < ARRAY_LEN(held); i++) {
-		held[i] = frame_pool_pop(p);
+		held[i] = pframe_pool_pop(p);
 		memset((void *)(uintptr_t)held[i], 0xff, RIG_BYTES);
 	}
-	frame_pool_withdraw(p, 4);
-	assert_int_equal(frame_pool_count(p), 3);
-	assert_int_equal(frame_pool_owed(p), 3);
+	pframe_pool_withdraw(p, 4);
+	assert_int_equal(pframe_pool_count(p), 3);
+	assert_int_equal(pframe_pool_owed(p), 3);
 	/* Who comes now has what was to go. */
-	assert_int_equal(frame_pool_add(p, 1), 1);
-	assert_int_equal(frame_pool_count(p), 3);
+	assert_int_equal(pframe_pool_add(p, 1), 1);
+	assert_int_equal(pframe_pool_count(p), 3);
 	for (unsigned i = 0; i < ARRAY_LEN(held); i++)
-		frame_pool_push(p, held[i]);
-	frame_pool_withdraw(p, 0);
-	assert_int_equal(frame_pool_count(p), 1);
-	frame_pool_withdraw(p, 1);
-	assert_int_equal(frame_pool_count(p), 0);
-	assert_int_equal(frame_pool_pop(p), 0);
+		pframe_pool_push(p, held[i]);
+	pframe_pool_withdraw(p, 0);
+	assert_int_equal(pframe_pool_count(p), 1);
+	pframe_pool_withdraw(p, 1);
+	assert_int_equal(pframe_pool_count(p), 0);
+	assert_int_equal(pframe_pool_pop(p), 0);
 	/* Never more than there are addresses; and nothing is left in them. */
-	assert_int_equal(frame_pool_add(p, 100), 16);
-	assert_int_equal(frame_pool_free(p), 16);
+	assert_int_equal(pframe_pool_add(p, 100), 16);
+	assert_int_equal(pframe_pool_free(p), 16);
 	for (unsigned i = 0; i < 16 * RIG_BYTES; i++)
-		assert_int_equal(p->frames[i], 0);
-	frame_pool_destroy(p);
+		assert_int_equal(p->pframes[i], 0);
+	pframe_pool_destroy(p);
 }
 
 int main(void)
@@ -333,14 +336,14 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_piece_that_is_given_back_has_no_key_left),
 		cmocka_unit_test(a_key_outlives_the_guest_that_asked_for_it),
-		cmocka_unit_test(a_frame_waits_for_answers_of_all_guests),
+		cmocka_unit_test(a_page_frame_waits_for_answers_of_all_guests),
 		cmocka_unit_test(a_guest_that_goes_settles_its_answers),
 		cmocka_unit_test(
-			a_frame_waits_even_if_who_gave_it_back_is_gone),
-		cmocka_unit_test(frames_leave_while_loads_go_on),
+			a_page_frame_waits_even_if_who_gave_it_back_is_gone),
+		cmocka_unit_test(page_frames_leave_while_loads_go_on),
 		cmocka_unit_test(chains_and_guests_do_not_mix),
 		cmocka_unit_test(a_space_has_a_few_guests_at_most),
-		cmocka_unit_test(frames_are_withdrawn_as_they_become_free),
+		cmocka_unit_test(page_frames_are_withdrawn_as_they_become_free),
 		cmocka_unit_test(guests_that_come_and_go_use_nothing_up),
 		cmocka_unit_test(a_flood_delays_others_by_one_turn),
 	};

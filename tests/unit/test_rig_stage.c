@@ -21,9 +21,9 @@ enum {
 };
 
 struct play {
-	struct scenario_stage *stage;
-	struct scenario_host *client, *node;
-	struct scenario_region *region;
+	struct rig_stage *stage;
+	struct rig_host *client, *node;
+	struct rig_region *region;
 	struct client_link *link;
 	uint8_t buf[64];
 	struct ibv_mr *mr;
@@ -71,9 +71,9 @@ static void client_main(void *arg)
 			break;
 		if (p->kill_after && p->done == p->kill_after) {
 			if (p->kill_node)
-				scenario_host_kill(p->node);
+				rig_host_kill(p->node);
 			else
-				scenario_host_kill(p->client);
+				rig_host_kill(p->client);
 		}
 		p->done++;
 		memset(p->buf, (int)p->done, 8);
@@ -91,7 +91,7 @@ static void client_main(void *arg)
 
 static void play_open(struct play *p, uint64_t seed, bool hardware)
 {
-	struct scenario_stage_config cfg = {
+	struct rig_stage_config cfg = {
 		.seed = seed,
 		.hardware = hardware,
 		.link = {.latency_ps = SIM_US,
@@ -100,29 +100,29 @@ static void play_open(struct play *p, uint64_t seed, bool hardware)
 				    .dup_ppm = hardware ? 0 : 30000}}};
 
 	memset(p, 0, sizeof(*p));
-	assert_int_equal(scenario_stage_create(&cfg, &p->stage), 0);
-	assert_int_equal(scenario_host_add(p->stage, "client", &p->client), 0);
-	assert_int_equal(scenario_host_add(p->stage, "node", &p->node), 0);
-	assert_int_equal(
-		scenario_region_create(p->node, REGION, false, &p->region), 0);
-	assert_int_equal(
-		scenario_link_open(p->client, p->region, NULL, &p->link), 0);
+	assert_int_equal(rig_stage_create(&cfg, &p->stage), 0);
+	assert_int_equal(rig_host_add(p->stage, "client", &p->client), 0);
+	assert_int_equal(rig_host_add(p->stage, "node", &p->node), 0);
+	assert_int_equal(rig_region_create(p->node, REGION, false, &p->region),
+			 0);
+	assert_int_equal(rig_link_open(p->client, p->region, NULL, &p->link),
+			 0);
 	p->mr = p->link->verbs->reg_mr(p->link->pd, p->buf, sizeof(p->buf),
 				       IBV_ACCESS_LOCAL_WRITE);
 	assert_non_null(p->mr);
-	assert_int_equal(
-		scenario_host_spawn(p->client, "client", client_main, p), 0);
+	assert_int_equal(rig_host_spawn(p->client, "client", client_main, p),
+			 0);
 }
 
 static void play_close(struct play *p)
 {
 	p->link->verbs->dereg_mr(p->mr);
-	scenario_stage_destroy(p->stage);
+	rig_stage_destroy(p->stage);
 }
 
 static enum sim_end run(struct play *p)
 {
-	struct sim *sim = scenario_stage_sim(p->stage);
+	struct sim *sim = rig_stage_sim(p->stage);
 
 	return sim_run_until(sim, sim_now_ps(sim) + SIM_S);
 }
@@ -148,7 +148,7 @@ static void test_link(void **state)
 		assert_int_equal(p.status, IBV_WC_SUCCESS);
 		assert_int_equal(p.done, OPS);
 		assert_int_equal(counter(&p), OPS);
-		hash[i] = sim_trace_hash(scenario_stage_sim(p.stage));
+		hash[i] = sim_trace_hash(rig_stage_sim(p.stage));
 		play_close(&p);
 	}
 	assert_true(hash[0] == hash[1]);
@@ -165,7 +165,7 @@ static void test_kill_client(void **state)
 	assert_int_equal(p.done, 10);
 	assert_int_equal(counter(&p), 11);
 	assert_int_equal(p.end_ns, 0);
-	assert_int_equal(sim_fiber_count(scenario_stage_sim(p.stage)), 0);
+	assert_int_equal(sim_fiber_count(rig_stage_sim(p.stage)), 0);
 	play_close(&p);
 }
 
@@ -186,14 +186,14 @@ static void test_kill_node(void **state)
 /* Three round trips of some two microseconds each. */
 static void test_hardware(void **state)
 {
-	struct scenario_region *dm;
+	struct rig_region *dm;
 	struct client_link *link;
 	struct play p;
 
 	(void)state;
 	play_open(&p, 8, true);
-	assert_int_equal(scenario_region_create(p.node, 4096, true, &dm), 0);
-	assert_int_equal(scenario_link_open(p.client, dm, NULL, &link), 0);
+	assert_int_equal(rig_region_create(p.node, 4096, true, &dm), 0);
+	assert_int_equal(rig_link_open(p.client, dm, NULL, &link), 0);
 	assert_int_equal(link->addr, 0);
 	assert_true(link->has_masked_atomics);
 	assert_int_not_equal(run(&p), SIM_END_STUCK);

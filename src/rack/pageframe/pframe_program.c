@@ -4,32 +4,32 @@
  * that as many messages can be under way; WAIT, ENABLE and receives count
  * themselves up by steps (aqdv_wqe.h).
  *
- * Frames are not cleared when they are given back; nobody sees what is left in
- * them nevertheless. The unmapped store writes all of the page from its slot's
- * own buffer before it maps the frame, also if the message was shorter: what
- * the message does not fill is what an earlier one of the same client left in
- * that buffer, or zeros.
+ * Page frames are not cleared when they are given back; nobody sees what is
+ * left in them nevertheless. The unmapped store writes all of the page from its
+ * slot's own buffer before it maps the page frame, also if the message was
+ * shorter: what the message does not fill is what an earlier one of the same
+ * client left in that buffer, or zeros.
  *
  * Four things differ from ODRP's figure 6, to withstand clients that lie:
  * - Entries are read by an atomic that changes nothing. Atomics are aligned, so
  *   nobody gets an address made of two entries' halves.
  * - A place of the queue, or an entry that is given up, is read and cleared by
- *   one masked compare-and-swap, so a frame is never in two places.
+ *   one masked compare-and-swap, so a page frame is never in two places.
  * - The unmapped store first makes sure that the entry is empty, because what
  *   it overwrote would belong to nobody: the old value is used as an address
- *   under a key that has nothing but address 0. And it fills the frame before
- *   it maps it. The entry's address is taken from the message once and copied;
- *   a slot receives again only when its last request was fetched.
- * - A frame that is given back waits for loads from it and stores to it that
- *   are under way (put_answered).
+ *   under a key that has nothing but address 0. And it fills the page frame
+ * before it maps it. The entry's address is taken from the message once and
+ * copied; a slot receives again only when its last request was fetched.
+ * - A page frame that is given back waits for loads from it and stores to it
+ * that are under way (put_answered).
  */
 #include <string.h>
 
-#include "frame_priv.h"
+#include "pframe_priv.h"
 
 /* A slot's program while it is written. */
 struct writer {
-	struct frame_chain *c;
+	struct pframe_chain *c;
 	uint32_t slot;
 	uint32_t at;	      /* blocks */
 	uint32_t counted;     /* completions */
@@ -65,7 +65,7 @@ static void put_swap(struct writer *w, const void *from, void *to);
 static void count_up(struct writer *w, uint64_t *counter,
 		     struct aqdv_wqe_order *order, uint32_t first)
 {
-	const struct frame_chain *c = w->c;
+	const struct pframe_chain *c = w->c;
 	union aqdv_wqe *faa;
 
 	*counter = first;
@@ -78,9 +78,9 @@ static void count_up(struct writer *w, uint64_t *counter,
 
 static void put_wait(struct writer *w)
 {
-	struct frame_chain *c = w->c;
+	struct pframe_chain *c = w->c;
 	union aqdv_wqe *wqe = next(w, 1);
-	bool by_chain = c->without & FRAME_WITHOUT_RECYCLE;
+	bool by_chain = c->without & PFRAME_WITHOUT_RECYCLE;
 
 	aqdv_wqe_put_order(wqe, AQDV_WQE_WAIT, c->trigger, w->slot + 1,
 			   by_chain ? 0 : c->slots);
@@ -91,14 +91,14 @@ static void put_wait(struct writer *w)
 
 static void put_enable(struct writer *w)
 {
-	struct frame_chain *c = w->c;
+	struct pframe_chain *c = w->c;
 	uint32_t index = (w->slot + 1) * CHAIN_FRONT_BLOCKS;
-	bool by_chain = c->without & FRAME_WITHOUT_RECYCLE;
+	bool by_chain = c->without & PFRAME_WITHOUT_RECYCLE;
 	union aqdv_wqe *wqe;
 
 	if (by_chain) {
 		/* Before it is fetched, so with this turn's number. */
-		uint32_t ahead = c->without & FRAME_WITHOUT_SWAP ? 9 : 4;
+		uint32_t ahead = c->without & PFRAME_WITHOUT_SWAP ? 9 : 4;
 
 		wqe = &w->work[w->at + ahead];
 		count_up(w, &c->slot[w->slot].scratch[5], &wqe->control.order,
@@ -115,9 +115,9 @@ static void put_enable(struct writer *w)
 /* What an atomic left in host order, as an address in a request. */
 static void put_swap(struct writer *w, const void *from, void *to)
 {
-	const struct frame_chain *c = w->c;
+	const struct pframe_chain *c = w->c;
 
-	if (!(c->without & FRAME_WITHOUT_SWAP)) {
+	if (!(c->without & PFRAME_WITHOUT_SWAP)) {
 		aqdv_wqe_put_swap(counted(w, AQDV_WQE_SWAP_BLOCKS),
 				  AQDV_WQE_CQE, at(from), c->memory_mr->rkey,
 				  at(to), c->memory_mr->lkey);
@@ -132,7 +132,7 @@ static void put_swap(struct writer *w, const void *from, void *to)
 /* The entry, unchanged, into `to`. */
 static union aqdv_wqe *put_lookup(struct writer *w, void *to)
 {
-	const struct frame_chain *c = w->c;
+	const struct pframe_chain *c = w->c;
 	union aqdv_wqe *wqe = counted(w, 1);
 
 	aqdv_wqe_put_amo(wqe, AQDV_WQE_FAA, AQDV_WQE_CQE, 0, c->table_mr->rkey,
@@ -143,10 +143,10 @@ static union aqdv_wqe *put_lookup(struct writer *w, void *to)
 /* Takes the next place at one end of the queue. */
 static void put_take_place(struct writer *w, const void *word)
 {
-	const struct frame_chain *c = w->c;
+	const struct pframe_chain *c = w->c;
 
 	aqdv_wqe_put_amo(counted(w, 1), AQDV_WQE_MASKED_FAA, AQDV_WQE_CQE,
-			 at(word), c->queue_mr->rkey, FRAME_PLACE_BYTES,
+			 at(word), c->queue_mr->rkey, PFRAME_PLACE_BYTES,
 			 c->space->pool->places_bytes / 2,
 			 at(&c->slot[w->slot].place), c->memory_mr->lkey);
 }
@@ -179,7 +179,7 @@ static union aqdv_wqe *put_rdma(struct writer *w, enum aqdv_wqe_opcode opcode,
 
 static uint8_t *page_of(const struct writer *w)
 {
-	return w->c->pages + (size_t)w->slot * w->c->space->pool->frame_bytes;
+	return w->c->pages + (size_t)w->slot * w->c->space->pool->pframe_bytes;
 }
 
 static uint64_t *scratch(const struct writer *w, unsigned i)
@@ -191,13 +191,13 @@ static uint64_t *scratch(const struct writer *w, unsigned i)
 
 static void put_front(struct writer *w)
 {
-	struct frame_chain *c = w->c;
+	struct pframe_chain *c = w->c;
 
 	/* Counted when the client has it: see put_answered. */
 	if (c->kind == PAGE_CHAIN_LOAD)
 		aqdv_wqe_put_rdma(&w->front[0], AQDV_WQE_WRITE_IMM,
-				  AQDV_WQE_CQE, 0, 0, 0, c->frames_mr->lkey,
-				  c->space->pool->frame_bytes);
+				  AQDV_WQE_CQE, 0, 0, 0, c->pframes_mr->lkey,
+				  c->space->pool->pframe_bytes);
 	else
 		aqdv_wqe_put_ctrl(&w->front[0].ctrl, AQDV_WQE_SEND_IMM, 1,
 				  c->kind == PAGE_CHAIN_MAPPED ? AQDV_WQE_CQE
@@ -215,7 +215,7 @@ static void put_front(struct writer *w)
  */
 static void put_receive(struct writer *w, union aqdv_wqe *entry)
 {
-	struct frame_chain *c = w->c;
+	struct pframe_chain *c = w->c;
 	struct aqdv_wqe_data *d = &c->recv[w->slot * CHAIN_RECV_SEGS];
 	uint32_t key = c->memory_mr->lkey, n = 0;
 
@@ -223,7 +223,7 @@ static void put_receive(struct writer *w, union aqdv_wqe *entry)
 		aqdv_wqe_put_imm(&d[n++], at(&entry->rdma.raddr.addr) + 4, key);
 		aqdv_wqe_put_imm(&d[n++], at(&w->front->ctrl.imm), key);
 		aqdv_wqe_put_data(&d[n++], at(page_of(w)),
-				  c->space->pool->frame_bytes, key);
+				  c->space->pool->pframe_bytes, key);
 	} else {
 		/* A load has its buffer and key right behind the value. */
 		uint32_t more = c->kind == PAGE_CHAIN_LOAD ? 12 : 0;
@@ -239,13 +239,14 @@ static void put_receive(struct writer *w, union aqdv_wqe *entry)
 /*
  * Waits until the client has acknowledged the answers to all calls of the other
  * chain that it has sent so far. A page that is lost on its way is read from
- * memory again, and a store to a mapped page that has looked its frame up may
- * not have written to it yet; so whoever holds back acknowledgements holds back
- * its own frames, and never sees or changes what their next owner puts there.
+ * memory again, and a store to a mapped page that has looked its page frame up
+ * may not have written to it yet; so whoever holds back acknowledgements holds
+ * back its own page frames, and never sees or changes what their next owner
+ * puts there.
  */
 static void put_answered(struct writer *w, enum page_chain kind)
 {
-	const struct frame_chain *other = w->c->space->chain[kind];
+	const struct pframe_chain *other = w->c->space->chain[kind];
 	union aqdv_wqe *wqe;
 
 	if (!other)
@@ -274,8 +275,8 @@ static void write_mapped(struct writer *w)
 	put_wait(w);
 	page = &w->work[w->at + 1];
 	entry = put_lookup(w, &page->rdma.raddr.addr);
-	put_rdma(w, AQDV_WQE_WRITE, 0, w->c->frames_mr, page_of(w),
-		 w->c->space->pool->frame_bytes);
+	put_rdma(w, AQDV_WQE_WRITE, 0, w->c->pframes_mr, page_of(w),
+		 w->c->space->pool->pframe_bytes);
 	put_enable(w);
 	put_receive(w, entry);
 }
@@ -285,15 +286,15 @@ static void write_mapped(struct writer *w)
  * addition with its turn. The guard behind it still decides. */
 static void put_naive(struct writer *w)
 {
-	const struct frame_chain *c = w->c;
+	const struct pframe_chain *c = w->c;
 
-	if (c->without & FRAME_WITHOUT_ADDRESS) {
+	if (c->without & PFRAME_WITHOUT_ADDRESS) {
 		aqdv_wqe_put_amo(counted(w, 1), AQDV_WQE_FAA, AQDV_WQE_CQE,
 				 at(scratch(w, 1)), c->memory_mr->rkey, 0, 0,
 				 at(scratch(w, 2)), c->memory_mr->lkey);
 		put_swap(w, scratch(w, 2), scratch(w, 3));
 	}
-	if (c->without & FRAME_WITHOUT_DECISION) {
+	if (c->without & PFRAME_WITHOUT_DECISION) {
 		aqdv_wqe_put_amo(counted(w, 1), AQDV_WQE_CAS, AQDV_WQE_CQE,
 				 at(scratch(w, 1)), c->memory_mr->rkey, 0, 0,
 				 at(scratch(w, 2)), c->memory_mr->lkey);
@@ -305,14 +306,14 @@ static void put_naive(struct writer *w)
 	}
 }
 
-static uint32_t swap_blocks(const struct frame_chain *c)
+static uint32_t swap_blocks(const struct pframe_chain *c)
 {
-	return c->without & FRAME_WITHOUT_SWAP ? 8 : AQDV_WQE_SWAP_BLOCKS;
+	return c->without & PFRAME_WITHOUT_SWAP ? 8 : AQDV_WQE_SWAP_BLOCKS;
 }
 
 static void write_unmapped(struct writer *w)
 {
-	struct frame_chain *c = w->c;
+	struct pframe_chain *c = w->c;
 	union aqdv_wqe *entry, *guard, *take, *page, *map;
 
 	put_wait(w);
@@ -331,9 +332,9 @@ static void write_unmapped(struct writer *w)
 	put_swap(w, &c->slot[w->slot].place, &take->amo.raddr.addr);
 	c->taken = w->counted;
 	put_clear(w, c->queue_mr->rkey, &page->rdma.raddr.addr);
-	c->frame_block = (uint32_t)(page - w->work);
-	put_rdma(w, AQDV_WQE_WRITE, 0, c->frames_mr, page_of(w),
-		 c->space->pool->frame_bytes);
+	c->pframe_block = (uint32_t)(page - w->work);
+	put_rdma(w, AQDV_WQE_WRITE, 0, c->pframes_mr, page_of(w),
+		 c->space->pool->pframe_bytes);
 	put_rdma(w, AQDV_WQE_WRITE, 0, c->table_mr, &page->rdma.raddr.addr, 8);
 	c->settled = w->counted;
 	put_enable(w);
@@ -341,7 +342,7 @@ static void write_unmapped(struct writer *w)
 }
 
 /* For stores to mapped pages, where there is a chain for them. */
-static uint32_t waits_more(const struct frame_chain *c)
+static uint32_t waits_more(const struct pframe_chain *c)
 {
 	return c->kind == PAGE_CHAIN_INVALIDATE &&
 	       c->space->chain[PAGE_CHAIN_MAPPED];
@@ -349,16 +350,16 @@ static uint32_t waits_more(const struct frame_chain *c)
 
 static void write_invalidate(struct writer *w)
 {
-	struct frame_chain *c = w->c;
+	struct pframe_chain *c = w->c;
 	union aqdv_wqe *entry, *probe, *put;
 
 	put_wait(w);
 	probe = &w->work[w->at + 2];
 	put = &w->work[w->at + 5 + waits_more(c) + swap_blocks(c)];
 	entry = put_clear(w, c->table_mr->rkey, &probe->rdma.raddr.addr);
-	c->frame_block = (uint32_t)(probe - w->work);
+	c->pframe_block = (uint32_t)(probe - w->work);
 	/* Nothing to give back: ends here. */
-	put_rdma(w, AQDV_WQE_READ, 0, c->frames_mr, scratch(w, 0), 8);
+	put_rdma(w, AQDV_WQE_READ, 0, c->pframes_mr, scratch(w, 0), 8);
 	c->settled = w->counted;
 	/* Nobody looks it up any more; who did before has sent its message. */
 	put_answered(w, PAGE_CHAIN_LOAD);
@@ -392,7 +393,7 @@ static void write_slot(struct writer *w)
 	}
 }
 
-void chain_program_size(struct frame_chain *c)
+void chain_program_size(struct pframe_chain *c)
 {
 	uint32_t swap = swap_blocks(c), steps;
 
@@ -414,23 +415,23 @@ void chain_program_size(struct frame_chain *c)
 		c->blocks += swap;
 		c->counted += steps;
 	}
-	if (c->without & FRAME_WITHOUT_RECYCLE) {
+	if (c->without & PFRAME_WITHOUT_RECYCLE) {
 		c->blocks += 2 * (1 + swap);
 		c->counted += 2 * (1 + steps);
 	}
 	if (c->kind != PAGE_CHAIN_UNMAPPED)
 		return;
-	if (c->without & FRAME_WITHOUT_ADDRESS) {
+	if (c->without & PFRAME_WITHOUT_ADDRESS) {
 		c->blocks += 1 + swap;
 		c->counted += 1 + steps;
 	}
-	if (c->without & FRAME_WITHOUT_DECISION) {
+	if (c->without & PFRAME_WITHOUT_DECISION) {
 		c->blocks += 3;
 		c->counted += 3;
 	}
 }
 
-static struct writer writer_at(struct frame_chain *c, uint32_t slot)
+static struct writer writer_at(struct pframe_chain *c, uint32_t slot)
 {
 	return (struct writer){
 		.c = c,
@@ -440,7 +441,7 @@ static struct writer writer_at(struct frame_chain *c, uint32_t slot)
 	};
 }
 
-void chain_program_write(struct frame_chain *c)
+void chain_program_write(struct pframe_chain *c)
 {
 	for (uint32_t i = 0; i < c->slots; i++) {
 		struct writer w = writer_at(c, i);
@@ -450,26 +451,26 @@ void chain_program_write(struct frame_chain *c)
 	}
 }
 
-void chain_program_left(const struct frame_chain *c, uint32_t slot,
-			uint32_t steps, uint64_t *frame, uint64_t *place)
+void chain_program_left(const struct pframe_chain *c, uint32_t slot,
+			uint32_t steps, uint64_t *pframe, uint64_t *place)
 {
 	const union aqdv_wqe *wqe =
-		&c->work[(size_t)slot * c->blocks + c->frame_block];
+		&c->work[(size_t)slot * c->blocks + c->pframe_block];
 	uint64_t held = be64toh(wqe->rdma.raddr.addr);
 	uint64_t taken = atomic_load_explicit(&c->slot[slot].place,
 					      memory_order_relaxed);
 
-	*frame = *place = 0;
+	*pframe = *place = 0;
 	if (c->kind == PAGE_CHAIN_UNMAPPED && steps < c->settled) {
 		if (steps > c->take)
 			*place = taken;
 		if (steps > c->taken) {
-			*frame = held;
+			*pframe = held;
 			/* Cleared, so it is no hole, unless it was empty. */
 			*place = held ? 0 : taken;
 		}
 	} else if (c->kind == PAGE_CHAIN_INVALIDATE && steps) {
-		*frame = held;
+		*pframe = held;
 		if (steps > c->take)
 			*place = taken;
 	}

@@ -3,8 +3,8 @@
 #include <errno.h>
 
 #include "base/plant.h"
-#include "frame_priv.h"
 #include "pair/pair.h"
+#include "pframe_priv.h"
 
 enum {
 	RIGHTS = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
@@ -34,7 +34,7 @@ static int connect_to(struct ibv_qp *qp, uint32_t dest, unsigned rights,
  * They are executed inside the NIC and never move the packet numbers on; so
  * these must be nobody's guess, or one packet from outside would end the chain.
  */
-int chain_close_loop(struct frame_chain *c)
+int chain_close_loop(struct pframe_chain *c)
 {
 	uint32_t psn[2];
 	int err = pair_psn(&psn[0]);

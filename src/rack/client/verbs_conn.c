@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The real transport: a NIC, one completion queue per thread, one RC queue pair
- * per lane, connected through the node's HTTP interface. */
+ * per connection, connected through the node's HTTP interface. */
 #include <endian.h>
 #include <errno.h>
 #include <stdio.h>
@@ -19,13 +19,13 @@ enum {
 
 /* ---- the device and the thread's part ----------------------------------- */
 
-static int open_soft(struct ibv_context **out)
+static int open_soft(const char *rack, struct ibv_context **out)
 {
 	const struct client_verbs *v = client_verbs_choose();
 	struct ibv_device **list = v->get_device_list(NULL);
 
 	if (list && list[0])
-		*out = v->open_device(list[0]);
+		*out = v->open_in_rack(list[0], rack);
 	if (list)
 		v->free_device_list(list);
 	return *out ? 0
@@ -59,7 +59,7 @@ int client_device_open(struct aq_rack *rack)
 			config_string(rack->config, "nic", "address"),
 			&rack->system_verbs, &rack->context);
 	} else {
-		err = open_soft(&rack->context);
+		err = open_soft(rack->name, &rack->context);
 	}
 	if (err) {
 		rack->context = NULL;
@@ -126,9 +126,9 @@ static void thread_close(struct client_thread *t)
 
 /* ---- connecting --------------------------------------------------------- */
 
-static int make_qp(struct client_lane *lane)
+static int make_qp(struct client_conn *conn)
 {
-	struct client_thread *t = lane->thread;
+	struct client_thread *t = conn->thread;
 	struct ibv_qp_init_attr attr = {
 		.send_cq = t->cq,
 		.recv_cq = t->cq,
@@ -139,44 +139,44 @@ static int make_qp(struct client_lane *lane)
 			.max_recv_sge = 1},
 	};
 
-	lane->qp = t->rack->verbs->create_qp(t->rack->pd, &attr);
-	if (!lane->qp)
+	conn->qp = t->rack->verbs->create_qp(t->rack->pd, &attr);
+	if (!conn->qp)
 		return error_set(-ENOMEM, "the NIC has no queue pair left");
-	return client_join_init(t->rack->verbs, lane->qp, 0);
+	return client_join_init(t->rack->verbs, conn->qp, 0);
 }
 
-static void lane_close(struct client_lane *lane)
+static void conn_close(struct client_conn *conn)
 {
-	if (lane->qp)
-		(void)lane->thread->rack->verbs->destroy_qp(lane->qp);
-	lane->qp = NULL;
-	client_join_end(lane->thread, &lane->bond);
+	if (conn->qp)
+		(void)conn->thread->rack->verbs->destroy_qp(conn->qp);
+	conn->qp = NULL;
+	client_join_end(conn->thread, &conn->bond);
 }
 
-static int lane_open(struct client_lane *lane, uint64_t deadline_ns)
+static int conn_open(struct client_conn *conn, uint64_t deadline_ns)
 {
 	struct client_far far;
 	int err;
 
-	lane->bond.id[0] = '\0';
-	err = make_qp(lane);
+	conn->bond.id[0] = '\0';
+	err = make_qp(conn);
 	if (!err)
-		err = client_join(lane->thread, lane->qp, RD_ATOMIC, NULL, true,
-				  deadline_ns, &lane->bond, &far);
+		err = client_join(conn->thread, conn->qp, RD_ATOMIC, NULL, true,
+				  deadline_ns, &conn->bond, &far);
 	if (err)
-		lane_close(lane);
+		conn_close(conn);
 	return err;
 }
 
 /* ---- moving data -------------------------------------------------------- */
 
 /* Completions may outlive their queue pair; the generation tells. */
-static uint64_t wr_id_of(const struct client_lane *lane, uint32_t slot)
+static uint64_t wr_id_of(const struct client_conn *conn, uint32_t slot)
 {
-	return (uint64_t)lane->generation << 32 | lane->node << 8 | slot;
+	return (uint64_t)conn->generation << 32 | conn->node << 8 | slot;
 }
 
-static int lane_post(struct client_lane *lane, const struct client_op *op)
+static int conn_post(struct client_conn *conn, const struct client_op *op)
 {
 	static const enum ibv_wr_opcode opcodes[] = {
 		[CLIENT_READ] = IBV_WR_RDMA_READ,
@@ -184,7 +184,7 @@ static int lane_post(struct client_lane *lane, const struct client_op *op)
 		[CLIENT_CAS] = IBV_WR_ATOMIC_CMP_AND_SWP,
 		[CLIENT_FAA] = IBV_WR_ATOMIC_FETCH_AND_ADD,
 	};
-	struct client_thread *t = lane->thread;
+	struct client_thread *t = conn->thread;
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)t->staging +
 			(uint64_t)op->slot * CLIENT_SLOT_BYTES,
@@ -192,7 +192,7 @@ static int lane_post(struct client_lane *lane, const struct client_op *op)
 		.lkey = t->mr->lkey,
 	};
 	struct ibv_send_wr wr = {
-		.wr_id = wr_id_of(lane, op->slot),
+		.wr_id = wr_id_of(conn, op->slot),
 		.sg_list = &sge,
 		.num_sge = 1,
 		.opcode = opcodes[op->kind],
@@ -210,7 +210,7 @@ static int lane_post(struct client_lane *lane, const struct client_op *op)
 		wr.wr.atomic.compare_add = op->compare_add;
 		wr.wr.atomic.swap = op->swap;
 	}
-	err = ibv_post_send(lane->qp, &wr, &bad);
+	err = ibv_post_send(conn->qp, &wr, &bad);
 	return err ? error_set(-err, "the NIC refused a request") : 0;
 }
 
@@ -225,9 +225,9 @@ static int thread_poll(struct client_thread *t, struct client_done *done,
 		return error_set(-EIO, "the completion queue cannot be polled");
 	for (i = 0; i < n; i++) {
 		uint32_t node = wc[i].wr_id >> 8 & 0xff;
-		struct client_lane *lane = &t->lane[node % CLIENT_NODE_MAX];
+		struct client_conn *conn = &t->conn[node % CLIENT_NODE_MAX];
 
-		if (!lane->is_open || lane->generation != wc[i].wr_id >> 32)
+		if (!conn->is_open || conn->generation != wc[i].wr_id >> 32)
 			continue;
 		done[count].slot = wc[i].wr_id & 0xff;
 		done[count++].err = client_wc_errno(wc[i].status);
@@ -242,9 +242,9 @@ const struct client_transport *client_transport_verbs(void)
 		.relax = client_real_relax,
 		.thread_open = thread_open,
 		.thread_close = thread_close,
-		.lane_open = lane_open,
-		.lane_close = lane_close,
-		.post = lane_post,
+		.conn_open = conn_open,
+		.conn_close = conn_close,
+		.post = conn_post,
 		.poll = thread_poll,
 		.rack_close = close_device,
 	};

@@ -6,23 +6,23 @@
  * thread that spins.
  *
  *  - An application thread that waits for completions moves the frames itself
- *    (engine_drive). After a few drives it takes the bell over: peers need not
- *    wake anybody, and the engine only looks every millisecond whether it still
- *    drives.
- *  - Otherwise the engine polls, yielding between turns. When nothing came for
- *    some hundred turns, or yielding turns out to cost slices, it sleeps, says
- *    so on the bell, and is woken by the next frame.
+ *    (nic_thread_drive). After a few drives it takes the bell over: peers need
+ *    not wake anybody, and the NIC thread only looks every millisecond whether
+ *    the application still drives.
+ *  - Otherwise the NIC thread polls, yielding between turns. When nothing came
+ *    for some hundred turns, or yielding turns out to cost slices, it sleeps,
+ *    says so on the bell, and is woken by the next frame.
  *  - An application that drives now and then but also waits on memory or
  *    computes is found out when frames lie there unread: a peer nudges, or the
- *    engine's look finds them. Then the host is `eager`: the engine polls, and
- *    each leave() gives the bell back to it at once. That costs a driver dearly
- *    that was only kept from its core for a while, so it ends when the
- *    application has driven without a pause for a time of probation; the time
- *    doubles when it is found out again soon.
- *  - Fewer cores than pollers: an engine that finds itself on the core of the
- *    thread that drives works off what is there and sleeps, and whoever waits
- *    for a peer that polls on its own core (bell.h) yields at once.
- *  - Strangers who spin make each yield cost their slices: then the engine
+ *    NIC thread's look finds them. Then the host is `eager`: the NIC thread
+ *    polls, and each leave() gives the bell back to it at once. That costs a
+ *    driver dearly that was only kept from its core for a while, so it ends
+ *    when the application has driven without a pause for a time of probation;
+ *    the time doubles when it is found out again soon.
+ *  - Fewer cores than pollers: a NIC thread that finds itself on the core of
+ *    the thread that drives works off what is there and sleeps, and whoever
+ *    waits for a peer that polls on its own core (bell.h) yields at once.
+ *  - Strangers who spin make each yield cost their slices: then the NIC thread
  *    sleeps and drivers nap (relax.h).
  */
 #include <errno.h>
@@ -58,8 +58,8 @@ enum {
 };
 
 /*
- * Between two yields of a polling engine. A yield costs 0.2 us even when nobody
- * else wants the core, and a frame that comes meanwhile waits for it.
+ * Between two yields of a polling NIC thread. A yield costs 0.2 us even when
+ * nobody else wants the core, and a frame that comes meanwhile waits for it.
  */
 #define YIELD_EVERY_NS 2000ull
 /* After traffic on a socket no yield at all: an answer that comes meanwhile
@@ -81,12 +81,12 @@ enum {
  * anyway, or when there is nothing else to do. */
 static void release_acks(struct os_host *h, uint32_t held, bool again)
 {
-	struct engine *e = &h->engine;
+	struct nic_thread *t = &h->nic_thread;
 
-	if (again && held < HELD_MESSAGES && ++e->held_turns < HELD_TURNS &&
+	if (again && held < HELD_MESSAGES && ++t->held_turns < HELD_TURNS &&
 	    !host_tx_pending(h))
 		return;
-	e->held_turns = 0;
+	t->held_turns = 0;
 	nic_release_acks(h->base.nic);
 }
 
@@ -118,20 +118,20 @@ HOT static unsigned turn(struct os_host *h, unsigned budget, uint64_t now_ns,
 	return n;
 }
 
-void engine_kick(struct os_host *h)
+void nic_thread_kick(struct os_host *h)
 {
 	static const uint64_t one = 1;
 	/* It can only fail because the counter is full: awake already. */
-	ssize_t n = write(h->engine.kick_fd, &one, sizeof(one));
+	ssize_t n = write(h->nic_thread.kick_fd, &one, sizeof(one));
 
 	(void)n;
 }
 
 /* What kicked it was heard. */
-static void engine_drain(struct os_host *h)
+static void nic_thread_drain(struct os_host *h)
 {
 	uint64_t count;
-	ssize_t n = read(h->engine.kick_fd, &count, sizeof(count));
+	ssize_t n = read(h->nic_thread.kick_fd, &count, sizeof(count));
 
 	(void)n; /* nothing in it is fine */
 }
@@ -139,9 +139,9 @@ static void engine_drain(struct os_host *h)
 /* ---- sockets ------------------------------------------------------------ */
 
 /* Connections, introductions, messages; the lock is held. Returns whether this
- * process kicked its engine: it stays so, for the engine to hear. Cables that
- * ended are left for the engine to reap: it may hold events that point to
- * them. */
+ * process kicked its NIC thread: it stays so, for the NIC thread to hear.
+ * Cables that ended are left for the NIC thread to reap: it may hold events
+ * that point to them. */
 static bool handle_events(struct os_host *h, const struct epoll_event *ev,
 			  int count)
 {
@@ -149,7 +149,7 @@ static bool handle_events(struct os_host *h, const struct epoll_event *ev,
 
 	lock_assert_held(&h->base.lock);
 	for (int i = 0; i < count; i++) {
-		if (ev[i].data.ptr == &h->engine) {
+		if (ev[i].data.ptr == &h->nic_thread) {
 			kicked = true;
 		} else if (ev[i].data.ptr == &h->listen_fd) {
 			cable_accept_all(h);
@@ -164,26 +164,27 @@ static bool handle_events(struct os_host *h, const struct epoll_event *ev,
 
 /* ---- the application's part --------------------------------------------- */
 
-/* The engine sleeps and its bell is armed, but the application polls: disarm
- * it. The engine must not sleep long beside an application that may stop. */
+/* The NIC thread sleeps and its bell is armed, but the application polls:
+ * disarm it. The NIC thread must not sleep long beside an application that may
+ * stop. */
 static void take_bell(struct os_host *h)
 {
-	struct engine *e = &h->engine;
-	bool eager = atomic_load_explicit(&e->eager, memory_order_relaxed);
+	struct nic_thread *t = &h->nic_thread;
+	bool eager = atomic_load_explicit(&t->eager, memory_order_relaxed);
 
-	if (++e->drives < DRIVES_TO_TAKE && !eager)
+	if (++t->drives < DRIVES_TO_TAKE && !eager)
 		return;
 	bell_wake(&h->bell);
 	host_arm(h, false);
-	e->taken = true;
-	if (e->wake_ns > host_now(h) + 2 * OS_TICK_NS)
-		engine_kick(h);
+	t->taken = true;
+	if (t->wake_ns > host_now(h) + 2 * OS_TICK_NS)
+		nic_thread_kick(h);
 }
 
 /*
- * A thread that drives looks at the sockets too. It may never let the engine
- * run: with a real-time priority on the engine's core it would wait for a cable
- * or a mapping that only the engine could finish.
+ * A thread that drives looks at the sockets too. It may never let the NIC
+ * thread run: with a real-time priority on the NIC thread's core it would wait
+ * for a cable or a mapping that only the NIC thread could finish.
  */
 static COLD void drive_sockets(struct os_host *h)
 {
@@ -191,16 +192,16 @@ static COLD void drive_sockets(struct os_host *h)
 	uint64_t now_ns = host_now(h);
 	int n;
 
-	if (now_ns < h->engine.drive_sockets_ns)
+	if (now_ns < h->nic_thread.drive_sockets_ns)
 		return;
-	h->engine.drive_sockets_ns = now_ns + OS_SOCKET_NS;
+	h->nic_thread.drive_sockets_ns = now_ns + OS_SOCKET_NS;
 	n = epoll_wait(h->epoll_fd, ev, EVENT_MAX, 0);
 	if (n <= 0)
 		return;
 	(void)handle_events(h, ev, n);
-	/* The ring that was heard here was meant for the engine. */
-	if (h->engine.rung && h->engine.sleeping)
-		engine_kick(h);
+	/* The ring that was heard here was meant for the NIC thread. */
+	if (h->nic_thread.rung && h->nic_thread.sleeping)
+		nic_thread_kick(h);
 }
 
 /*
@@ -216,16 +217,16 @@ static void rest(uint32_t empties)
 }
 
 /* The application drives, and was not found to stop in between. */
-static bool is_steady(const struct engine *e)
+static bool is_steady(const struct nic_thread *t)
 {
-	return e->taken &&
-	       !atomic_load_explicit(&e->eager, memory_order_relaxed);
+	return t->taken &&
+	       !atomic_load_explicit(&t->eager, memory_order_relaxed);
 }
 
-HOT void engine_drive(struct nic_host *host)
+HOT void nic_thread_drive(struct nic_host *host)
 {
 	struct os_host *h = host_of(host);
-	struct engine *e = &h->engine;
+	struct nic_thread *t = &h->nic_thread;
 	uint64_t now_ns = 0;
 	uint32_t empties;
 	bool tired;
@@ -234,69 +235,69 @@ HOT void engine_drive(struct nic_host *host)
 		relax_briefly(); /* the holder may wait for this core */
 		return;
 	}
-	if (UNLIKELY(++e->drive_seq % DRIVES_PER_LOOK == 0)) {
+	if (UNLIKELY(++t->drive_seq % DRIVES_PER_LOOK == 0)) {
 		now_ns = host_now(h);
-		e->drive_ns = now_ns;
-		e->drive_cpu = sched_getcpu();
-		e->beside = host_is_beside_peer(h);
+		t->drive_ns = now_ns;
+		t->drive_cpu = sched_getcpu();
+		t->beside = host_is_beside_peer(h);
 	}
-	if (turn(h, OS_DRIVE_BATCH, now_ns, is_steady(e)))
-		e->empties = 0;
-	else if (++e->empties % EMPTIES_PER_NUDGE == 0)
+	if (turn(h, OS_DRIVE_BATCH, now_ns, is_steady(t)))
+		t->empties = 0;
+	else if (++t->empties % EMPTIES_PER_NUDGE == 0)
 		host_nudge(h, host_now(h));
-	if (UNLIKELY(e->sleeping && bell_is_asleep(&h->bell)))
+	if (UNLIKELY(t->sleeping && bell_is_asleep(&h->bell)))
 		take_bell(h);
-	if (UNLIKELY(e->drive_seq % DRIVES_PER_SOCKETS == 0))
+	if (UNLIKELY(t->drive_seq % DRIVES_PER_SOCKETS == 0))
 		drive_sockets(h);
-	empties = e->empties;
-	tired = empties > (h->uplink || e->beside ? EMPTIES_TO_YIELD_SHARED
+	empties = t->empties;
+	tired = empties > (h->uplink || t->beside ? EMPTIES_TO_YIELD_SHARED
 						  : EMPTIES_TO_YIELD);
 	lock_drop(&host->lock);
 	if (tired)
 		rest(empties);
 }
 
-/* A timer set since the engine went to sleep may be due before it wakes. */
+/* A timer set since the NIC thread went to sleep may be due before it wakes. */
 static void kick_if_late(struct os_host *h)
 {
-	struct engine *e = &h->engine;
+	struct nic_thread *t = &h->nic_thread;
 	uint64_t due = nic_next_deadline_ns(h->base.nic);
 
-	if (e->sleeping && nic_has_ready(h->base.nic))
+	if (t->sleeping && nic_has_ready(h->base.nic))
 		due = 0;
-	if (e->sleeping && due < e->wake_ns && e->wake_ns - due > LATE_OK_NS)
-		engine_kick(h);
+	if (t->sleeping && due < t->wake_ns && t->wake_ns - due > LATE_OK_NS)
+		nic_thread_kick(h);
 }
 
-void engine_leave(struct nic_host *host)
+void nic_thread_leave(struct nic_host *host)
 {
 	struct os_host *h = host_of(host);
-	struct engine *e = &h->engine;
+	struct nic_thread *t = &h->nic_thread;
 
 	/* Nothing outstanding: perhaps a program that does one READ after the
 	 * other, which comes through here each time and must not pay. If it
-	 * really goes, peers nudge and the engine looks within a millisecond;
-	 * that makes the host eager. */
-	if (!atomic_load_explicit(&e->eager, memory_order_relaxed) &&
+	 * really goes, peers nudge and the NIC thread looks within a
+	 * millisecond; that makes the host eager. */
+	if (!atomic_load_explicit(&t->eager, memory_order_relaxed) &&
 	    nic_outstanding(h->base.nic) == 0 && !nic_held_acks(h->base.nic))
 		return;
 	lock_take(&host->lock);
 	nic_release_acks(h->base.nic);
 	host_tx_flush(h);
-	if (e->sleeping && e->taken) {
-		e->taken = false;
+	if (t->sleeping && t->taken) {
+		t->taken = false;
 		/* Without the barrier: a frame that crosses this store waits
 		 * for the next look, at most a millisecond. */
 		bell_sleep(&h->bell, false);
 		host_arm(h, true);
 		if (host_ready(h))
-			engine_kick(h);
+			nic_thread_kick(h);
 	}
 	kick_if_late(h);
 	lock_drop(&host->lock);
 }
 
-/* ---- the engine --------------------------------------------------------- */
+/* ---- the NIC thread ----------------------------------------------------- */
 
 /* A look at the sockets while polling. */
 static void look_at_sockets(struct os_host *h, uint64_t now_ns)
@@ -304,40 +305,40 @@ static void look_at_sockets(struct os_host *h, uint64_t now_ns)
 	struct epoll_event ev[EVENT_MAX];
 	int n;
 
-	h->engine.sockets_ns = now_ns + OS_SOCKET_NS;
+	h->nic_thread.sockets_ns = now_ns + OS_SOCKET_NS;
 	n = epoll_wait(h->epoll_fd, ev, EVENT_MAX, 0);
 	if (n <= 0)
 		return;
 	lock_take(&h->base.lock);
 	if (handle_events(h, ev, n))
-		engine_drain(h);
+		nic_thread_drain(h);
 	cable_reap(h);
 	lock_drop(&h->base.lock);
 }
 
-static void set_eager(struct engine *e, uint64_t now_ns)
+static void set_eager(struct nic_thread *t, uint64_t now_ns)
 {
 	/* Found out again within a second of the last time. */
-	if (now_ns < e->eager_until_ns)
-		e->probation_ns =
-			u64_min(2 * e->probation_ns, PROBATION_MAX_NS);
+	if (now_ns < t->eager_until_ns)
+		t->probation_ns =
+			u64_min(2 * t->probation_ns, PROBATION_MAX_NS);
 	else
-		e->probation_ns = PROBATION_MIN_NS;
-	e->eager_until_ns = now_ns + EAGER_NS;
-	e->driving_since_ns = e->drive_seen_ns = now_ns;
-	atomic_store_explicit(&e->eager, true, memory_order_relaxed);
+		t->probation_ns = PROBATION_MIN_NS;
+	t->eager_until_ns = now_ns + EAGER_NS;
+	t->driving_since_ns = t->drive_seen_ns = now_ns;
+	atomic_store_explicit(&t->eager, true, memory_order_relaxed);
 }
 
 /* Whether the application has driven long enough without a pause. */
-static bool is_reformed(struct engine *e, uint64_t now_ns)
+static bool is_reformed(struct nic_thread *t, uint64_t now_ns)
 {
-	if (e->drive_seq != e->drive_seen) {
-		e->drive_seen = e->drive_seq;
-		e->drive_seen_ns = now_ns;
-	} else if (now_ns - e->drive_seen_ns > DRIVE_PAUSE_NS) {
-		e->driving_since_ns = e->drive_seen_ns = now_ns;
+	if (t->drive_seq != t->drive_seen) {
+		t->drive_seen = t->drive_seq;
+		t->drive_seen_ns = now_ns;
+	} else if (now_ns - t->drive_seen_ns > DRIVE_PAUSE_NS) {
+		t->driving_since_ns = t->drive_seen_ns = now_ns;
 	}
-	return e->drive_seen_ns - e->driving_since_ns > e->probation_ns;
+	return t->drive_seen_ns - t->driving_since_ns > t->probation_ns;
 }
 
 /*
@@ -345,33 +346,33 @@ static bool is_reformed(struct engine *e, uint64_t now_ns)
  * no other core free, or we would have been woken there. Not driving is no
  * fault then, and polling would only keep it from running.
  */
-static bool has_drivers_core(const struct engine *e, uint64_t now_ns)
+static bool has_drivers_core(const struct nic_thread *t, uint64_t now_ns)
 {
-	return now_ns - e->drive_ns < DRIVER_GONE_NS &&
-	       e->drive_cpu == sched_getcpu();
+	return now_ns - t->drive_ns < DRIVER_GONE_NS &&
+	       t->drive_cpu == sched_getcpu();
 }
 
 /* Decides how to sleep; false: there is something to do after all. The lock is
  * held. */
 static bool prepare_sleep(struct os_host *h, uint64_t now_ns)
 {
-	struct engine *e = &h->engine;
+	struct nic_thread *t = &h->nic_thread;
 	bool driven =
-		e->drive_seq != e->drive_seen || has_drivers_core(e, now_ns);
-	bool eager = atomic_load_explicit(&e->eager, memory_order_relaxed);
+		t->drive_seq != t->drive_seen || has_drivers_core(t, now_ns);
+	bool eager = atomic_load_explicit(&t->eager, memory_order_relaxed);
 	uint64_t due = nic_next_deadline_ns(h->base.nic);
 	bool brief = driven || eager || nic_has_ready(h->base.nic);
 	uint64_t limit = brief ? OS_TICK_NS : OS_SLEEP_MAX_NS;
 
-	e->drive_seen = e->drive_seq;
+	t->drive_seen = t->drive_seq;
 	nic_release_acks(h->base.nic);
 	host_tx_flush(h);
 	if (due <= now_ns || nic_has_chains(h->base.nic))
 		return false;
 	if (!driven || eager) {
 		/* BELL-1. A thread that waits on memory here may have to
-		 * wait for us to leave its core: no barrier for a short sleep.
-		 */
+		 * wait for us to leave its core: no barrier for a short
+		 * sleep. */
 		bell_sleep(&h->bell, !brief);
 		host_arm(h, true);
 		if (host_ready(h)) {
@@ -380,21 +381,21 @@ static bool prepare_sleep(struct os_host *h, uint64_t now_ns)
 		}
 	}
 	host_nudge(h, now_ns);
-	e->taken = driven && !eager;
-	if (e->taken)
+	t->taken = driven && !eager;
+	if (t->taken)
 		host_arm(h, false);
-	e->drives = 0;
-	e->rung = false;
-	e->wake_ns = u64_min(due, now_ns + limit);
-	e->sleeping = true;
+	t->drives = 0;
+	t->rung = false;
+	t->wake_ns = u64_min(due, now_ns + limit);
+	t->sleeping = true;
 	h->stats->engine_sleeps++;
 	return true;
 }
 
 /* Returns whether there was a reason to wake up, other than the time. */
-static bool engine_sleep(struct os_host *h)
+static bool nic_thread_sleep(struct os_host *h)
 {
-	struct engine *e = &h->engine;
+	struct nic_thread *t = &h->nic_thread;
 	struct epoll_event ev[EVENT_MAX];
 	struct timespec timeout;
 	uint64_t now_ns, wait_ns, seq;
@@ -406,35 +407,35 @@ static bool engine_sleep(struct os_host *h)
 		lock_drop(&h->base.lock);
 		return true;
 	}
-	wait_ns = e->wake_ns - now_ns;
-	seq = e->drive_seq;
+	wait_ns = t->wake_ns - now_ns;
+	seq = t->drive_seq;
 	lock_drop(&h->base.lock);
 
 	timeout.tv_sec = (time_t)(wait_ns / 1000000000ull);
 	timeout.tv_nsec = (long)(wait_ns % 1000000000ull);
-	slice_set(&e->has_short_slice, true);
+	slice_set(&t->has_short_slice, true);
 	n = epoll_pwait2(h->epoll_fd, ev, EVENT_MAX, &timeout, NULL);
 
 	lock_take(&h->base.lock);
-	e->sleeping = false;
+	t->sleeping = false;
 	bell_wake(&h->bell);
 	host_arm(h, false);
 	now_ns = host_now(h);
-	e->sockets_ns = now_ns + OS_SOCKET_NS;
+	t->sockets_ns = now_ns + OS_SOCKET_NS;
 	if (handle_events(h, ev, n > 0 ? n : 0))
-		engine_drain(h);
+		nic_thread_drain(h);
 	cable_reap(h);
 	/* The application had the bell, yet frames lie here. */
-	if (e->taken && (e->rung || e->drive_seq == seq) &&
-	    !has_drivers_core(e, now_ns) &&
+	if (t->taken && (t->rung || t->drive_seq == seq) &&
+	    !has_drivers_core(t, now_ns) &&
 	    (host_ready(h) || host_tx_pending(h)))
-		set_eager(e, now_ns);
+		set_eager(t, now_ns);
 	lock_drop(&h->base.lock);
 	return n > 0;
 }
 
 /* Lets others run. Finds out when they want the core more than we do. */
-static void give_way(struct engine *e, const struct os_clock *clock,
+static void give_way(struct nic_thread *t, const struct os_clock *clock,
 		     uint64_t now_ns)
 {
 	uint64_t after_ns;
@@ -443,37 +444,37 @@ static void give_way(struct engine *e, const struct os_clock *clock,
 	sched_yield();
 	after_ns = os_clock_ns(clock);
 	if (LIKELY(after_ns - now_ns < OS_YIELD_LONG_NS)) {
-		if (UNLIKELY(e->long_yields))
-			e->long_yields--;
+		if (UNLIKELY(t->long_yields))
+			t->long_yields--;
 		return;
 	}
-	again = now_ns < e->crowded_until_ns + 2 * e->crowded_span_ns;
+	again = now_ns < t->crowded_until_ns + 2 * t->crowded_span_ns;
 	/* Once may be the host's doing: it takes guests' cores away for as
 	 * long now and then. Who shares our core takes it each time; and who
 	 * did so just now is still there. */
-	e->long_yields += LONG_YIELD_WEIGHT;
-	if (!again && e->long_yields < CROWDED_SCORE)
+	t->long_yields += LONG_YIELD_WEIGHT;
+	if (!again && t->long_yields < CROWDED_SCORE)
 		return;
-	e->long_yields = 0;
+	t->long_yields = 0;
 	/* Longer each time it happens again soon. */
-	e->crowded_span_ns =
-		again ? u64_min(2 * e->crowded_span_ns, CROWDED_MAX_NS)
+	t->crowded_span_ns =
+		again ? u64_min(2 * t->crowded_span_ns, CROWDED_MAX_NS)
 		      : CROWDED_MIN_NS;
-	e->crowded_until_ns = after_ns + e->crowded_span_ns;
+	t->crowded_until_ns = after_ns + t->crowded_span_ns;
 }
 
-/* Whether the engine should stop polling: an application drives, and it is
+/* Whether the NIC thread should stop polling: an application drives, and it is
  * not one that leaves frames unread. */
 static bool is_driven(struct os_host *h, uint64_t now_ns)
 {
-	struct engine *e = &h->engine;
+	struct nic_thread *t = &h->nic_thread;
 
-	if (!atomic_load_explicit(&e->eager, memory_order_relaxed))
-		return e->drive_seq != e->drive_seen;
-	if (now_ns < e->eager_until_ns && !is_reformed(e, now_ns))
+	if (!atomic_load_explicit(&t->eager, memory_order_relaxed))
+		return t->drive_seq != t->drive_seen;
+	if (now_ns < t->eager_until_ns && !is_reformed(t, now_ns))
 		return false;
-	atomic_store_explicit(&e->eager, false, memory_order_relaxed);
-	e->drive_seen = e->drive_seq - 1; /* it drives */
+	atomic_store_explicit(&t->eager, false, memory_order_relaxed);
+	t->drive_seen = t->drive_seq - 1; /* it drives */
 	return true;
 }
 
@@ -486,11 +487,11 @@ static bool wants_yield(const struct os_host *h, uint64_t now_ns,
 	       !atomic_load_explicit(&h->has_net, memory_order_relaxed);
 }
 
-static void *engine_main(void *arg)
+static void *nic_thread_main(void *arg)
 {
 	struct os_host *h = arg;
-	struct engine *e = &h->engine;
-	uint64_t patience_ns = h->cfg.engine_yields * OS_IDLE_TURN_NS;
+	struct nic_thread *t = &h->nic_thread;
+	uint64_t patience_ns = h->cfg.idle_turns * OS_IDLE_TURN_NS;
 	uint64_t busy_ns = host_now(h); /* when there was something to do */
 	uint64_t yield_ns = 0;
 	uint32_t idle = 0;  /* turns since */
@@ -498,19 +499,20 @@ static void *engine_main(void *arg)
 
 	/* By itself: another's name is a file, which a confined process may
 	 * not write. */
-	(void)pthread_setname_np(pthread_self(), "aq-engine");
-	/* STOP-1: what was done before the engine was told to end is seen. */
-	while (!atomic_load_explicit(&e->stop, memory_order_acquire)) {
+	(void)pthread_setname_np(pthread_self(), "aq-nic");
+	/* STOP-1: what was done before the NIC thread was told to end is
+	 * seen. */
+	while (!atomic_load_explicit(&t->stop, memory_order_acquire)) {
 		uint64_t now_ns = host_now(h);
-		bool crowded = now_ns < e->crowded_until_ns;
+		bool crowded = now_ns < t->crowded_until_ns;
 		bool driven = false, guest = false, beside = false;
 
 		if (lock_try(&h->base.lock)) {
-			idle = turn(h, OS_ENGINE_BATCH, now_ns, true)
+			idle = turn(h, OS_THREAD_BATCH, now_ns, true)
 				       ? 0
 				       : idle + 1;
 			driven = is_driven(h, now_ns);
-			guest = has_drivers_core(e, now_ns);
+			guest = has_drivers_core(t, now_ns);
 			beside = idle && host_is_beside_peer(h);
 			if (idle && idle % IDLES_PER_NUDGE == 0)
 				host_nudge(h, now_ns);
@@ -520,39 +522,39 @@ static void *engine_main(void *arg)
 		}
 		if (!idle) {
 			busy_ns = now_ns;
-			slice_set(&e->has_short_slice, false);
+			slice_set(&t->has_short_slice, false);
 		}
 		if (guest ||
 		    (idle && (driven || now_ns - busy_ns > patience_ns ||
 			      (crowded && idle > CROWDED_IDLES)))) {
 			/* One turn, for timers, and back to sleep: a process
 			 * without traffic must cost nothing. */
-			busy_ns = engine_sleep(h) ? host_now(h) : 0;
+			busy_ns = nic_thread_sleep(h) ? host_now(h) : 0;
 			idle = 0;
 			continue;
 		}
-		if (++turns >= OS_SOCKET_TURNS && now_ns >= e->sockets_ns) {
+		if (++turns >= OS_SOCKET_TURNS && now_ns >= t->sockets_ns) {
 			look_at_sockets(h, now_ns);
 			turns = 0;
 		}
 		if (!crowded &&
 		    (beside || wants_yield(h, now_ns, busy_ns, yield_ns))) {
-			give_way(e, &h->clock, now_ns);
+			give_way(t, &h->clock, now_ns);
 			yield_ns = now_ns;
 		}
 	}
 	return NULL;
 }
 
-int engine_start(struct os_host *h)
+int nic_thread_start(struct os_host *h)
 {
-	return thread_start(&h->engine.thread, engine_main, h);
+	return thread_start(&h->nic_thread.thread, nic_thread_main, h);
 }
 
-void engine_stop(struct os_host *h)
+void nic_thread_stop(struct os_host *h)
 {
-	/* STOP-1, with engine_main. */
-	atomic_store_explicit(&h->engine.stop, true, memory_order_release);
-	engine_kick(h);
-	pthread_join(h->engine.thread, NULL);
+	/* STOP-1, with nic_thread_main. */
+	atomic_store_explicit(&h->nic_thread.stop, true, memory_order_release);
+	nic_thread_kick(h);
+	pthread_join(h->nic_thread.thread, NULL);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A port: one client's connection to a structure in far memory, which is a
+ * A remote: one client's connection to a structure in far memory, which is a
  * region and perhaps another one for its locks, on one memory node. Who makes
- * a port keeps it valid until the client is destroyed or has asked for another.
+ * a remote keeps it valid until the client is destroyed or has asked for
+ * another.
  */
-#ifndef AQ_KIT_PORT_H
-#define AQ_KIT_PORT_H
+#ifndef AQ_KIT_REMOTE_H
+#define AQ_KIT_REMOTE_H
 
 #include <aquifer/aquifer.h>
 
@@ -13,7 +14,7 @@
 #include "client/link.h"
 #include "slot.h"
 
-struct kit_port {
+struct kit_remote {
 	struct client_link *link;
 	uint64_t addr; /* of the structure's first byte */
 	uint64_t size_bytes;
@@ -32,8 +33,8 @@ struct kit_port {
 	/* Whether a connection still is: 1, 0, or -errno. */
 	int (*is_alive)(void *ctx, const char *conn);
 	/* Makes a new connection for a client whose own is broken. */
-	int (*renew)(void *ctx, struct kit_port *port);
-	void (*close)(void *ctx, struct kit_port *port);
+	int (*renew)(void *ctx, struct kit_remote *remote);
+	void (*close)(void *ctx, struct kit_remote *remote);
 	void *ctx;
 };
 
@@ -55,10 +56,10 @@ int kit_locks_make(struct aq_rack *rack, const char *node, const char *locks,
 		   bool *on_device) MUST_CHECK;
 /* Connects to regions of a rack and fills in link, keys and name. `locks` is ""
  * where there is no such region; send_depth as in client_link_options. */
-int kit_port_connect(struct kit_port *port, struct aq_rack *rack,
-		     const char *region, const char *locks,
-		     uint32_t send_depth) MUST_CHECK;
-/* The port may be connected again. */
-void kit_port_disconnect(struct kit_port *port);
+int kit_remote_connect(struct kit_remote *remote, struct aq_rack *rack,
+		       const char *region, const char *locks,
+		       uint32_t send_depth) MUST_CHECK;
+/* The remote may be connected again. */
+void kit_remote_disconnect(struct kit_remote *remote);
 
 #endif

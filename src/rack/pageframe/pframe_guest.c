@@ -3,8 +3,9 @@
  * One client's connection to the page server, and what it asks for. A request
  * is received into a slot; the slot is received into again when its answer has
  * been acknowledged, so a guest never has more than `depth` of either. Pages
- * leave right from their frames. What a guest may reach, keys and frames alike,
- * belongs to its space and not to the guest: others of the space know of it.
+ * leave right from their page frames. What a guest may reach, keys and page
+ * frames alike, belongs to its space and not to the guest: others of the space
+ * know of it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/plant.h"
-#include "frame_server_priv.h"
+#include "pframe_server_priv.h"
 
 /* ---- life --------------------------------------------------------------- */
 
@@ -24,29 +25,29 @@
  * client's NIC was told to wait (RNR, 640 us): with 16 under way, 50,000 pages
  * per second instead of 290,000.
  */
-static uint32_t slot_count(const struct frame_space *s)
+static uint32_t slot_count(const struct pframe_space *s)
 {
 	return 2 * s->depth;
 }
 
-static uint32_t slot_bytes(const struct frame_space *s)
+static uint32_t slot_bytes(const struct pframe_space *s)
 {
 	return (uint32_t)align_up(sizeof(struct page_request) +
 					  (s->is_pieces
 						   ? sizeof(struct page_piece)
-						   : s->pool->frame_bytes),
+						   : s->pool->pframe_bytes),
 				  CACHE_LINE);
 }
 
-uint64_t frame_guest_bytes(const struct frame_space *s)
+uint64_t pframe_guest_bytes(const struct pframe_space *s)
 {
 	return (uint64_t)slot_count(s) *
-	       (slot_bytes(s) + sizeof(struct frame_slot));
+	       (slot_bytes(s) + sizeof(struct pframe_slot));
 }
 
-static int make_memory(struct frame_guest *g)
+static int make_memory(struct pframe_guest *g)
 {
-	const struct frame_pool *p = g->space->pool;
+	const struct pframe_pool *p = g->space->pool;
 
 	g->slot_bytes = slot_bytes(g->space);
 	g->buf_bytes = (size_t)g->slot_bytes * g->depth;
@@ -59,11 +60,12 @@ static int make_memory(struct frame_guest *g)
 	g->slot = calloc(g->depth, sizeof(*g->slot));
 	g->buf_mr = ibv_reg_mr(g->space->pd, g->buf, g->buf_bytes,
 			       IBV_ACCESS_LOCAL_WRITE);
-	g->frames_mr = ibv_reg_mr(g->space->pd, p->frames, p->frames_bytes, 0);
-	return g->slot && g->buf_mr && g->frames_mr ? 0 : -ENOMEM;
+	g->pframes_mr =
+		ibv_reg_mr(g->space->pd, p->pframes, p->pframes_bytes, 0);
+	return g->slot && g->buf_mr && g->pframes_mr ? 0 : -ENOMEM;
 }
 
-static int make_qp(struct frame_guest *g)
+static int make_qp(struct pframe_guest *g)
 {
 	struct ibv_qp_init_attr init = {
 		.send_cq = g->line->cq,
@@ -79,14 +81,14 @@ static int make_qp(struct frame_guest *g)
 	return g->qp ? 0 : -errno;
 }
 
-static void release(struct frame_guest *g)
+static void release(struct pframe_guest *g)
 {
 	if (g->qp)
 		(void)ibv_destroy_qp(g->qp);
 	if (g->line)
-		frame_server_dismiss(g);
-	if (g->frames_mr)
-		(void)ibv_dereg_mr(g->frames_mr);
+		pframe_server_dismiss(g);
+	if (g->pframes_mr)
+		(void)ibv_dereg_mr(g->pframes_mr);
 	if (g->buf_mr)
 		(void)ibv_dereg_mr(g->buf_mr);
 	if (g->buf)
@@ -95,10 +97,10 @@ static void release(struct frame_guest *g)
 	free(g);
 }
 
-int frame_guest_create(struct frame_server *server, struct frame_space *space,
-		       struct frame_guest **out)
+int pframe_guest_create(struct pframe_server *server,
+			struct pframe_space *space, struct pframe_guest **out)
 {
-	struct frame_guest *g = calloc(1, sizeof(*g));
+	struct pframe_guest *g = calloc(1, sizeof(*g));
 	int err;
 
 	if (!g)
@@ -106,7 +108,7 @@ int frame_guest_create(struct frame_server *server, struct frame_space *space,
 	g->server = server;
 	g->space = space;
 	g->depth = slot_count(space);
-	err = frame_server_admit(g);
+	err = pframe_server_admit(g);
 	if (!err) {
 		err = make_memory(g);
 		if (!err)
@@ -123,36 +125,36 @@ int frame_guest_create(struct frame_server *server, struct frame_space *space,
 	return 0;
 }
 
-void frame_guest_destroy(struct frame_guest *g)
+void pframe_guest_destroy(struct pframe_guest *g)
 {
-	frame_server_forget(g);
+	pframe_server_forget(g);
 	release(g); /* what of it is left in the queue finds nobody */
 }
 
-struct ibv_qp *frame_guest_qp(const struct frame_guest *g)
+struct ibv_qp *pframe_guest_qp(const struct pframe_guest *g)
 {
 	return g->qp;
 }
 
 /* The queue pair is gone, and with it whatever it still had to send. */
-void frame_guest_settle(struct frame_guest *g)
+void pframe_guest_settle(struct pframe_guest *g)
 {
 	for (uint32_t i = 0; g->slot && i < g->depth; i++) {
 		if (!g->slot[i].is_load)
 			continue;
 		g->slot[i].is_load = false;
-		frame_load_end(g->space, g->slot[i].phase);
+		pframe_load_end(g->space, g->slot[i].phase);
 	}
 }
 
 /* ---- requests ----------------------------------------------------------- */
 
-static uint8_t *slot_at(struct frame_guest *g, uint32_t slot)
+static uint8_t *slot_at(struct pframe_guest *g, uint32_t slot)
 {
 	return g->buf + (size_t)slot * g->slot_bytes;
 }
 
-static int receive(struct frame_guest *g, uint32_t slot)
+static int receive(struct pframe_guest *g, uint32_t slot)
 {
 	struct ibv_sge sge = {.addr = (uintptr_t)slot_at(g, slot),
 			      .length = g->slot_bytes,
@@ -164,7 +166,7 @@ static int receive(struct frame_guest *g, uint32_t slot)
 	return -ibv_post_recv(g->qp, &wr, &bad);
 }
 
-int frame_guest_arm(struct frame_guest *g)
+int pframe_guest_arm(struct pframe_guest *g)
 {
 	int err = 0;
 
@@ -173,16 +175,16 @@ int frame_guest_arm(struct frame_guest *g)
 	return err;
 }
 
-/* False: the queue pair takes no answer. It is broken; memnode finds that out.
- */
-static bool answer(struct frame_guest *g, uint32_t slot, uint64_t from,
+/* False: the queue pair takes no answer. It is broken; memnode finds that
+ * out. */
+static bool answer(struct pframe_guest *g, uint32_t slot, uint64_t from,
 		   uint32_t lkey, uint32_t bytes, enum page_wire_end end)
 {
 	const struct page_request *r = (const void *)slot_at(g, slot);
 	struct ibv_sge sge = {.addr = from, .length = bytes, .lkey = lkey};
 	struct ibv_send_wr *bad,
 		wr = {
-			.wr_id = (uint64_t)g->id << 32 | FRAME_WR_SEND | slot,
+			.wr_id = (uint64_t)g->id << 32 | PFRAME_WR_SEND | slot,
 			.opcode = bytes ? IBV_WR_RDMA_WRITE_WITH_IMM
 					: IBV_WR_SEND_WITH_IMM,
 			.send_flags = IBV_SEND_SIGNALED,
@@ -197,7 +199,7 @@ static bool answer(struct frame_guest *g, uint32_t slot, uint64_t from,
 	return ibv_post_send(g->qp, &wr, &bad) == 0;
 }
 
-static void answer_end(struct frame_guest *g, uint32_t slot,
+static void answer_end(struct pframe_guest *g, uint32_t slot,
 		       enum page_wire_end end)
 {
 	(void)answer(g, slot, 0, 0, 0, end);
@@ -217,35 +219,35 @@ static enum page_wire_end end_of(int err)
 	}
 }
 
-static void load(struct frame_guest *g, uint32_t slot, uint64_t index)
+static void load(struct pframe_guest *g, uint32_t slot, uint64_t index)
 {
-	struct frame_slot *s = &g->slot[slot];
-	uint64_t frame =
-		g->space->is_pieces ? 0 : frame_space_find(g->space, index);
+	struct pframe_slot *s = &g->slot[slot];
+	uint64_t pframe =
+		g->space->is_pieces ? 0 : pframe_space_find(g->space, index);
 
-	if (!frame) {
+	if (!pframe) {
 		answer_end(g, slot, PAGE_WIRE_NO_DATA);
 		return;
 	}
-	s->is_load = answer(g, slot, frame, g->frames_mr->lkey,
-			    g->space->pool->frame_bytes, PAGE_WIRE_OK);
+	s->is_load = answer(g, slot, pframe, g->pframes_mr->lkey,
+			    g->space->pool->pframe_bytes, PAGE_WIRE_OK);
 	if (s->is_load)
-		s->phase = frame_load_begin(g->space);
+		s->phase = pframe_load_begin(g->space);
 }
 
-static void store(struct frame_guest *g, uint32_t slot, uint64_t index,
+static void store(struct pframe_guest *g, uint32_t slot, uint64_t index,
 		  uint32_t bytes)
 {
-	uint32_t page_bytes = g->space->pool->frame_bytes;
-	uint64_t frame;
+	uint32_t page_bytes = g->space->pool->pframe_bytes;
+	uint64_t pframe;
 	int err = -EINVAL;
 
 	/* The whole page, so that nothing of its last owner is left. */
 	if (!g->space->is_pieces &&
 	    bytes == sizeof(struct page_request) + page_bytes)
-		err = frame_space_map(g->space, index, &frame);
+		err = pframe_space_map(g->space, index, &pframe);
 	if (!err)
-		memcpy((void *)(uintptr_t)frame,
+		memcpy((void *)(uintptr_t)pframe,
 		       slot_at(g, slot) + sizeof(struct page_request),
 		       page_bytes);
 	answer_end(g, slot, end_of(err));
@@ -253,40 +255,41 @@ static void store(struct frame_guest *g, uint32_t slot, uint64_t index,
 
 /* The key belongs to the space: whichever guest asks gets the same one, and
  * none is left when the piece is given back. */
-static int register_piece(struct frame_space *s, uint64_t index, uint64_t frame)
+static int register_piece(struct pframe_space *s, uint64_t index,
+			  uint64_t pframe)
 {
-	/* Chains put frames into the queue as they are. */
+	/* Chains put page frames into the queue as they are. */
 	if (!PLANTED(not_cleared))
-		memset((void *)(uintptr_t)frame, 0, s->pool->frame_bytes);
+		memset((void *)(uintptr_t)pframe, 0, s->pool->pframe_bytes);
 	s->piece[index] = ibv_reg_mr(
-		s->pd, (void *)(uintptr_t)frame, s->pool->frame_bytes,
+		s->pd, (void *)(uintptr_t)pframe, s->pool->pframe_bytes,
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
 			IBV_ACCESS_REMOTE_WRITE);
 	if (s->piece[index])
 		return 0;
-	frame = frame_space_take(s, index);
-	if (frame) /* no answer is read from pieces, so it need not wait */
-		frame_space_give(s, frame);
+	pframe = pframe_space_take(s, index);
+	if (pframe) /* no answer is read from pieces, so it need not wait */
+		pframe_space_give(s, pframe);
 	return -ENOSPC;
 }
 
-static void allocate(struct frame_guest *g, uint32_t slot, uint64_t index)
+static void allocate(struct pframe_guest *g, uint32_t slot, uint64_t index)
 {
 	struct page_piece *out =
 		(void *)(slot_at(g, slot) + sizeof(struct page_request));
-	struct frame_space *s = g->space;
-	uint64_t frame;
-	int err = s->is_pieces ? frame_space_map(s, index, &frame) : -EINVAL;
+	struct pframe_space *s = g->space;
+	uint64_t pframe;
+	int err = s->is_pieces ? pframe_space_map(s, index, &pframe) : -EINVAL;
 
 	if (!err && s->sparse)
-		frame_sparse_take(s, frame);
+		pframe_sparse_take(s, pframe);
 	else if (!err && !s->piece[index])
-		err = register_piece(s, index, frame);
+		err = register_piece(s, index, pframe);
 	if (err) {
 		answer_end(g, slot, end_of(err));
 		return;
 	}
-	out->addr = be64_put(s->sparse ? frame_sparse_at(s, index) : frame);
+	out->addr = be64_put(s->sparse ? pframe_sparse_at(s, index) : pframe);
 	out->rkey = be32_put(s->sparse ? s->sparse_mr->rkey
 				       : s->piece[index]->rkey);
 	out->number = be32_put((uint32_t)index);
@@ -295,33 +298,33 @@ static void allocate(struct frame_guest *g, uint32_t slot, uint64_t index)
 }
 
 /* The key, or the memory, ends first. */
-static void give_back(struct frame_guest *g, uint32_t slot, uint64_t index)
+static void give_back(struct pframe_guest *g, uint32_t slot, uint64_t index)
 {
 	if (g->space->sparse)
-		frame_sparse_drop(g->space, index);
+		pframe_sparse_drop(g->space, index);
 	if (index < g->space->entries)
-		frame_space_end_key(g->space, index);
-	switch (frame_leave(g->space, index, g, slot)) {
-	case FRAME_LEFT:
+		pframe_space_end_key(g->space, index);
+	switch (pframe_leave(g->space, index, g, slot)) {
+	case PFRAME_LEFT:
 		answer_end(g, slot, PAGE_WIRE_OK);
 		break;
-	case FRAME_NONE:
+	case PFRAME_NONE:
 		answer_end(g, slot, PAGE_WIRE_NO_DATA);
 		break;
-	case FRAME_STAYS:
+	case PFRAME_STAYS:
 		answer_end(g, slot, PAGE_WIRE_NO_SPACE);
 		break;
-	case FRAME_LEAVES:
+	case PFRAME_LEAVES:
 		break;
 	}
 }
 
-void frame_guest_gone_back(struct frame_guest *g, uint32_t slot)
+void pframe_guest_gone_back(struct pframe_guest *g, uint32_t slot)
 {
 	answer_end(g, slot, PAGE_WIRE_OK);
 }
 
-void frame_guest_serve(struct frame_guest *g, uint32_t slot, uint32_t bytes)
+void pframe_guest_serve(struct pframe_guest *g, uint32_t slot, uint32_t bytes)
 {
 	const struct page_request *r = (const void *)slot_at(g, slot);
 	uint64_t index = be64_get(r->index);
@@ -350,14 +353,14 @@ void frame_guest_serve(struct frame_guest *g, uint32_t slot, uint32_t bytes)
 	}
 }
 
-void frame_guest_answered(struct frame_guest *g, uint32_t slot, bool is_ok)
+void pframe_guest_answered(struct pframe_guest *g, uint32_t slot, bool is_ok)
 {
-	struct frame_slot *s = &g->slot[slot];
+	struct pframe_slot *s = &g->slot[slot];
 
 	/* One that failed is not sent again either. */
 	if (s->is_load) {
 		s->is_load = false;
-		frame_load_end(g->space, s->phase);
+		pframe_load_end(g->space, s->phase);
 	}
 	if (is_ok)
 		(void)receive(g, slot); /* a broken queue pair has ended */

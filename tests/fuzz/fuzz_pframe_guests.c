@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two connections to one tenant's pages and one to another's, over one pool of
- * frames: loads, stores, allocations and frees in any order, answers for which
- * there is no receive, connections and spaces that come and go, keys that are
- * used long after they were given back. Every byte says whose it is. The second
- * tenant is honest and knows what it has stored; the first may do anything.
- * Whoever sees a byte of the other, or changes one, ends the run.
+ * page frames: loads, stores, allocations and frees in any order, answers for
+ * which there is no receive, connections and spaces that come and go, keys that
+ * are used long after they were given back. Every byte says whose it is. The
+ * second tenant is honest and knows what it has stored; the first may do
+ * anything. Whoever sees a byte of the other, or changes one, ends the run.
  */
 #include "../unit/guest_rig.h"
 
@@ -14,7 +14,7 @@
 enum {
 	LIAR,
 	HONEST,
-	FRAMES = 5, /* fewer than both may have */
+	PFRAMES = 5, /* fewer than both may have */
 	KEYS = 8,
 	STEPS_MAX = 200,
 };
@@ -42,30 +42,31 @@ static uint8_t next_u8(struct fuzz *f)
 
 /* ---- what must be so ----------------------------------------------------- */
 
-/* Each frame of a table holds what is its owner's, and is in no other one. */
-static void check_frames(const struct fuzz *f)
+/* Each page frame of a table holds what is its owner's, and is in no other
+ * one. */
+static void check_pframes(const struct fuzz *f)
 {
 	uint64_t seen = 0;
 
 	for (unsigned t = 0; t < RIG_TENANTS; t++) {
-		const struct frame_space *s = f->rig->tenant[t].space;
+		const struct pframe_space *s = f->rig->tenant[t].space;
 
 		for (uint64_t i = 0; s && i < RIG_PAGES; i++) {
-			uint64_t frame = frame_space_find(s, i), bit;
+			uint64_t pframe = pframe_space_find(s, i), bit;
 			uint8_t want[RIG_BYTES];
 
-			if (!frame)
+			if (!pframe)
 				continue;
 			bit = 1ull
-			      << (frame - (uintptr_t)f->rig->pool->frames) /
+			      << (pframe - (uintptr_t)f->rig->pool->pframes) /
 					 RIG_BYTES;
 			ASSERT(!(seen & bit));
 			seen |= bit;
-			ASSERT(rig_is_own((const void *)(uintptr_t)frame, t));
+			ASSERT(rig_is_own((const void *)(uintptr_t)pframe, t));
 			if (t != HONEST || !f->value[i])
 				continue;
 			rig_fill(want, t, f->value[i] - 1);
-			ASSERT(memcmp((const void *)(uintptr_t)frame, want,
+			ASSERT(memcmp((const void *)(uintptr_t)pframe, want,
 				      RIG_BYTES) == 0);
 		}
 	}
@@ -76,8 +77,8 @@ static void check_answers(const struct fuzz *f)
 	for (unsigned i = 0; i < RIG_CONNS; i++) {
 		const struct rig_conn *c = &f->rig->tenant[LIAR].conn[i];
 
-		/* Pieces are named by addresses, which are no bytes of pages.
-		 */
+		/* Pieces are named by addresses, which are no bytes of
+		 * pages. */
 		if (!c->buf || (f->has_pieces[LIAR] && i != RIG_PLAIN))
 			continue;
 		for (unsigned k = 0; k < RIG_TURNS; k++)
@@ -86,8 +87,7 @@ static void check_answers(const struct fuzz *f)
 	}
 }
 
-/* ---- the honest tenant ----------------------------------------------------
- */
+/* ---- the honest tenant -------------------------------------------------- */
 
 static void honest_store(struct fuzz *f, uint64_t i, uint8_t value)
 {
@@ -146,8 +146,7 @@ static void honest_drop(struct fuzz *f, uint64_t i)
 	f->value[i] = 0;
 }
 
-/* ---- the other one --------------------------------------------------------
- */
+/* ---- the other one ------------------------------------------------------ */
 
 static struct rig_conn *some_guest(struct fuzz *f, unsigned at)
 {
@@ -250,7 +249,7 @@ static struct rig *open_rig(void)
 	static struct rig rig;
 
 	if (!rig.ctx)
-		rig_start(&rig, FRAMES);
+		rig_start(&rig, PFRAMES);
 	return &rig;
 }
 
@@ -271,12 +270,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 		uint8_t op = next_u8(&f);
 
 		move(&f, op, next_u8(&f));
-		check_frames(&f);
+		check_pframes(&f);
 		check_answers(&f);
 	}
 	rig_end_space(f.rig, LIAR);
 	rig_end_space(f.rig, HONEST);
 	/* Nothing is lost, whatever happened. */
-	ASSERT(frame_pool_free(f.rig->pool) == FRAMES);
+	ASSERT(pframe_pool_free(f.rig->pool) == PFRAMES);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lanes, and the views that hold the keys for them. */
+/* Connections, and the views that hold the keys for them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,36 +8,36 @@
 #include "base/error.h"
 #include "client_priv.h"
 
-void client_lane_close(struct client_lane *lane)
+void client_conn_close(struct client_conn *conn)
 {
-	if (!lane->is_open)
+	if (!conn->is_open)
 		return;
-	client_bond_remove(lane->thread->rack, &lane->bond);
-	lane->thread->rack->transport->lane_close(lane);
-	lane->is_open = false;
-	lane->busy = 0;
+	client_bond_remove(conn->thread->rack, &conn->bond);
+	conn->thread->rack->transport->conn_close(conn);
+	conn->is_open = false;
+	conn->busy = 0;
 }
 
-int client_lane_ready(struct client_thread *t, uint32_t node,
-		      uint64_t deadline_ns, struct client_lane **out)
+int client_conn_ready(struct client_thread *t, uint32_t node,
+		      uint64_t deadline_ns, struct client_conn **out)
 {
-	struct client_lane *lane = &t->lane[node];
+	struct client_conn *conn = &t->conn[node];
 	int err;
 
-	if (UNLIKELY(lane->is_open && lane->busy == 0 &&
-		     client_bond_is_lost(&lane->bond)))
-		client_lane_close(lane);
-	if (UNLIKELY(!lane->is_open)) {
-		atomic_store_explicit(&lane->bond.is_lost, false,
+	if (UNLIKELY(conn->is_open && conn->busy == 0 &&
+		     client_bond_is_lost(&conn->bond)))
+		client_conn_close(conn);
+	if (UNLIKELY(!conn->is_open)) {
+		atomic_store_explicit(&conn->bond.is_lost, false,
 				      memory_order_relaxed);
-		err = t->rack->transport->lane_open(lane, deadline_ns);
+		err = t->rack->transport->conn_open(conn, deadline_ns);
 		if (err)
 			return err;
-		lane->is_open = true;
-		lane->generation++;
+		conn->is_open = true;
+		conn->generation++;
 		t->counters[CLIENT_C_CONNECTS]++;
 	}
-	*out = lane;
+	*out = conn;
 	return 0;
 }
 
@@ -48,14 +48,14 @@ static void drop_grant(struct client_thread *t, const struct client_map *map,
 		       struct client_grant *g, uint32_t piece,
 		       uint64_t deadline_ns)
 {
-	struct client_lane *lane = &t->lane[map->piece[piece].node];
+	struct client_conn *conn = &t->conn[map->piece[piece].node];
 	char path[CLIENT_PATH_MAX];
 
-	if (g->generation && lane->is_open &&
-	    lane->generation == g->generation) {
+	if (g->generation && conn->is_open &&
+	    conn->generation == g->generation) {
 		snprintf(path, sizeof(path), "/v1/connections/%s/grants/%s",
-			 lane->bond.id, g->id);
-		client_thread_tell(t, lane->node, "DELETE", path, deadline_ns);
+			 conn->bond.id, g->id);
+		client_thread_tell(t, conn->node, "DELETE", path, deadline_ns);
 	}
 	g->generation = 0;
 }
@@ -139,7 +139,7 @@ static int take_grant(const json_t *reply, struct client_grant *g,
 }
 
 int client_view_grant(struct client_view *v, struct aq_region *region,
-		      uint32_t piece, struct client_lane *lane,
+		      uint32_t piece, struct client_conn *conn,
 		      uint64_t deadline_ns)
 {
 	const struct client_piece *p = &v->map.piece[piece];
@@ -149,14 +149,14 @@ int client_view_grant(struct client_view *v, struct aq_region *region,
 	json_t *reply = NULL;
 	int err;
 
-	if (LIKELY(g->generation == lane->generation))
+	if (LIKELY(g->generation == conn->generation))
 		return 0;
 	snprintf(path, sizeof(path), "/v1/connections/%s/grants",
-		 lane->bond.id);
+		 conn->bond.id);
 	client_piece_name(region->name, piece, v->map.piece_count,
 			  v->map.stripe_shift, name);
 	err = client_thread_call(
-		lane->thread, lane->node, "POST", path,
+		conn->thread, conn->node, "POST", path,
 		json_pack("{s:s, s:s, s:i, s:i, s:b}", "region", name, "rights",
 			  region->flags & AQ_REGION_READ_ONLY ? "r" : "rwa",
 			  "offset", 0, "length", 0, "revocable",
@@ -173,6 +173,6 @@ int client_view_grant(struct client_view *v, struct aq_region *region,
 	    now.incarnation != p->incarnation)
 		return error_set(-ESTALE, "region %s changed meanwhile",
 				 region->name);
-	g->generation = lane->generation;
+	g->generation = conn->generation;
 	return 0;
 }

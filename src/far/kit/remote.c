@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ports to structures of a rack. */
-#include "port.h"
+#include "remote.h"
 
 #include <errno.h>
 #include <stdio.h>
 
 #include "base/error.h"
 
-int kit_port_connect(struct kit_port *port, struct aq_rack *rack,
-		     const char *region, const char *locks, uint32_t send_depth)
+int kit_remote_connect(struct kit_remote *remote, struct aq_rack *rack,
+		       const char *region, const char *locks,
+		       uint32_t send_depth)
 {
 	struct client_link_options o = {.send_depth = send_depth,
 					.rights = CLIENT_LINK_READ};
@@ -25,28 +26,29 @@ int kit_port_connect(struct kit_port *port, struct aq_rack *rack,
 				      link->size_bytes - KIT_SPARE_BYTES, &key);
 	if (!err && locks[0])
 		err = client_link_key(link, locks, 0, &lock_key);
-	if (!err && port->wants_look)
+	if (!err && remote->wants_look)
 		err = client_link_key(link, region, 0, &look_key);
 	if (err) {
 		client_link_close(link);
 		return err;
 	}
-	port->link = link;
-	port->addr = key.addr;
-	port->rkey = key.rkey;
-	port->size_bytes = key.size_bytes;
-	port->lock_addr = lock_key.addr;
-	port->lock_rkey = lock_key.rkey;
-	port->look_addr = look_key.addr;
-	port->look_rkey = look_key.rkey;
-	snprintf(port->conn, sizeof(port->conn), "%s", client_link_name(link));
+	remote->link = link;
+	remote->addr = key.addr;
+	remote->rkey = key.rkey;
+	remote->size_bytes = key.size_bytes;
+	remote->lock_addr = lock_key.addr;
+	remote->lock_rkey = lock_key.rkey;
+	remote->look_addr = look_key.addr;
+	remote->look_rkey = look_key.rkey;
+	snprintf(remote->conn, sizeof(remote->conn), "%s",
+		 client_link_name(link));
 	return 0;
 }
 
-void kit_port_disconnect(struct kit_port *port)
+void kit_remote_disconnect(struct kit_remote *remote)
 {
-	client_link_close(port->link);
-	port->link = NULL;
+	client_link_close(remote->link);
+	remote->link = NULL;
 }
 
 int kit_region_make(struct aq_rack *rack, const char *region, uint64_t bytes,

@@ -2,9 +2,9 @@
 /*
  * The two-sided page server: who its guests are, and whose turn it is. Each
  * protection domain has a line of its own, and a turn is a few completions.
- * After each round of turns the NIC has one: see frame_server_step.
+ * After each round of turns the NIC has one: see pframe_server_step.
  */
-#include "frame_server.h"
+#include "pframe_server.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,14 +13,14 @@
 #include <sys/mman.h>
 
 #include "base/error.h"
-#include "frame_server_priv.h"
+#include "pframe_server_priv.h"
 
 enum {
 	TURN = 4,	/* completions of a line */
 	QUIET_MAX = 64, /* looks in vain until a line counts as one without */
 };
 
-struct frame_server {
+struct pframe_server {
 	struct ibv_context *context;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *none;  /* nothing ever completes there */
@@ -29,15 +29,16 @@ struct frame_server {
 	/* Lines stay until the server ends, so the loop looks at them without
 	 * the lock. Those without guests are used again. */
 	atomic_uint line_count;
-	struct frame_line line[FRAME_LINES_MAX];
-	struct frame_guest *guest[FRAME_GUESTS_MAX]; /* at id modulo that */
+	struct pframe_line line[PFRAME_LINES_MAX];
+	struct pframe_guest *guest[PFRAME_GUESTS_MAX]; /* at id modulo that */
 };
 
 /* ---- life --------------------------------------------------------------- */
 
-int frame_server_create(struct ibv_context *context, struct frame_server **out)
+int pframe_server_create(struct ibv_context *context,
+			 struct pframe_server **out)
 {
-	struct frame_server *s = calloc(1, sizeof(*s));
+	struct pframe_server *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return error_set(-ENOMEM, "no memory for a page server");
@@ -46,16 +47,16 @@ int frame_server_create(struct ibv_context *context, struct frame_server **out)
 	s->channel = ibv_create_comp_channel(context);
 	s->none = ibv_create_cq(context, 1, NULL, NULL, 0);
 	if (!s->channel || !s->none) {
-		frame_server_destroy(s);
+		pframe_server_destroy(s);
 		return error_set(-ENOMEM, "no completion channel is left");
 	}
 	*out = s;
 	return 0;
 }
 
-void frame_server_destroy(struct frame_server *s)
+void pframe_server_destroy(struct pframe_server *s)
 {
-	for (unsigned i = 0; i < FRAME_LINES_MAX; i++)
+	for (unsigned i = 0; i < PFRAME_LINES_MAX; i++)
 		if (s->line[i].cq)
 			(void)ibv_destroy_cq(s->line[i].cq);
 	if (s->none)
@@ -68,14 +69,14 @@ void frame_server_destroy(struct frame_server *s)
 
 /* ---- guests come and go -------------------------------------------------- */
 
-static struct frame_line *find_line(struct frame_server *s,
-				    const struct ibv_pd *pd)
+static struct pframe_line *find_line(struct pframe_server *s,
+				     const struct ibv_pd *pd)
 {
 	unsigned n = atomic_load_explicit(&s->line_count, memory_order_relaxed);
-	struct frame_line *unused = NULL;
+	struct pframe_line *unused = NULL;
 
 	for (unsigned i = 0; i < n; i++) {
-		struct frame_line *l = &s->line[i];
+		struct pframe_line *l = &s->line[i];
 
 		/* Also if its last guest has just gone: who comes and goes
 		 * must not use up all lines. */
@@ -85,9 +86,9 @@ static struct frame_line *find_line(struct frame_server *s,
 		    !atomic_load_explicit(&l->is_looked, memory_order_relaxed))
 			unused = l;
 	}
-	if (unused || n == FRAME_LINES_MAX)
+	if (unused || n == PFRAME_LINES_MAX)
 		return unused;
-	s->line[n].cq = ibv_create_cq(s->context, FRAME_LINE_DEPTH, NULL,
+	s->line[n].cq = ibv_create_cq(s->context, PFRAME_LINE_DEPTH, NULL,
 				      s->channel, 0);
 	if (!s->line[n].cq)
 		return NULL;
@@ -96,18 +97,18 @@ static struct frame_line *find_line(struct frame_server *s,
 	return &s->line[n];
 }
 
-static int join_line(struct frame_guest *g)
+static int join_line(struct pframe_guest *g)
 {
-	struct frame_line *l = find_line(g->server, g->space->pd);
+	struct pframe_line *l = find_line(g->server, g->space->pd);
 	uint32_t depth = 2 * g->depth; /* receives, and answers */
 
 	if (!l)
 		return error_set(-EAGAIN, "the page server has no queue left");
-	if (depth > FRAME_LINE_DEPTH - l->depth)
+	if (depth > PFRAME_LINE_DEPTH - l->depth)
 		return error_set(-EAGAIN,
 				 "the page connections of a tenant have %d "
 				 "requests under way at most",
-				 FRAME_LINE_DEPTH / 2);
+				 PFRAME_LINE_DEPTH / 2);
 	l->pd = g->space->pd;
 	l->guests++;
 	l->depth += depth;
@@ -116,20 +117,20 @@ static int join_line(struct frame_guest *g)
 	return 0;
 }
 
-static int join_space(struct frame_guest *g)
+static int join_space(struct pframe_guest *g)
 {
-	struct frame_space *s = g->space;
+	struct pframe_space *s = g->space;
 
 	for (unsigned i = 0; i < PAGE_CHAIN_COUNT; i++)
 		if (s->chain[i])
 			return error_set(-EBUSY,
 					 "chains work on these pages; the "
 					 "processor does not beside them");
-	if (s->guests == FRAME_SPACE_GUESTS_MAX)
+	if (s->guests == PFRAME_SPACE_GUESTS_MAX)
 		return error_set(-EAGAIN,
 				 "%d connections work on the same pages at "
 				 "most",
-				 FRAME_SPACE_GUESTS_MAX);
+				 PFRAME_SPACE_GUESTS_MAX);
 	if (s->guests && s->server != g->server)
 		return error_set(-EINVAL,
 				 "another server works on these pages");
@@ -148,25 +149,25 @@ static int join_space(struct frame_guest *g)
 	return 0;
 }
 
-static int find_place(struct frame_guest *g)
+static int find_place(struct pframe_guest *g)
 {
-	struct frame_server *s = g->server;
+	struct pframe_server *s = g->server;
 
-	for (unsigned i = 0; i < FRAME_GUESTS_MAX; i++) {
+	for (unsigned i = 0; i < PFRAME_GUESTS_MAX; i++) {
 		uint32_t id = s->next_id++ & INT32_MAX;
 
-		if (s->guest[id % FRAME_GUESTS_MAX])
+		if (s->guest[id % PFRAME_GUESTS_MAX])
 			continue;
 		g->id = id;
 		return 0;
 	}
 	return error_set(-EAGAIN, "the page server has %d connections at most",
-			 FRAME_GUESTS_MAX);
+			 PFRAME_GUESTS_MAX);
 }
 
-int frame_server_admit(struct frame_guest *g)
+int pframe_server_admit(struct pframe_guest *g)
 {
-	struct frame_server *s = g->server;
+	struct pframe_server *s = g->server;
 	int err;
 
 	pthread_mutex_lock(&s->lock);
@@ -176,28 +177,28 @@ int frame_server_admit(struct frame_guest *g)
 	if (!err)
 		err = join_line(g);
 	if (!err) {
-		s->guest[g->id % FRAME_GUESTS_MAX] = g;
+		s->guest[g->id % PFRAME_GUESTS_MAX] = g;
 		g->space->guests++;
 	}
 	pthread_mutex_unlock(&s->lock);
 	return err;
 }
 
-void frame_server_forget(struct frame_guest *g)
+void pframe_server_forget(struct pframe_guest *g)
 {
 	pthread_mutex_lock(&g->server->lock);
-	g->server->guest[g->id % FRAME_GUESTS_MAX] = NULL;
-	frame_leave_forget(g->space, g);
+	g->server->guest[g->id % PFRAME_GUESTS_MAX] = NULL;
+	pframe_leave_forget(g->space, g);
 	pthread_mutex_unlock(&g->server->lock);
 }
 
-void frame_server_dismiss(struct frame_guest *g)
+void pframe_server_dismiss(struct pframe_guest *g)
 {
-	struct frame_server *s = g->server;
+	struct pframe_server *s = g->server;
 
 	pthread_mutex_lock(&s->lock);
-	s->guest[g->id % FRAME_GUESTS_MAX] = NULL;
-	frame_guest_settle(g);
+	s->guest[g->id % PFRAME_GUESTS_MAX] = NULL;
+	pframe_guest_settle(g);
 	g->space->guests--;
 	g->line->guests--;
 	g->line->depth -= 2 * g->depth;
@@ -206,26 +207,26 @@ void frame_server_dismiss(struct frame_guest *g)
 
 /* ---- the loop ----------------------------------------------------------- */
 
-static bool take(struct frame_server *s, const struct ibv_wc *wc)
+static bool take(struct pframe_server *s, const struct ibv_wc *wc)
 {
 	uint32_t id = (uint32_t)(wc->wr_id >> 32);
-	uint32_t slot = (uint32_t)wc->wr_id & ~FRAME_WR_SEND;
+	uint32_t slot = (uint32_t)wc->wr_id & ~PFRAME_WR_SEND;
 	bool is_ok = wc->status == IBV_WC_SUCCESS;
-	struct frame_guest *g = s->guest[id % FRAME_GUESTS_MAX];
+	struct pframe_guest *g = s->guest[id % PFRAME_GUESTS_MAX];
 
 	if (!g || g->id != id)
 		return false;
-	if ((uint32_t)wc->wr_id & FRAME_WR_SEND) {
-		frame_guest_answered(g, slot, is_ok);
+	if ((uint32_t)wc->wr_id & PFRAME_WR_SEND) {
+		pframe_guest_answered(g, slot, is_ok);
 		return false;
 	}
 	if (is_ok)
-		frame_guest_serve(g, slot, wc->byte_len);
+		pframe_guest_serve(g, slot, wc->byte_len);
 	return is_ok;
 }
 
 /* How many requests it served. */
-static unsigned look(struct frame_server *s, struct frame_line *l)
+static unsigned look(struct pframe_server *s, struct frame_line *l)
 {
 	struct ibv_wc wc[TURN];
 	unsigned served = 0;
@@ -248,7 +249,7 @@ static unsigned look(struct frame_server *s, struct frame_line *l)
 	return served;
 }
 
-static unsigned next_lines(struct frame_server *s, struct frame_line **lines)
+static unsigned next_lines(struct pframe_server *s, struct pframe_line **lines)
 {
 	/* LINES-1, with the line's making. */
 	unsigned count =
@@ -262,7 +263,7 @@ static unsigned next_lines(struct frame_server *s, struct frame_line **lines)
 	return n;
 }
 
-unsigned frame_server_step(struct frame_server *s)
+unsigned pframe_server_step(struct pframe_server *s)
 {
 	struct frame_line *lines[FRAME_LINES_MAX];
 	unsigned n = next_lines(s, lines), served = 0;
@@ -278,10 +279,10 @@ unsigned frame_server_step(struct frame_server *s)
 	return served;
 }
 
-void frame_server_wait(struct frame_server *s, uint32_t timeout_ms)
+void pframe_server_wait(struct pframe_server *s, uint32_t timeout_ms)
 {
 	struct pollfd fd = {.fd = s->channel->fd, .events = POLLIN};
-	struct frame_line *lines[FRAME_LINES_MAX];
+	struct pframe_line *lines[PFRAME_LINES_MAX];
 	unsigned n = next_lines(s, lines);
 	struct ibv_cq *cq;
 	void *user;
@@ -289,7 +290,7 @@ void frame_server_wait(struct frame_server *s, uint32_t timeout_ms)
 	for (unsigned i = 0; i < n; i++)
 		if (ibv_req_notify_cq(lines[i]->cq, 0))
 			return;
-	if (frame_server_step(s))
+	if (pframe_server_step(s))
 		return;
 	if (poll(&fd, 1, (int)timeout_ms) == 1 &&
 	    ibv_get_cq_event(s->channel, &cq, &user) == 0)

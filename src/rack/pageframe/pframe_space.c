@@ -7,30 +7,30 @@
 
 #include "base/error.h"
 #include "base/plant.h"
-#include "frame_priv.h"
+#include "pframe_priv.h"
 
-uint64_t frame_space_bytes(const struct frame_space_options *o)
+uint64_t pframe_space_bytes(const struct pframe_space_options *o)
 {
-	uint64_t each = sizeof(_Atomic uint64_t) + FRAME_QUEUE_BYTES;
+	uint64_t each = sizeof(_Atomic uint64_t) + PFRAME_QUEUE_BYTES;
 
 	if (o->is_pieces && !o->is_sparse)
 		each += sizeof(struct ibv_mr *);
 	return align_up(o->entries * each, 4096);
 }
 
-int frame_space_create(struct frame_pool *pool,
-		       const struct frame_space_options *o,
-		       struct frame_space **out)
+int pframe_space_create(struct pframe_pool *pool,
+			const struct pframe_space_options *o,
+			struct pframe_space **out)
 {
-	struct frame_space *s;
+	struct pframe_space *s;
 	void *table;
 
-	if (!o->entries || o->entries > FRAME_ENTRIES_MAX || !o->depth ||
-	    o->depth > FRAME_DEPTH_MAX)
+	if (!o->entries || o->entries > PFRAME_ENTRIES_MAX || !o->depth ||
+	    o->depth > PFRAME_DEPTH_MAX)
 		return error_set(-EINVAL,
 				 "a space has 1 to %d pages and 1 to %d "
 				 "messages under way",
-				 FRAME_ENTRIES_MAX, FRAME_DEPTH_MAX);
+				 PFRAME_ENTRIES_MAX, PFRAME_DEPTH_MAX);
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return error_set(-ENOMEM, "no memory for a space");
@@ -52,10 +52,10 @@ int frame_space_create(struct frame_pool *pool,
 	list_init(&s->leaving);
 	list_init(&s->waiting);
 	if (o->is_sparse) {
-		int err = frame_sparse_create(s);
+		int err = pframe_sparse_create(s);
 
 		if (err) {
-			frame_space_destroy(s);
+			pframe_space_destroy(s);
 			return err;
 		}
 	}
@@ -64,14 +64,14 @@ int frame_space_create(struct frame_pool *pool,
 }
 
 /* Test-only damage. */
-static COLD void keep_key(struct frame_space *s, struct ibv_mr *mr)
+static COLD void keep_key(struct pframe_space *s, struct ibv_mr *mr)
 {
 	s->kept = realloc(s->kept, (s->kept_count + 1) * sizeof(*s->kept));
 	ASSERT(s->kept);
 	s->kept[s->kept_count++] = mr;
 }
 
-void frame_space_end_key(struct frame_space *s, uint64_t index)
+void pframe_space_end_key(struct pframe_space *s, uint64_t index)
 {
 	if (!s->piece || !s->piece[index])
 		return;
@@ -82,21 +82,21 @@ void frame_space_end_key(struct frame_space *s, uint64_t index)
 	s->piece[index] = NULL;
 }
 
-void frame_space_destroy(struct frame_space *s)
+void pframe_space_destroy(struct pframe_space *s)
 {
 	ASSERT(!s->guests); /* so nothing leaves any more, and no load runs */
 	for (unsigned i = 0; i < PAGE_CHAIN_COUNT; i++)
 		if (s->chain[i])
-			frame_chain_destroy(s->chain[i]);
-	/* First what frames stand for. */
-	frame_sparse_destroy(s);
+			pframe_chain_destroy(s->chain[i]);
+	/* First what page frames stand for. */
+	pframe_sparse_destroy(s);
 	for (uint64_t i = 0; i < s->entries; i++) {
-		uint64_t frame = frame_space_take(s, i);
+		uint64_t pframe = pframe_space_take(s, i);
 
-		if (!frame)
+		if (!pframe)
 			continue;
-		frame_space_end_key(s, i);
-		frame_space_give(s, frame);
+		pframe_space_end_key(s, i);
+		pframe_space_give(s, pframe);
 	}
 	while (s->kept_count)
 		(void)ibv_dereg_mr(s->kept[--s->kept_count]);
@@ -107,31 +107,31 @@ void frame_space_destroy(struct frame_space *s)
 	free(s);
 }
 
-bool frame_space_is_over(const struct frame_space *s)
+bool pframe_space_is_over(const struct pframe_space *s)
 {
-	return frame_space_used(s) > s->budget;
+	return pframe_space_used(s) > s->budget;
 }
 
-uint64_t frame_space_find(const struct frame_space *s, uint64_t index)
+uint64_t pframe_space_find(const struct pframe_space *s, uint64_t index)
 {
-	uint64_t frame;
+	uint64_t pframe;
 
 	if (index >= s->entries)
 		return 0;
-	/* SPACE-1: a frame that is found is the space's own already. */
-	frame = frame_swap(
+	/* SPACE-1: a page frame that is found is the space's own already. */
+	pframe = pframe_be64(
 		atomic_load_explicit(&s->table[index], memory_order_acquire));
-	return frame_pool_has(s->pool, frame) ? frame : 0;
+	return pframe_pool_has(s->pool, pframe) ? pframe : 0;
 }
 
-bool frame_space_is_mapped(const struct frame_space *s, uint64_t index)
+bool pframe_space_is_mapped(const struct pframe_space *s, uint64_t index)
 {
-	return frame_space_find(s, index) != 0;
+	return pframe_space_find(s, index) != 0;
 }
 
-int frame_space_map(struct frame_space *s, uint64_t index, uint64_t *frame)
+int pframe_space_map(struct pframe_space *s, uint64_t index, uint64_t *pframe)
 {
-	uint64_t f = frame_space_find(s, index);
+	uint64_t f = pframe_space_find(s, index);
 
 	if (!f) {
 		if (index >= s->entries)
@@ -139,36 +139,36 @@ int frame_space_map(struct frame_space *s, uint64_t index, uint64_t *frame)
 		if (s->used + s->past_used >= (int64_t)s->budget &&
 		    !PLANTED(no_budget))
 			return -EDQUOT;
-		f = frame_pool_pop(s->pool);
+		f = pframe_pool_pop(s->pool);
 		if (!f)
 			return -ENOSPC;
 		s->used++;
-		/* SPACE-1, with frame_space_find, here and in chains. */
-		atomic_store_explicit(&s->table[index], frame_swap(f),
+		/* SPACE-1, with pframe_space_find, here and in chains. */
+		atomic_store_explicit(&s->table[index], pframe_be64(f),
 				      memory_order_release);
 	}
-	*frame = f;
+	*pframe = f;
 	return 0;
 }
 
-uint64_t frame_space_take(struct frame_space *s, uint64_t index)
+uint64_t pframe_space_take(struct pframe_space *s, uint64_t index)
 {
-	uint64_t frame;
+	uint64_t pframe;
 
 	/* Looks first: reading leaves what nobody touched without memory. */
-	if (!frame_space_find(s, index))
+	if (!pframe_space_find(s, index))
 		return 0;
-	/* SPACE-1, and one instruction, so a frame never leaves twice. */
-	frame = frame_swap(atomic_exchange_explicit(&s->table[index], 0,
-						    memory_order_acq_rel));
-	return frame_pool_has(s->pool, frame) ? frame : 0;
+	/* SPACE-1, and one instruction, so a page frame never leaves twice. */
+	pframe = pframe_be64(atomic_exchange_explicit(&s->table[index], 0,
+						      memory_order_acq_rel));
+	return pframe_pool_has(s->pool, pframe) ? pframe : 0;
 }
 
-void frame_space_give(struct frame_space *s, uint64_t frame)
+void pframe_space_give(struct pframe_space *s, uint64_t pframe)
 {
 	/* Of one that stands for sparse memory nothing was ever used. */
 	if (!s->is_sparse && !PLANTED(not_cleared))
-		memset((void *)(uintptr_t)frame, 0, s->pool->frame_bytes);
+		memset((void *)(uintptr_t)pframe, 0, s->pool->pframe_bytes);
 	s->used--;
-	frame_pool_push(s->pool, frame);
+	pframe_pool_push(s->pool, pframe);
 }
