@@ -80,7 +80,8 @@ static void provider_describe(void *ctx, unsigned index, char name[64],
 	*guid = (uintptr_t)ctx;
 }
 
-static int provider_open(void *ctx, unsigned index, struct nic_host **out)
+static int provider_open(void *ctx, unsigned index, const char *rack,
+			 struct nic_host **out)
 {
 	struct fair_nic *nic = ctx;
 	struct os_config cfg;

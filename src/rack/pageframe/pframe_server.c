@@ -226,7 +226,7 @@ static bool take(struct pframe_server *s, const struct ibv_wc *wc)
 }
 
 /* How many requests it served. */
-static unsigned look(struct pframe_server *s, struct frame_line *l)
+static unsigned look(struct pframe_server *s, struct pframe_line *l)
 {
 	struct ibv_wc wc[TURN];
 	unsigned served = 0;
@@ -265,7 +265,7 @@ static unsigned next_lines(struct pframe_server *s, struct pframe_line **lines)
 
 unsigned pframe_server_step(struct pframe_server *s)
 {
-	struct frame_line *lines[FRAME_LINES_MAX];
+	struct pframe_line *lines[PFRAME_LINES_MAX];
 	unsigned n = next_lines(s, lines), served = 0;
 	struct ibv_wc unused;
 
