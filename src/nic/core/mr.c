@@ -41,6 +41,8 @@ int nic_pd_destroy(struct nic_pd *pd)
 	if (pd->turns != pd)
 		pd->turns->users--;
 	list_remove(&pd->turn);
+	if (pd->nic->input_pd == pd)
+		pd->nic->input_pd = NULL;
 	if (pd->nic->last_domain == pd)
 		pd->nic->last_domain = NULL;
 	free(pd);

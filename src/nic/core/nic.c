@@ -386,7 +386,7 @@ static void input(struct nic *nic, const struct wire_pkt *pkt,
 		count(nic, drop);
 		return;
 	}
-	nic->input_domain = (uintptr_t)qp->pd->turns;
+	nic->input_pd = qp->pd->turns;
 	if (UNLIKELY(qp->type == IBV_QPT_UD)) {
 		if (!nic_is_ours(nic, pkt->dst_ip)) {
 			count(nic, NIC_C_drop_dst_ip);
@@ -417,7 +417,7 @@ static inline void input_stamped(struct nic *nic, struct rx_stamp *stamp,
 		input(nic, &stamp->pkt, frame, stamp, from);
 		return;
 	}
-	nic->input_domain = (uintptr_t)qp->pd->turns;
+	nic->input_pd = qp->pd->turns;
 	if (stamp->is_response)
 		completer_input(qp, &stamp->pkt);
 	else
@@ -477,17 +477,21 @@ HOT void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes,
 		input_unknown(nic, frame, len_bytes, from);
 }
 
-uint64_t nic_take_domain(struct nic *nic, uint32_t *work)
+uint64_t nic_take_domain(struct nic *nic, bool *is_greedy)
 {
-	uint64_t domain = nic->input_domain;
+	struct nic_pd *pd = nic->input_pd;
 	uint64_t now = nic->counters[NIC_C_rx_frames] +
-		       (nic->counters[NIC_C_rx_bytes] >> NIC_TURN_SHIFT) +
-		       nic->messages * NIC_TURN_MESSAGE;
+		       (nic->counters[NIC_C_rx_bytes] >> NIC_TURN_SHIFT);
+	uint64_t work = now - nic->input_work;
 
-	nic->input_domain = 0;
-	*work = (uint32_t)(now - nic->input_work);
+	nic->input_pd = NULL;
 	nic->input_work = now;
-	return domain;
+	*is_greedy = true;
+	if (UNLIKELY(!pd))
+		return 0;
+	turn_count(pd, work);
+	*is_greedy = nic->crowd && turn_is_greedy(pd);
+	return (uintptr_t)pd;
 }
 
 HOT void nic_foretell(const struct nic *nic, const uint8_t *frame,
@@ -617,6 +621,12 @@ static uint32_t used_lately(struct nic_pd *pd)
 	return pd->used;
 }
 
+bool turn_is_greedy(struct nic_pd *pd)
+{
+	return used_lately(pd) >
+	       pd->nic->least_used + NIC_TURN_CROWDED * NIC_USED_PART;
+}
+
 void turn_changes(struct nic_pd *pd)
 {
 	struct nic *nic = pd->nic;
@@ -648,9 +658,7 @@ static void find_least(struct nic *nic, const struct list *turn)
  */
 static uint32_t take_allowance(struct nic_pd *pd)
 {
-	bool is_greedy = used_lately(pd) >
-			 pd->nic->least_used + NIC_TURN_CROWDED * NIC_USED_PART;
-	uint32_t turn = is_greedy ? NIC_TURN_GREEDY : NIC_TURN_CROWDED;
+	uint32_t turn = turn_is_greedy(pd) ? NIC_TURN_GREEDY : NIC_TURN_CROWDED;
 	uint32_t paid = u32_min(turn, pd->debt);
 
 	pd->debt -= paid;

@@ -223,8 +223,8 @@ void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes,
 
 /* A number for the domain whose packets have come since this was called last,
  * of the last one; 0: none was taken. Two that are there have different ones.
- * And how much work all of them were, in small packets. */
-uint64_t nic_take_domain(struct nic *nic, uint32_t *work);
+ * And whether it did more lately than another one that is there. */
+uint64_t nic_take_domain(struct nic *nic, bool *is_greedy);
 
 /* A frame that will probably come soon: what it will read is fetched into the
  * cache, and nothing else happens, whatever the bytes are. */

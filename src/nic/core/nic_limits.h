@@ -44,11 +44,11 @@ enum {
 	NIC_TURN_GREEDY = 4, /* of a domain that did more than another lately */
 	NIC_TURN_MEMORY = 128, /* flushes: what was before counts little */
 	NIC_CROWD_FLUSHES = 1000,
-	NIC_CROWD_ROUNDS = 2,  /* of turns within a flush, for chains */
-	NIC_TURN_STEPS = 2,    /* of a chain: as much as a packet */
+	NIC_CROWD_ROUNDS = 2, /* of turns within a flush, for chains */
+	NIC_TURN_STEPS = 2,   /* of a chain: as much as a packet */
 	NIC_TURN_MESSAGE = 8, /* that a processor works on */
-	NIC_USED_PART = 16,    /* what nic_pd.used counts in */
-	NIC_TURN_SHIFT = 10, /* a packet counts once more for each KiB of it */
+	NIC_USED_PART = 16,   /* what nic_pd.used counts in */
+	NIC_TURN_SHIFT = 10,  /* a packet counts once more for each KiB of it */
 	/* The same for requests of a managed queue ... */
 	NIC_CHAIN_TURN = 32,
 	/* ... and how often chains have their turn within one flush. */

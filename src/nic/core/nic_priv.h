@@ -735,10 +735,10 @@ struct nic {
 	struct nic_pd *last_domain; /* that did something, or NULL */
 	uint32_t least_used;	    /* by one domain, when there were others */
 	uint64_t chain_bytes;	    /* that chains moved within this NIC */
-	uint64_t messages;	    /* received */
 	uint64_t input_work;	    /* when nic_take_domain was called last */
-	uint64_t input_domain;	    /* of the last packet that was taken */
-	bool chains_due; /* a chain has its turn before nic_flush returns */
+	struct nic_pd
+		*input_pd; /* of the last packet that was taken, or NULL */
+	bool chains_due;   /* a chain has its turn before nic_flush returns */
 	struct stamps stamps;
 };
 
@@ -755,6 +755,9 @@ static inline uint64_t nic_work(const struct nic *nic)
 /* A domain does something now, and another one did before: both are there, and
  * for a while they share. */
 void turn_changes(struct nic_pd *pd);
+
+/* It did more lately than another one that is there. */
+bool turn_is_greedy(struct nic_pd *pd);
 
 static inline void turn_of(struct nic_pd *pd)
 {

@@ -132,10 +132,8 @@ bool recvq_take_if(struct nic_qp *qp, struct recv_op *op, uint32_t need)
 	}
 	q->tail++;
 	/* What a chain does with it is counted there. */
-	if (LIKELY(q->wr_ids != NULL)) {
-		qp->nic->messages++;
+	if (LIKELY(q->wr_ids != NULL))
 		turn_count(qp->pd->turns, NIC_TURN_MESSAGE);
-	}
 	if (srq && srq->low_mark && q->head - q->tail < srq->low_mark) {
 		srq->low_mark = 0;
 		if (qp->nic->up)

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Budgets of paths, by what their tenants had in the last rounds. */
+/* Budgets of paths, by what their tenants had in the last round. */
 #include "path_share.h"
-
-enum {
-	PART = 16, /* of what `used` counts in */
-	WEIGHT_MAX = 16,
-};
 
 STATIC_ASSERT((SHARE_TENANTS & (SHARE_TENANTS - 1)) == 0, "a power of two");
 
@@ -25,7 +20,7 @@ static struct share_tenant *find(struct share *s, uint64_t domain)
 		if (!oldest || s->round - t->round > s->round - oldest->round)
 			oldest = t;
 	}
-	*oldest = (struct share_tenant){.domain = domain, .weight = 1};
+	*oldest = (struct share_tenant){.domain = domain};
 	return oldest;
 }
 
@@ -38,8 +33,6 @@ static struct share_tenant *find_now(struct share *s, uint64_t domain)
 	if (passed == 0)
 		return t;
 	t->last_paths = passed == 1 ? t->paths : 0;
-	t->used -= (uint32_t)((uint64_t)t->used *
-			      u32_min(passed, SHARE_MEMORY) / SHARE_MEMORY);
 	t->paths = t->taken = 0;
 	t->round = s->round;
 	return t;
@@ -47,14 +40,11 @@ static struct share_tenant *find_now(struct share *s, uint64_t domain)
 
 void share_begin(struct share *s)
 {
-	if (s->tenants > 1) {
+	if (s->tenants > 1)
 		s->crowd = SHARE_ROUNDS_MAX;
-		s->least = s->least_now;
-	} else if (s->crowd) {
+	else if (s->crowd)
 		s->crowd--;
-	}
 	s->tenants = 0;
-	s->least_now = UINT32_MAX;
 	if (++s->round == 0)
 		s->round = 1;
 }
@@ -67,22 +57,20 @@ unsigned share_budget(struct share *s, uint64_t domain, unsigned budget)
 	if (!s->crowd)
 		return budget;
 	t = find_now(s, domain);
-	if (t->used > s->least + SHARE_MORE * PART)
-		budget = u32_max(budget / SHARE_GREEDY / t->weight, 1);
+	if (t->is_greedy)
+		budget = u32_max(budget / SHARE_GREEDY, 1);
 	if (t->taken >= budget)
 		return 0;
 	each = t->last_paths > 1 ? budget / t->last_paths : budget;
 	return u32_min(each ? each : 1, budget - t->taken);
 }
 
-void share_note(struct share *s, uint64_t domain, unsigned got, uint32_t work)
+void share_note(struct share *s, uint64_t domain, unsigned got, bool is_greedy)
 {
 	struct share_tenant *t = find_now(s, domain);
 
 	if (t->paths++ == 0)
 		s->tenants++;
 	t->taken = (uint16_t)u32_min(t->taken + got, UINT16_MAX);
-	t->weight = (uint8_t)u32_min(u32_max(work / got, 1), WEIGHT_MAX);
-	t->used += u32_min(work, got * WEIGHT_MAX) * PART;
-	s->least_now = u32_min(s->least_now, t->used);
+	t->is_greedy = is_greedy;
 }

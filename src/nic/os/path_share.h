@@ -3,8 +3,8 @@
  * How many frames are taken from a path before the next has its turn. Paths of
  * one tenant, which the NIC knows by its protection domain, share what one path
  * of another tenant gets: else who has many processes would have many turns.
- * And of those who had frames lately, who had more than the one with the fewest
- * gets less at a time: so the others do not wait for what it has in its queues.
+ * And who did more lately than another one, as the NIC says, gets less at a
+ * time, so that the other one does not wait for all that it has in its queues.
  * Pure; whoever holds the host's lock.
  */
 #ifndef AQ_OS_PATH_SHARE_H
@@ -13,25 +13,20 @@
 #include "base/base.h"
 
 enum {
-	SHARE_TENANTS = 64, /* that are known; a power of two */
+	SHARE_TENANTS = 64, /* that are known at a time; a power of two */
 	SHARE_PROBES = 8,
 	SHARE_ROUNDS_MAX = 1000, /* for which a second tenant is expected */
-	SHARE_GREEDY = 8,	 /* this part of the budget is for who had more
-				    than others, ... */
-	SHARE_MORE = 64,	 /* ... and by how much */
-	SHARE_MEMORY =
-		128, /* what was taken so many rounds ago counts little */
+	SHARE_GREEDY = 8,	 /* of the budget, what a greedy tenant gets */
 };
 
-/* What a tenant had. */
+/* What a tenant had in the last round that it had frames in. */
 struct share_tenant {
 	uint64_t domain;
-	uint32_t round;	     /* the last one that it had frames in; 0: none */
-	uint32_t used;	     /* lately, in sixteenths */
-	uint16_t paths;	     /* on which frames came in that round */
-	uint16_t last_paths; /* and in the one before */
+	uint32_t round;	     /* 0: the entry is free */
+	uint16_t paths;	     /* on which frames came */
+	uint16_t last_paths; /* and in the round before */
 	uint16_t taken;
-	uint8_t weight; /* of a frame */
+	bool is_greedy;
 };
 
 struct share {
@@ -39,15 +34,13 @@ struct share {
 	uint32_t round;
 	unsigned tenants; /* in this round */
 	unsigned crowd;	  /* rounds in which budgets are shared */
-	uint32_t least;	  /* used by one tenant, when there were others */
-	uint32_t least_now;
 };
 
 /* All zeroes is the beginning. A round: share_begin, then for each path its
- * budget, which may be 0, and share_note if frames came: how many, and how
- * much work they were, in small ones. A domain is any number. */
+ * budget, which may be 0, and share_note if frames came: how many, and whether
+ * the tenant is greedy. A domain is any number. */
 void share_begin(struct share *s);
 unsigned share_budget(struct share *s, uint64_t domain, unsigned budget);
-void share_note(struct share *s, uint64_t domain, unsigned got, uint32_t work);
+void share_note(struct share *s, uint64_t domain, unsigned got, bool is_greedy);
 
 #endif
