@@ -12,7 +12,7 @@
 #include "base/env.h"
 #include "client/link.h"
 #include "conduct.h"
-#include "core/nic_host.h"
+#include "os/os.h"
 #include "page/page_store.h"
 #include "wire/wire.h"
 

@@ -46,7 +46,7 @@ enum {
 	NIC_CROWD_FLUSHES = 1000,
 	NIC_CROWD_ROUNDS = 2, /* of turns within a flush, for chains */
 	NIC_TURN_STEPS = 2,   /* of a chain: as much as a packet */
-	NIC_TURN_MESSAGE = 8, /* that a processor works on */
+	NIC_TURN_MESSAGE = 4, /* that a processor works on */
 	NIC_USED_PART = 16,   /* what nic_pd.used counts in */
 	NIC_TURN_SHIFT = 10,  /* a packet counts once more for each KiB of it */
 	/* The same for requests of a managed queue ... */
