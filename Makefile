@@ -15,7 +15,7 @@ asan: build-asan/build.ninja
 	meson test -C build-asan --print-errorlogs
 tsan: export TSAN_OPTIONS = die_after_fork=0
 tsan: build-tsan/build.ninja
-	meson test -C build-tsan --print-errorlogs --suite base --suite nic \
+	meson test -C build-tsan --print-errorlogs --suite base --suite core \
 		--suite os --suite verbs
 fuzz: build-fuzz/build.ninja
 	ninja -C build-fuzz

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Direct verbs of the Aquifer NIC: what <infiniband/verbs.h> cannot say.
+ * Direct verbs of the Aquifer NIC: what <infiniband/verbs.h> has no call for.
  *
  * Every function may be called with a device, context or queue pair of any
- * library. On one that is not ours it changes nothing and returns -EOPNOTSUPP,
- * so a program asks aqdv_query_device() once and then knows what to do without.
+ * library. On an object of another library it changes nothing and returns
+ * -EOPNOTSUPP, so a program asks aqdv_query_device() once and then knows what
+ * it must do without.
  *
- * Errors: 0 or -errno. Threads: as for the verbs they stand beside; posting to
- * one queue pair from several threads is allowed.
+ * Errors: 0 or -errno. Threads: the rules of the corresponding verbs hold;
+ * several threads may post to one queue pair.
  */
 #ifndef AQUIFER_AQDV_H
 #define AQUIFER_AQDV_H
@@ -22,8 +23,8 @@
 extern "C" {
 #endif
 
-/* Whether the device is an Aquifer NIC. Any pointer that ibv_get_device_list
- * returned, of whatever library, as long as its list is not freed. */
+/* Whether the device is an Aquifer NIC. `device` may come from
+ * ibv_get_device_list of any library, as long as that list is not freed. */
 bool aqdv_is_supported(struct ibv_device *device);
 
 /*
@@ -111,15 +112,16 @@ enum aqdv_alloc_flags {
 /*
  * Whole zeroed pages that peers on this host may map, so that one-sided
  * operations on them become loads and stores. Register them with ibv_reg_mr
- * like any memory; without a registration nobody maps anything. Inside such a
- * registration the peer is trusted not to look beside its own operations.
- * aqdv_free takes the address back and revokes every mapping; deregister first.
+ * like any memory; without a registration no peer can map them. A peer with
+ * such a mapping can reach all of the registration, also outside its
+ * operations. aqdv_free takes the address back and revokes every mapping;
+ * deregister first.
  *
- * With AQDV_ALLOC_SPARSE a page takes memory only once somebody has read or
- * written it; its owner gives it back by madvise(MADV_REMOVE), for everybody
- * who maps it. A peer that may write can touch all of it, but make it no
- * larger. Where memory runs out meanwhile, who touches it gets an error (a
- * peer's operation) or SIGBUS (the owner).
+ * With AQDV_ALLOC_SPARSE a page takes memory only once it was read or written;
+ * its owner gives it back by madvise(MADV_REMOVE), for all processes that map
+ * it. A peer that may write can touch all pages, but not add any. Where memory
+ * runs out, a touch is an error completion (a peer's operation) or SIGBUS (the
+ * owner).
  */
 int aqdv_alloc(struct ibv_context *context, size_t len_bytes, unsigned flags,
 	       void **addr);
@@ -137,11 +139,12 @@ struct aqdv_read {
 };
 
 /*
- * READs of memory of a peer on this host that may be mapped (aqdv_alloc), as
- * loads, here and now: they take no place in the send queue, need no local key
- * and give no completion. Returns how many were done, from the first on; the
- * rest must be posted, as always where the memory is elsewhere or something is
- * under way on the queue pair. What was read is at least as new as the call.
+ * Executes READs of memory of a peer on this host that may be mapped
+ * (aqdv_alloc) as loads, before it returns: they take no place in the send
+ * queue, need no local key and give no completion. Returns how many were done,
+ * from the first on; the caller must post the rest. That is all of them where
+ * the memory is elsewhere or something is under way on the queue pair. What was
+ * read is at least as new as the call.
  */
 int aqdv_read_now(struct ibv_qp *qp, const struct aqdv_read *reads,
 		  unsigned count);
@@ -149,35 +152,35 @@ int aqdv_read_now(struct ibv_qp *qp, const struct aqdv_read *reads,
 /*
  * Whether the process at the other end of a connection is known to be gone: 1
  * or 0. Only a queue pair that was given no retry timer (attribute timeout 0)
- * knows, and only where the way to the peer has an end that shows, as between
- * processes of one host; it is for the side that never sends and would not
- * find out otherwise.
+ * knows, and only where the port notices the end of a peer, as between
+ * processes of one host. It is for the side that never sends and would not find
+ * out otherwise.
  */
 int aqdv_peer_gone(struct ibv_qp *qp);
 
 /*
- * Asks the peer of an idle connection, by the number of a queue pair of this
- * device in this process, for a sign of life that costs it nothing: it sees a
- * repeated packet, which any adapter acknowledges. 1: it has given no sign
- * since it was asked last, or the queue pair failed with
- * IBV_WC_RETRY_EXC_ERR. 0: it has, or it was not asked, because requests are
- * under way or the queue pair is not in RTS. -EINVAL: no such connection.
+ * Asks the peer of an idle connection for a sign of life; qp_num is the number
+ * of a queue pair of this device in this process. The peer sees a repeated
+ * packet, which any adapter acknowledges. 1: the peer has given no sign since
+ * the last call, or the queue pair failed with IBV_WC_RETRY_EXC_ERR. 0: it has,
+ * or was not asked, because requests are under way or the queue pair is not in
+ * RTS. -EINVAL: no such connection.
  */
 int aqdv_probe_peer(struct ibv_context *context, uint32_t qp_num);
 
 /*
  * The largest path MTU with which packets reach an address in one piece, at
- * most the port's active one; what is known of the way may change. A queue pair
- * with a larger one works as well where both ends are soft NICs on UDP, but its
- * packets are cut up.
+ * most the port's active one; the answer may change. A queue pair with a larger
+ * MTU works as well where both ends are soft NICs on UDP, but its packets are
+ * fragmented.
  */
 int aqdv_query_path_mtu(struct ibv_context *context, const union ibv_gid *dgid,
 			enum ibv_mtu *mtu);
 
 /*
- * The general services queue pair of the device (QP1), for who speaks the
- * management protocols; `init` asks for a UD queue pair. It receives what is
- * sent to its own number and what is sent to the number 1. NULL with errno
+ * The general services queue pair of the device (QP1), for programs that speak
+ * the management protocols; `init` asks for a UD queue pair. It receives what
+ * is sent to its own number and what is sent to the number 1. NULL with errno
  * EBUSY: this process has it already.
  */
 struct ibv_qp *aqdv_create_gsi(struct ibv_pd *pd,
@@ -186,10 +189,10 @@ struct ibv_qp *aqdv_create_gsi(struct ibv_pd *pd,
 /* ---- chains of work requests --------------------------------------------
  *
  * A managed queue pair (RC) takes its work requests from rings in memory that
- * the caller registered, laid out as aqdv_wqe.h says, and nobody posts to it.
- * The NIC fetches a request when it executes it and not before, so what a RECV,
- * READ, WRITE or atomic stored there by then is what happens. WAIT and ENABLE
- * requests order the queues among each other; see docs/chains.md.
+ * the caller registered, laid out as aqdv_wqe.h says; nothing is posted to it.
+ * The NIC fetches a request only when it executes it, so it executes what a
+ * RECV, READ, WRITE or atomic stored there by then. WAIT and ENABLE requests
+ * order the queues among each other; see docs/chains.md.
  *
  * Requests on a queue pair that is connected to another one of the same device
  * are executed at once, without a packet.
@@ -249,8 +252,8 @@ int aqdv_enable_recv(struct ibv_qp *qp, uint32_t index);
 
 /*
  * Makes a CQ that has not been used yet one that WAIT can name: successful
- * completions are only counted, failed ones can be polled as ever (as many as
- * it has room for). *number is what WAIT calls it.
+ * completions are only counted, failed ones can be polled as usual (as many as
+ * it has room for). *number is its number in WAIT.
  */
 int aqdv_count_cq(struct ibv_cq *cq, uint32_t *number);
 /* How many successful completions it has counted. */
@@ -268,12 +271,12 @@ int aqdv_share_turns(struct ibv_pd *pd, struct ibv_pd *with);
 
 /*
  * From RTR on every packet of this reliable connection carries a message
- * authentication code where it goes over a network: nobody without the key can
- * add a packet, change one, or send an old one again. Between processes of one
- * host, who are bound to their cable, it changes nothing. Both ends get the
- * same AQDV_AUTH_KEY_BYTES random bytes, in RESET or INIT, over a way that
- * strangers cannot read; RESET forgets them, and no second connection may have
- * them. A peer without the key, or that is not such a NIC, is not heard
+ * authentication code where it goes over a network: a host without the key can
+ * neither add nor change a packet, nor send an old one again. Between processes
+ * of one host, whose packets are bound to their cable, it changes nothing. Give
+ * both ends the same AQDV_AUTH_KEY_BYTES random bytes, in RESET or INIT, over a
+ * channel that strangers cannot read; RESET forgets them, and no second
+ * connection may use them. Packets of a peer without the key are dropped
  * (counter drop_auth). -EINVAL: another length, state or type.
  */
 #define AQDV_AUTH_KEY_BYTES 32

@@ -5,11 +5,11 @@
  * atomics can write and rewrite requests that wait in memory.
  *
  * A send queue is a ring of 64-byte blocks. A request starts at a block, is
- * made of 16-byte segments and takes as many whole blocks as it needs; it goes
- * on at block 0 behind the last block. Its first segment is the control
+ * made of 16-byte segments and takes as many whole blocks as it needs; behind
+ * the last block it continues at block 0. Its first segment is the control
  * segment; what follows depends on the opcode:
  *
- *   NOP                     nothing; whatever stands there is ignored
+ *   NOP                     nothing; further segments are ignored
  *   SEND, SEND_IMM          data
  *   WRITE, WRITE_IMM, READ  remote address, data
  *   CAS, FAA                remote address, atomic, data (8 bytes)
@@ -19,11 +19,11 @@
  *   RECV_ENABLE             order
  *
  * A receive queue is a ring of entries of equal size, each an array of data
- * segments; one with the key AQDV_WQE_END ends the list before its end. One
+ * segments; a segment with the key AQDV_WQE_END ends the list early. A segment
  * with AQDV_WQE_INLINE in its byte_count gets the immediate value of the
- * message, as it was sent, instead of data; at most AQDV_WQE_IMMS of an entry.
- * A message without an immediate value is refused there. (ConnectX leaves the
- * value in the completion, from where a READ of the chain would fetch it.)
+ * message, as it was sent, instead of data; an entry has at most AQDV_WQE_IMMS
+ * of these, and refuses a message without an immediate value. (ConnectX leaves
+ * the value in the completion, from where a READ of the chain would fetch it.)
  *
  * Every number is big-endian. The functions at the end write them.
  */
@@ -109,11 +109,11 @@ struct aqdv_wqe_data {
 };
 
 /*
- * WAIT: `number` is that of a counting CQ (aqdv_count_cq), and what follows in
- * the queue is executed when that has counted `index` successful completions.
- * `base`, if it is not 0, is the number of another counting CQ: what that has
- * counted when the request is fetched is added to the index. So a queue can
- * wait until as many requests have completed as messages have come.
+ * WAIT: `number` is that of a counting CQ (aqdv_count_cq); the queue goes on
+ * when that CQ has counted `index` successful completions. `base`, if it is not
+ * 0, is the number of another counting CQ, whose count at the time when the
+ * request is fetched is added to the index. So a queue can wait until as many
+ * requests have completed as messages have come.
  *
  * SEND_ENABLE, RECV_ENABLE: `number` is that of a managed queue pair of the
  * same protection domain, `index` how many of its blocks (receives) may be
@@ -122,9 +122,9 @@ struct aqdv_wqe_data {
  * is an error.
  *
  * Indices count modulo 2^32 and only ever grow. `step`, if it is not 0, is
- * added to the index in memory when the request is fetched, so that it is
- * right again when the ring comes round; with 0 whoever sends the chain its
- * arguments may send the next index along.
+ * added to the index in memory when the request is fetched, so that it is right
+ * again when the ring comes round; with 0 the sender of the chain's arguments
+ * may send the next index with them.
  */
 struct aqdv_wqe_order {
 	uint32_t step;
@@ -167,7 +167,7 @@ struct aqdv_wqe_control { /* WAIT, SEND_ENABLE, RECV_ENABLE, NOP */
 	uint8_t unused[32];
 };
 
-/* One block, by whatever name. */
+/* One block, in each of its forms. */
 union aqdv_wqe {
 	struct aqdv_wqe_ctrl ctrl;
 	struct aqdv_wqe_rdma rdma;
@@ -213,7 +213,7 @@ static inline void aqdv_wqe_put_end(struct aqdv_wqe_data *data)
 	aqdv_wqe_put_data(data, 0, 0, AQDV_WQE_END);
 }
 
-/* Of a receive: where the immediate value goes, four bytes. */
+/* The place of a receive where the immediate value goes, four bytes. */
 static inline void aqdv_wqe_put_imm(struct aqdv_wqe_data *data, uint64_t addr,
 				    uint32_t lkey)
 {
@@ -262,9 +262,9 @@ static inline void aqdv_wqe_put_order(union aqdv_wqe *wqe,
 }
 
 /*
- * The eight bytes at `remote` into `local` in reverse order, by one READ: what
- * an atomic left in host order becomes an address that a request can hold. It
- * takes AQDV_WQE_SWAP_BLOCKS blocks, which must not wrap.
+ * One READ that puts the eight bytes at `remote` into `local` in reverse order,
+ * so that a value that an atomic left in host order becomes an address that a
+ * request can hold. It takes AQDV_WQE_SWAP_BLOCKS blocks, which must not wrap.
  */
 #define AQDV_WQE_SWAP_BLOCKS 3u
 

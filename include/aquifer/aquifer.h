@@ -14,8 +14,8 @@
  * Link with `pkg-config --libs aquifer`. No environment and no RDMA hardware
  * is needed; a rack on this machine is started with `aquifer up`.
  *
- * Errors: every function returns 0 or a negative errno. The ones with a meaning
- * of their own:
+ * Errors: every function returns 0 or a negative errno. These have a meaning of
+ * their own:
  *	-EHOSTDOWN	a node of the rack is lost, or did not answer in time
  *	-ESTALE		the region is not what was opened: it was deleted, or
  *			its node was started anew; open or create it again
@@ -25,17 +25,18 @@
  *	-EACCES		wrong token, or a right that was not granted
  *	-ERANGE		outside the region
  *	-EPROTONOSUPPORT the node speaks another major version
- * aq_strerror() and aq_last_error() say it in words.
+ * aq_strerror() and aq_last_error() explain them in words.
  *
  * Threads: racks and regions may be shared between threads; every thread gets
- * its own queue pairs, which end with the thread or with aq_rack_close.
- * After fork the child opens its own: with what it inherited every call but
- * the two close functions returns -ESTALE.
+ * its own queue pairs, which end with the thread or with aq_rack_close. After
+ * fork the child opens its own: on inherited handles every call but the two
+ * close functions returns -ESTALE.
  *
  * Blocking: every function that talks to a node returns within the rack's
- * deadline (5 s, see aq_rack_set_deadline). The library starts two threads:
- * the NIC's and one that keeps the rack's connections alive; both block all
- * signals. Asynchronous operations need no other.
+ * deadline (5 s, see aq_rack_set_deadline). The library starts threads of its
+ * own: the NIC's, one that watches registered memory, one that sends heartbeats
+ * and, with asynchronous contexts, one that keeps those attached. All of them
+ * block all signals but those of faults.
  *
  * Units: sizes, offsets and lengths are bytes.
  */
@@ -75,13 +76,13 @@ AQ_API int aq_rack_open(const char *name, struct aq_rack **rack);
  */
 AQ_API void aq_rack_close(struct aq_rack *rack);
 
-/* The most time that one call may take, 1 ms to 1 h; -ERANGE otherwise. Holds
- * for all threads from their next call on. */
+/* The most time that one call may take, 1 ms to 1 h; -ERANGE otherwise. It
+ * holds for all threads from their next call on. */
 AQ_API int aq_rack_set_deadline(struct aq_rack *rack, uint32_t milliseconds);
 AQ_API uint32_t aq_rack_deadline(const struct aq_rack *rack);
 
-/* Another tenant's token: 64 hexadecimal digits, -EINVAL otherwise. For
- * whatever is opened from here on; call it before regions are opened. */
+/* Another tenant's token: 64 hexadecimal digits, -EINVAL otherwise. It holds
+ * for everything opened from here on; call it before regions are opened. */
 AQ_API int aq_rack_set_token(struct aq_rack *rack, const char *token);
 
 /* ---- regions ------------------------------------------------------------ */
@@ -97,8 +98,8 @@ enum aq_region_create_flags {
 	 * has none. It cannot be resized. */
 	AQ_REGION_DEVICE = 1u << 0,
 	/* The switch that the rack's NICs are plugged into replaces atomics on
-	 * it. -EOPNOTSUPP where there is none that does. It cannot be resized.
-	 */
+	 * the region. -EOPNOTSUPP without such a switch. It cannot be
+	 * resized. */
 	AQ_REGION_SWITCH_ATOMICS = 1u << 1,
 };
 
@@ -120,8 +121,7 @@ struct aq_region_stat {
 	uint64_t size_bytes;
 	uint64_t stripe_bytes; /* 0 on one node */
 	uint32_t nodes;
-	/* Of the first piece: its number on its node, and how often its keys
-	 * were renewed. */
+	/* The first piece's number on its node, and renewals of its keys. */
 	uint32_t id;
 	uint32_t epoch;
 	uint32_t reserved;
@@ -130,9 +130,9 @@ struct aq_region_stat {
 enum aq_region_flags {
 	AQ_REGION_READ_ONLY = 1u << 0, /* the NIC refuses all else */
 	/* The node can shut this process out at once, by ending its connection
-	 * or its grant. The region is not mapped then, also where it could be,
-	 * so operations cost frames. Without it a process that has the region
-	 * mapped reaches it until the region is deleted or resized. */
+	 * or its grant. The region is then not mapped, even where it could be,
+	 * so operations cost frames. Without this flag a process that has the
+	 * region mapped reaches it until the region is deleted or resized. */
 	AQ_REGION_REVOCABLE = 1u << 1,
 };
 
@@ -151,11 +151,11 @@ AQ_API int aq_region_create(struct aq_rack *rack, const char *name,
 AQ_API int aq_region_open(struct aq_rack *rack, const char *name,
 			  unsigned flags, struct aq_region **region);
 
-/* Frees the handle; the memory stays. NULL is allowed. Who uses it afterwards
- * gets -EBADF, as long as few others were closed. */
+/* Frees the handle; the memory stays. NULL is allowed. Calls with a closed
+ * handle return -EBADF, as long as few others were closed since. */
 AQ_API void aq_region_close(struct aq_region *region);
 
-/* Deletes the region on all its nodes, for everybody. Handles that are still
+/* Deletes the region on all its nodes, for all clients. Handles that are still
  * open return -ESTALE from then on. */
 AQ_API int aq_region_delete(struct aq_rack *rack, const char *name);
 
@@ -226,17 +226,17 @@ AQ_API int aq_faa(struct aq_region *region, uint64_t offset, uint64_t add,
  *
  * Order: requests of one kind (reads, writes) of one context are executed and
  * completed in the order they were issued; a read and a write that overlap are,
- * too. A completed write is seen by every later read of anybody. Of transfers
- * that are larger than 8 aligned bytes, others may see a part.
+ * too. Every later read, of any client, sees a completed write. Of transfers
+ * larger than 8 aligned bytes, others may see a part.
  *
  * Threads: a context and its poll groups belong to one thread at a time. After
  * fork the child's calls return -ESTALE.
  *
- * Engine: when it is lost, requests stay where they are, and whichever engine
- * comes next goes on; none is executed twice. While there is none for half a
- * second, new requests and waiting calls return -EHOSTDOWN. A memory node that
- * is lost fails its requests with -EHOSTDOWN: a write that failed may have been
- * done.
+ * Engine: when it is lost, requests stay in the rings, and the next engine goes
+ * on; no write is executed twice. When there is no engine for half of the
+ * rack's deadline, new requests and waiting calls return -EHOSTDOWN. A memory
+ * node that is lost fails its requests with -EHOSTDOWN: a write that failed may
+ * have been done.
  */
 struct aq_async;
 struct aq_poll;
@@ -251,10 +251,10 @@ enum aq_async_flags {
 	/*
 	 * Where the engine and a memory node are processes of one host, the
 	 * engine maps the regions, and reads become its own loads; elsewhere
-	 * nothing changes. It is trusted with these regions then, and a read
-	 * of more than eight bytes may see half of another thread's write, as
-	 * on hardware. Writes go through the NICs as ever, and so does all
-	 * that passes between the engine and this process.
+	 * nothing changes. The engine is trusted with these regions then, and a
+	 * read of more than eight bytes may see half of another thread's write,
+	 * as on hardware. Writes still go through the NICs, and so does all
+	 * traffic between the engine and this process.
 	 */
 	AQ_ASYNC_DIRECT = 1u << 0,
 };
@@ -264,9 +264,9 @@ struct aq_async_options {
 	/* Requests under way at most, a power of two, 16 to
 	 * AQ_ASYNC_REQUESTS_MAX; 0: 1024. */
 	uint32_t requests;
-	/* Completions that the engine may collect before it tells, 1: none; 0:
-	 * as the engine likes. It never waits when nothing else is under way,
-	 * nor longer than flush_us (0: as the engine likes). */
+	/* Completions that the engine may collect before it reports them; 1: it
+	 * reports each at once; 0: its default. It never waits when nothing
+	 * else is under way, nor longer than flush_us (0: its default). */
 	uint32_t batch;
 	uint32_t flush_us;
 	uint32_t flags; /* enum aq_async_flags; -EINVAL: unknown ones */
@@ -284,8 +284,8 @@ struct aq_async_options {
 AQ_API int aq_async_open(struct aq_rack *rack,
 			 const struct aq_async_options *options,
 			 struct aq_async **async);
-/* Requests that are under way are forgotten; writes may have been done. Before
- * the rack; regions may be closed before or after. NULL is allowed. Waits for
+/* Requests that are under way are forgotten; writes may have been done. Close
+ * contexts before the rack, regions before or after. NULL is allowed. Waits for
  * an engine that does not answer, for the rack's deadline at most. */
 AQ_API void aq_async_close(struct aq_async *async);
 
@@ -348,8 +348,9 @@ struct aq_response {
 /* A notification group of one context, which it must not outlive. */
 AQ_API int aq_poll_create(struct aq_async *async, struct aq_poll **poll);
 AQ_API void aq_poll_destroy(struct aq_poll *poll);
-/* An id that was never issued: -EINVAL; twice the same: -EEXIST; more than the
- * context has requests: -ENOSPC. A request may be in several groups. */
+/* -EINVAL: the id was never issued; -EEXIST: it is in the group already;
+ * -ENOSPC: the group has as many as the context has requests. A request may be
+ * in several groups. */
 AQ_API int aq_poll_add(struct aq_poll *poll, int64_t id);
 AQ_API int aq_poll_remove(struct aq_poll *poll, int64_t id); /* -ENOENT */
 
@@ -392,7 +393,8 @@ AQ_API const char *aq_strerror(int err);
  * what to do. Valid until the thread's next failure; "" before the first. */
 AQ_API const char *aq_last_error(void);
 
-/* "1.0" and so on: of the interface, which only grows within a major. */
+/* The version of the interface, "1.0" and so on. Within a major version the
+ * interface only grows. */
 AQ_API const char *aq_version(void);
 
 #ifdef __cplusplus

@@ -7,8 +7,8 @@
  *			round trip, a change two, once the client knows the
  *			inner nodes.
  * AQ_INDEX_VERSIONS	keys are numbers, in no order; a write appends a
- *			version to its key's list. What a switch of this rack
- *			can speed up when many write the same keys.
+ *			version to its key's list. A switch of the rack can
+ *			speed this up when many write the same keys.
  *
  *	struct aq_index_options options = {.size_bytes = 64 << 20};
  *	struct aq_index *index;
@@ -33,17 +33,18 @@
  *
  * Threads: an index may be shared between threads; a client belongs to one
  * thread at a time. Threads that use the same handle wait for each other's
- * locks here and not at the node. Errors are as in <aquifer/aquifer.h>, and:
+ * locks inside the process and not at the node. Errors are as in
+ * <aquifer/aquifer.h>, and:
  *	-ENOENT		there is no such key
  *	-ENOSPC		no memory is left
  *	-EMSGSIZE	the value is longer than the buffer, or than values
  *			may be
  *	-EINVAL		a key that cannot be
- *	-ETIMEDOUT	others were faster until the deadline; whether a write
- *			has happened or will is not known
+ *	-ETIMEDOUT	other clients were faster until the deadline; it is not
+ *			known whether a write has happened or will
  *	-ESTALE		the connection broke, or this client was slow, taken
- *			for dead and fenced: whether the change was made is
- *			not known. The next operation connects anew.
+ *			for dead and fenced: it is not known whether the change
+ *			was made. The next operation connects anew.
  *	-EOPNOTSUPP	indexes of this kind cannot do that
  *	-EBADMSG	the index is damaged
  */
@@ -74,8 +75,8 @@ enum aq_index_kind {
 enum aq_index_flags {
 	/* Locks may lie in host memory where device memory is used up. */
 	AQ_INDEX_HOST_LOCKS = 1u << 0,
-	/* A tree's locks are words that the switch replaces the atomics on:
-	 * -EOPNOTSUPP where there is none that does. */
+	/* The switch replaces the atomics on a tree's locks: -EOPNOTSUPP
+	 * without such a switch. */
 	AQ_INDEX_SWITCH_LOCKS = 1u << 1,
 };
 
@@ -94,7 +95,7 @@ struct aq_index_options {
 	uint32_t reserved0;
 	uint64_t size_bytes; /* 0: 64 MiB */
 	/* Versions. */
-	uint64_t keys;	   /* that there is room for; needed */
+	uint64_t keys;	   /* room for this many; required */
 	uint64_t versions; /* at one time; 0: four per key, and some */
 	uint64_t reserved[4];
 };
@@ -107,7 +108,7 @@ AQ_API int aq_index_open(struct aq_rack *rack, const char *name,
 			 struct aq_index **index);
 /* Its clients must be closed before. NULL is allowed. */
 AQ_API void aq_index_close(struct aq_index *index);
-/* Deletes the index, for everybody. */
+/* Deletes the index, for all clients. */
 AQ_API int aq_index_drop(struct aq_rack *rack, const char *name);
 
 struct aq_index_info {
@@ -175,15 +176,15 @@ struct aq_index_range {
 	size_t from_len;
 	const void *to; /* before this one; NULL: to the end */
 	size_t to_len;
-	bool is_after; /* without `from` itself: to go on where one ended */
+	bool is_after; /* leave `from` out, to go on where a scan ended */
 	uint8_t reserved[7];
 };
 
 /*
  * Calls `each` in the order of keys; stops when it returns other than 0, which
- * is returned. Each pair was there at some moment of the scan, and a key that
- * was there all the time is not missing. Key and value live for the call, in
- * which no other call of this client may be made. -EOPNOTSUPP: versions.
+ * is returned. Each pair existed at some moment of the scan, and no key that
+ * existed all the time is missing. Key and value live for the call, in which no
+ * other call of this client may be made. -EOPNOTSUPP: versions.
  */
 typedef int (*aq_index_pair_fn)(void *user, const void *key, size_t key_len,
 				const void *value, size_t value_len);
@@ -197,12 +198,12 @@ struct aq_index_stats {
 	/* Round trips; of versions all together in get_trips. */
 	uint64_t get_trips, put_trips, delete_trips, scan_trips;
 	uint64_t leaves_scanned;
-	uint64_t torn; /* reads of what changed at the moment */
+	uint64_t torn; /* reads of nodes that changed meanwhile */
 	uint64_t splits;
 	uint64_t lock_fails; /* tries that found a lock held */
-	uint64_t handed;     /* locks that another client here left for us */
+	uint64_t handed;     /* locks handed over by a client of this process */
 	uint64_t fenced;     /* clients that this one fenced */
-	uint64_t mended;     /* nodes of the dead put in order */
+	uint64_t mended;     /* nodes of dead clients repaired */
 	uint64_t reconnects;
 	uint64_t reserved[8];
 };
@@ -216,15 +217,15 @@ struct aq_index_report {
 	uint64_t bad_nodes;   /* torn, or not what a pointer says */
 	uint64_t bad_entries; /* out of place, or twice */
 	uint64_t bad_links;   /* nodes that do not join, or join in a circle */
-	uint64_t unfinished;  /* harmless: whoever comes by finishes it */
+	uint64_t unfinished;  /* harmless: the next client ends it */
 	uint64_t locks_held;
 	uint64_t clients;
 	uint64_t chunks, chunks_taken; /* of memory */
 	uint64_t reserved[8];
 };
 
-/* Reads everything and verifies every invariant. On an index in use what is
- * being changed at the moment may be reported. 0 also when it is bad. */
+/* Reads everything and verifies every invariant. On an index in use, changes
+ * under way may be reported as bad. Returns 0 also when the index is bad. */
 AQ_API int aq_index_check(struct aq_index_client *c,
 			  struct aq_index_report *report);
 

@@ -32,7 +32,7 @@
  *	-ETIMEDOUT	others held the key's locks for longer than the deadline
  *	-ESTALE		this client was slow, taken for dead and fenced: the
  *			operation was done entirely or not at all. The client
- *			has connected anew; whoever wants may try again.
+ *			has connected anew; the caller may try again.
  */
 #ifndef AQUIFER_KV_H
 #define AQUIFER_KV_H
@@ -58,8 +58,8 @@ enum {
 enum aq_kv_hash {
 	/* The second row is near the first. */
 	AQ_KV_HASH_DEPENDENT,
-	/* So, and where possible under the same 64 locks: fewer round trips
-	 * for locks, but the table takes less. */
+	/* Near the first, and where possible under the same 64 locks: fewer
+	 * round trips for locks, but the table fills to less. */
 	AQ_KV_HASH_BLOCK,
 	/* The second row is anywhere. For comparisons. */
 	AQ_KV_HASH_INDEPENDENT,
@@ -74,7 +74,7 @@ enum aq_kv_flags {
 
 /* Zero-initialise it; unset members have their default. */
 struct aq_kv_options {
-	uint64_t capacity;	  /* entries that the index has; needed */
+	uint64_t capacity;	  /* entries of the index; required */
 	uint64_t extent_bytes;	  /* for values beside it; 0: 64 MiB */
 	uint32_t entry_bytes;	  /* 16 to 120, a multiple of 8; 0: 64 */
 	uint32_t entries_per_row; /* 1 to 16; 0: 8 */
@@ -104,7 +104,7 @@ AQ_API int aq_kv_open(struct aq_rack *rack, const char *name,
 		      struct aq_kv **kv);
 /* Its clients must be closed before. NULL is allowed. */
 AQ_API void aq_kv_close(struct aq_kv *kv);
-/* Deletes the table, for everybody. */
+/* Deletes the table, for all clients. */
 AQ_API int aq_kv_drop(struct aq_rack *rack, const char *name);
 
 struct aq_kv_info {
@@ -143,8 +143,8 @@ enum aq_kv_search {
 };
 
 enum aq_kv_client_flags {
-	/* Reads are loads where the table is on this machine. Changes never
-	 * are: what a fenced client asks for must not happen. */
+	/* Reads are loads where the table is on this machine. Changes go
+	 * through the NIC, because a fenced client must change nothing. */
 	AQ_KV_DIRECT_READS = 1u << 0,
 };
 
@@ -178,7 +178,7 @@ AQ_API int aq_kv_get(struct aq_kv_client *c, const void *key, size_t key_len,
 enum aq_kv_put_flags {
 	AQ_KV_NX = 1u << 0,	  /* only if there is none: -EEXIST */
 	AQ_KV_XX = 1u << 1,	  /* only if there is one: -ENOENT */
-	AQ_KV_KEEP_TTL = 1u << 2, /* the one it has */
+	AQ_KV_KEEP_TTL = 1u << 2, /* keep the key's expiry */
 };
 
 struct aq_kv_put_options {
@@ -213,9 +213,9 @@ AQ_API int aq_kv_expire(struct aq_kv_client *c, const void *key, size_t key_len,
 
 /*
  * Any change of one key, under its locks. `fn` sees the value and says what
- * becomes of it; it may be called several times and must be quick: no calls of
- * this library. What it returns other than 0 ends the operation without a
- * change and is returned.
+ * becomes of it; it may be called several times, must be quick and must not
+ * call this library. A value other than 0 that it returns ends the operation
+ * without a change and is returned.
  */
 enum aq_kv_verdict {
 	AQ_KV_KEEP,
@@ -268,11 +268,11 @@ struct aq_kv_op {
 
 /*
  * Starts operations; aq_kv_poll tells which are done. Operations of one client
- * take effect in the order in which they were submitted as far as anybody can
- * see on any one key. Up to `depth` are under way together; submit returns
- * -EAGAIN when that many are, and then poll must be called first. Reads are
- * sent at once. Puts and deletes wait for poll, which carries them out
- * together: no lock is held while the application has the thread.
+ * on one key take effect in the order in which they were submitted. Up to
+ * `depth` are under way together; submit returns -EAGAIN when that many are,
+ * and then poll must be called first. Reads are sent at once. Puts and deletes
+ * wait for poll, which carries them out together: no lock is held while the
+ * application has the thread.
  */
 AQ_API int aq_kv_submit(struct aq_kv_client *c, struct aq_kv_op *op);
 /* Fills in at most `max` operations that are done, and returns how many.
@@ -309,8 +309,8 @@ typedef int (*aq_kv_item_fn)(const struct aq_kv_item *item, void *user);
 AQ_API int aq_kv_scan(struct aq_kv_client *c, uint64_t *cursor, uint64_t rows,
 		      unsigned flags, aq_kv_item_fn each, void *user);
 
-/* How many keys there are, the expired ones that nobody has met included. One
- * round trip for each shard. While the table is resized it is an estimate. */
+/* How many keys there are, with expired ones that no client has met since. It
+ * takes one round trip for each shard. During a resize it is an estimate. */
 AQ_API int aq_kv_count(struct aq_kv_client *c, uint64_t *count);
 
 /* What this client did, since it was opened. */
@@ -319,11 +319,11 @@ struct aq_kv_stats {
 	uint64_t get_trips, insert_trips, update_trips, delete_trips;
 	uint64_t reads_torn;	   /* rows that had to be read again */
 	uint64_t lock_tries;	   /* masked CAS, or CAS */
-	uint64_t lock_fails;	   /* of them */
-	uint64_t lock_sets;	   /* that were acquired */
-	uint64_t lock_sets_single; /* of them, with one masked CAS */
+	uint64_t lock_fails;	   /* tries that found a lock held */
+	uint64_t lock_sets;	   /* sets of locks that were acquired */
+	uint64_t lock_sets_single; /* sets acquired with one masked CAS */
 	uint64_t searches_second;  /* the first path was not valid any more */
-	uint64_t searches_failed;  /* and none was found under the locks */
+	uint64_t searches_failed;  /* no path was found under the locks */
 	uint64_t repairs;	   /* locks of dead clients given back */
 	uint64_t fenced;	   /* clients that this one fenced */
 	uint64_t was_fenced;
@@ -350,17 +350,17 @@ struct aq_kv_report {
 	uint64_t reserved[8];
 };
 
-/* Looks for clients whose connections are gone, and puts in order what they
- * left behind; others do that, too, when it is in their way. */
+/* Looks for clients whose connections are gone, and repairs what they left
+ * behind. Other clients also repair such remains where they meet them. */
 AQ_API int aq_kv_repair(struct aq_kv_client *c);
 
 /* How the replicas of a table are; see aquifer-kv(1). */
 struct aq_kv_health {
 	uint32_t generation;
 	uint32_t shards;
-	uint32_t copies;	/* that it should have */
-	uint32_t shards_lost;	/* of which no copy answers */
-	uint32_t shards_single; /* that have lost their second copy */
+	uint32_t copies;	/* copies that each shard should have */
+	uint32_t shards_lost;	/* shards of which no copy answers */
+	uint32_t shards_single; /* shards that have lost one of two copies */
 	bool is_growing;	/* a resize has begun and not ended */
 	uint8_t reserved0[3];
 	uint64_t capacity;
@@ -372,18 +372,18 @@ AQ_API int aq_kv_get_health(struct aq_kv_client *c,
 /*
  * Makes the table larger, or smaller, or gives it other shards and copies,
  * while others use it: the next generation is made beside, changes go there,
- * all keys are copied, and the old one is dropped. Readers never wait; who
- * changes something waits once, for about a tenth of the table's failure time.
- * This is also how a table that has lost a copy gets another. Of `options` only
- * capacity, extent_bytes, shards and copies count; 0: as it is.
- * Who finds that another resize was begun and left ends that one first;
- * `options` are followed only then. -EBUSY: somebody is at it.
+ * all keys are copied, and the old one is dropped. Readers never wait; changes
+ * wait once, for about an eighth of the table's failure time. This is also how
+ * a table that has lost a copy gets another. Of `options` only capacity,
+ * extent_bytes, shards and copies count; 0: as it is. If another client has
+ * begun a resize and left it, this call ends that one before it follows
+ * `options`. -EBUSY: another client is resizing now.
  */
 AQ_API int aq_kv_resize(struct aq_kv_client *c,
 			const struct aq_kv_options *options);
 
-/* Reads everything and verifies every invariant. On a table in use what is
- * being changed at the moment may be reported. 0 also when it is bad. */
+/* Reads everything and verifies every invariant. On a table in use, changes
+ * under way may be reported as bad. Returns 0 also when the table is bad. */
 AQ_API int aq_kv_check(struct aq_kv_client *c, struct aq_kv_report *report);
 
 #ifdef __cplusplus

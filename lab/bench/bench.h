@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One benchmark: its options, its groups of subjects, and what becomes of them:
- * rows, ratios, bounds and verdicts, for people or as the one JSON object that
- * all benchmarks print (man page aquifer-bench(1), JSON).
+ * One benchmark: its options, its groups of subjects, and their outcome: rows,
+ * ratios, bounds and verdicts, for people or as the one JSON object that all
+ * benchmarks print (man page aquifer-bench(1), JSON).
  *
  * How to add one: write a struct bench_def with its tables and its run(), and
  * add it to bench_all in bench_all.c.
@@ -31,13 +31,13 @@ enum {
 /* An option; a table of them ends with a row without a name. */
 struct bench_option {
 	const char *name;
-	const char *arg; /* what --help calls its argument; NULL: it has none */
+	/* What --help calls its value; "a|b": it is one of these words. */
+	const char *arg;
 	const char *help;
-	/* The argument is a number from `min` to `max`, else a word: one of
-	 * `words`, which spaces divide, or any if that is NULL. */
+	/* The value is a number from `min`, which is not 0, to `max`; without
+	 * that a word. */
 	uint64_t min, max;
-	const char *words;
-	uint64_t normal, quick; /* what a number is unless it is given */
+	uint64_t normal, quick; /* defaults of a number */
 };
 
 /* A ratio, or another number that is judged; a table of them ends with a row
@@ -48,12 +48,12 @@ struct bench_ratio {
 	const char *group; /* that it is measured with */
 	const char *must;  /* ">=", "<=", "<" or "=="; NULL: only printed */
 	double bound;
-	/* Two subjects of the group, compared round by round; without a peer
-	 * the first one's number; without both it is given by bench_ratio_add.
-	 */
+	/* Two subjects of the group, which are compared round by round. Without
+	 * a peer the ratio is the first one's number; without both,
+	 * bench_ratio_add gives it. */
 	const char *ours, *peer;
 	enum conduct_metric metric;
-	const char *paper; /* what a paper says of it, or NULL */
+	const char *paper; /* the published value, or NULL */
 };
 
 /* Rows of such a table: what two subjects did, and any other number. */
@@ -73,9 +73,9 @@ struct bench_ratio {
 		.name = name_, .arg = arg_, .help = help_, .min = min_, \
 		.max = max_, .normal = normal_, .quick = quick_         \
 	}
-#define BENCH_WORD(name_, arg_, help_, words_)                             \
-	{                                                                  \
-		.name = name_, .arg = arg_, .help = help_, .words = words_ \
+#define BENCH_WORD(name_, arg_, help_)                    \
+	{                                                 \
+		.name = name_, .arg = arg_, .help = help_ \
 	}
 
 struct bench;
@@ -95,7 +95,7 @@ struct bench_def {
 	int (*run)(struct bench *b);
 };
 
-/* All of them, at last the one that runs the others; ends with NULL. */
+/* All benchmarks, the one that runs the others last; ends with NULL. */
 extern const struct bench_def *const bench_all[];
 extern const struct bench_def bench_verbs, bench_edm, bench_offload,
 	bench_switch, bench_fair, bench_paging, bench_kv;
@@ -103,13 +103,15 @@ extern const struct bench_def bench_verbs, bench_edm, bench_offload,
 /* One run. */
 struct bench {
 	const struct bench_def *def;
-	/* Options that all have. */
+	/* Options that all benchmarks have. */
 	bool json, quick, check, busy;
 	bool is_one_of_all; /* the command is `bench all` */
-	unsigned rounds, window_ms;
-	bool has_rounds;		      /* they were given */
-	const char *only;		      /* NULL: everything */
-	const char *given[BENCH_OPTIONS_MAX]; /* by place in def->options */
+	uint32_t rounds, window_ms;
+	bool has_rounds;  /* they were given */
+	const char *only; /* NULL: everything */
+	/* By place in def->options: what was given, or 0 and NULL. */
+	uint64_t number[BENCH_OPTIONS_MAX];
+	const char *word[BENCH_OPTIONS_MAX];
 	/* The outcome. */
 	json_t *rows, *ratios, *bounds, *voids;
 	char why[BENCH_WHY_BYTES]; /* of a run that failed, or "" */
@@ -127,10 +129,10 @@ int bench_parse(struct bench *b, int argc, char **argv) MUST_CHECK;
  * a word NULL. */
 uint64_t bench_number(const struct bench *b, const char *name);
 const char *bench_word(const struct bench *b, const char *name);
-/* --only wants the group: by its own name or by that of one of its ratios. */
+/* Whether --only selects the group, by its own name or by that of a ratio. */
 bool bench_wants(const struct bench *b, const char *group);
 bool bench_wants_ratio(const struct bench *b, const struct bench_ratio *r);
-/* It wants anything at all. */
+/* Whether --only selects anything at all. */
 bool bench_wants_any(const struct bench *b);
 
 /* ---- the outcome (bench_report.c) --------------------------------------- */
@@ -138,24 +140,24 @@ bool bench_wants_any(const struct bench *b);
 void bench_open(struct bench *b);
 void bench_close(struct bench *b);
 
-/* A row, for which the caller may set more keys. It is the bench's. */
+/* Adds a row; the caller may set more keys in it. It belongs to the bench. */
 json_t *bench_row(struct bench *b, const char *group, const char *name,
 		  double value, const char *unit, const char *what);
-/* A row of what could not be measured. */
+/* Adds a row for something that could not be measured. */
 void bench_row_failed(struct bench *b, const char *group, const char *name,
 		      const char *unit, const char *why);
-/* A ratio's number is judged by its row in the table. One that is not a number
- * is void. */
+/* Judges a ratio's number by its row in the table. If it is not a number, the
+ * ratio is void. */
 void bench_ratio_add(struct bench *b, const char *name, double value);
 void bench_void(struct bench *b, const char *name, const char *fmt, ...)
 	PRINTF(3, 4);
 /* The run goes no further: says so on stderr, and all ratios that are not
  * known yet are void for this reason. Returns rc. */
 int bench_fail(struct bench *b, int rc, const char *fmt, ...) PRINTF(3, 4);
-/* One line for whoever watches. */
+/* One line on stderr for people who watch. */
 void bench_progress(const struct bench *b, const char *fmt, ...) PRINTF(2, 3);
 
-/* The whole, once nothing more comes; the caller owns it. */
+/* The whole object, at the end of the run; the caller owns it. */
 json_t *bench_object(struct bench *b);
 void bench_print(struct bench *b);
 int bench_exit_code(const struct bench *b);
@@ -165,12 +167,12 @@ int bench_exit_code(const struct bench *b);
 /* Adds keys, or rows, to the row of a track. */
 typedef void (*bench_row_fn)(struct bench *b, const struct conduct_group *g,
 			     const struct conduct_track *t, json_t *row);
-/* Runs those groups that --only wants, in turns within each; their rows, and
- * the ratios of the table that name their subjects. */
+/* Runs the groups that --only selects, their subjects in turns, and adds their
+ * rows and the ratios of the table that name their subjects. */
 int bench_run_groups(struct bench *b, struct conduct_group *groups,
 		     unsigned count, const struct conduct_options *opt,
 		     bench_row_fn more) MUST_CHECK;
-/* The same for who has measured rates itself, in turns. */
+/* The same for a benchmark that has measured rates itself, in turns. */
 void bench_report_tracks(struct bench *b, const char *group,
 			 struct conduct_track *track, unsigned count,
 			 bench_row_fn more);

@@ -1,45 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The options: those that all benchmarks have mean the same in each of them. */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/opt.h"
 #include "bench.h"
 
-/* Places in the table of common options. */
 enum {
-	O_JSON,
-	O_QUICK,
-	O_CHECK,
-	O_BUSY,
-	O_ROUNDS,
-	O_WINDOW,
-	O_ONLY,
-	O_HELP,
-	O_COUNT,
+	HELP_BYTES = 160,
 };
 
-static const struct bench_option common[O_COUNT] = {
-	[O_JSON] = BENCH_WORD("json", NULL, "one JSON object", NULL),
-	[O_QUICK] =
-		BENCH_WORD("quick", NULL,
-			   "short: shows that it works, proves nothing", NULL),
-	[O_CHECK] =
-		BENCH_WORD("check", NULL,
-			   "exit code 3 when a ratio misses its bound", NULL),
-	[O_BUSY] = BENCH_WORD("busy", NULL,
-			      "keep rounds in which others used the cores, too",
-			      NULL),
-	[O_ROUNDS] = BENCH_OPTION("rounds", "N", "rounds per subject", 1,
-				  BENCH_ROUNDS_MAX, 0, 0),
-	[O_WINDOW] = BENCH_OPTION("window", "MS", "length of a round", 1, 10000,
-				  0, 0),
-	[O_ONLY] = BENCH_WORD("only", "NAME",
-			      "only groups and ratios whose name contains NAME",
-			      NULL),
-	[O_HELP] = BENCH_WORD("help", NULL, "this text", NULL),
+static const struct opt common[] = {
+	OPT_FLAG(struct bench, json, "json", "one JSON object"),
+	OPT_FLAG(struct bench, quick, "quick",
+		 "short: shows that it works, proves nothing"),
+	OPT_FLAG(struct bench, check, "check",
+		 "exit code 3 when a ratio misses its bound"),
+	OPT_FLAG(struct bench, busy, "busy",
+		 "keep rounds in which others used the cores, too"),
+	OPT_TEXT(struct bench, only, "only", "NAME",
+		 "only groups and ratios whose name contains NAME"),
+	OPT_U32(struct bench, rounds, "rounds", "N", 1, BENCH_ROUNDS_MAX,
+		"rounds per subject"),
+	OPT_U32(struct bench, window_ms, "window", "MS", 1, 10000,
+		"length of a round"),
+	OPT_END,
 };
 
 /* ---- what --only wants --------------------------------------------------- */
@@ -77,204 +64,129 @@ bool bench_wants_any(const struct bench *b)
 
 /* ---- values -------------------------------------------------------------- */
 
-static int parse_number(const struct bench_option *o, const char *text,
-			uint64_t *out)
+static unsigned place_of(const struct bench *b, const char *name)
 {
-	char *end;
+	unsigned i = 0;
 
-	errno = 0;
-	*out = strtoull(text, &end, 10);
-	return *text < '0' || *text > '9' || *end || errno || *out < o->min ||
-			       *out > o->max
-		       ? -EINVAL
-		       : 0;
-}
-
-static bool is_word_of(const char *words, const char *word)
-{
-	size_t len = strlen(word);
-
-	for (const char *at = words; len && (at = strstr(at, word)); at += len)
-		if ((at == words || at[-1] == ' ') &&
-		    (at[len] == ' ' || at[len] == '\0'))
-			return true;
-	return false;
-}
-
-static bool is_good(const struct bench_option *o, const char *text)
-{
-	uint64_t v;
-
-	if (o->max)
-		return parse_number(o, text, &v) == 0;
-	return o->words ? is_word_of(o->words, text) : *text != '\0';
-}
-
-static const struct bench_option *find(const struct bench *b, const char *name,
-				       const char **given)
-{
-	const struct bench_option *o = b->def->options;
-
-	while (o->name && strcmp(o->name, name) != 0)
-		o++;
-	ASSERT(o->name);
-	*given = b->given[o - b->def->options];
-	return o;
+	while (b->def->options[i].name &&
+	       strcmp(b->def->options[i].name, name) != 0)
+		i++;
+	ASSERT(b->def->options[i].name);
+	return i;
 }
 
 uint64_t bench_number(const struct bench *b, const char *name)
 {
-	const char *given = NULL;
-	const struct bench_option *o = find(b, name, &given);
-	uint64_t v;
+	unsigned i = place_of(b, name);
+	const struct bench_option *o = &b->def->options[i];
 
-	if (given && parse_number(o, given, &v) == 0)
-		return v;
-	return b->quick ? o->quick : o->normal;
+	return b->number[i] ? b->number[i] : b->quick ? o->quick : o->normal;
 }
 
 const char *bench_word(const struct bench *b, const char *name)
 {
-	const char *given = NULL;
-
-	(void)find(b, name, &given);
-	return given;
+	return b->word[place_of(b, name)];
 }
 
-/* ---- help ---------------------------------------------------------------- */
+/* ---- the table ----------------------------------------------------------- */
 
-static bool has_option(const struct bench_def *def, unsigned place)
+struct rows {
+	unsigned count;
+	struct opt opt[OPT_ROWS_MAX];
+	char help[OPT_ROWS_MAX][HELP_BYTES];
+};
+
+static void add(struct rows *r, const struct opt *o, uint64_t normal)
 {
-	return place != O_WINDOW || def->window_ms;
-}
+	char *help = r->help[r->count];
+	int n = snprintf(help, HELP_BYTES, "%s", o->help);
 
-static void help_option(const struct bench_option *o, uint64_t normal, FILE *to)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "--%s %s", o->name, o->arg ? o->arg : "");
-	fprintf(to, "  %-18s %s", name, o->help);
 	if (normal)
-		fprintf(to, " (default %llu)", (unsigned long long)normal);
-	fputc('\n', to);
+		(void)snprintf(help + n, HELP_BYTES - (size_t)n,
+			       " (default %llu)", (unsigned long long)normal);
+	r->opt[r->count] = *o;
+	r->opt[r->count++].help = help;
 }
 
-static void help(const struct bench_def *def, FILE *to)
+/* What all have, and its own. */
+static void list(const struct bench_def *def, struct rows *r)
+{
+	const struct bench_option *own = def->options;
+
+	r->count = 0;
+	for (const struct opt *o = common; o->name; o++) {
+		bool rounds = strcmp(o->name, "rounds") == 0;
+		bool window = strcmp(o->name, "window") == 0;
+
+		if (!window || def->window_ms)
+			add(r, o,
+			    def->run && rounds	 ? def->rounds
+			    : def->run && window ? def->window_ms
+						 : 0);
+	}
+	for (unsigned i = 0; own && own[i].name; i++) {
+		struct opt o = {.name = own[i].name,
+				.value = own[i].arg,
+				.help = own[i].help,
+				.kind = OPT_KIND_U64,
+				.at = offsetof(struct bench, number[i]),
+				.min = own[i].min,
+				.max = own[i].max};
+
+		ASSERT(i < BENCH_OPTIONS_MAX);
+		if (!o.max) {
+			o.kind = strchr(o.value, '|') ? OPT_KIND_WORD
+						      : OPT_KIND_TEXT;
+			o.at = offsetof(struct bench, word[i]);
+		}
+		add(r, &o, own[i].normal);
+	}
+	r->opt[r->count] = (struct opt)OPT_END;
+}
+
+static void help(const struct bench_def *def, const struct opt *options)
 {
 	const struct bench_ratio *r = def->ratios;
 	const char *group = NULL;
 
-	fprintf(to, "usage: aquifer bench %s [OPTION...]\n%s\noptions:\n",
-		def->name, def->about);
-	for (unsigned i = 0; i < O_COUNT; i++)
-		if (has_option(def, i))
-			help_option(&common[i],
-				    !def->run	    ? 0
-				    : i == O_ROUNDS ? def->rounds
-				    : i == O_WINDOW ? def->window_ms
-						    : 0,
-				    to);
-	for (const struct bench_option *o = def->options; o && o->name; o++)
-		help_option(o, o->normal, to);
+	printf("usage: aquifer bench %s [OPTION...]\n%s\noptions:\n", def->name,
+	       def->about);
+	opt_help(options, stdout);
 	if (r->name)
-		fputs("groups and their ratios:\n", to);
+		puts("groups and their ratios:");
 	for (; r->name; r++) {
 		if (!group || strcmp(group, r->group) != 0)
-			fprintf(to, "  %s\n", r->group);
+			printf("  %s\n", r->group);
 		group = r->group;
-		fprintf(to, "    %-30s %s\n", r->name, r->meaning);
+		printf("    %-30s %s\n", r->name, r->meaning);
 	}
 	for (const char *const *g = def->more_groups; g && *g; g++)
-		fprintf(to, "  %s\n", *g);
-}
-
-/* ---- parsing ------------------------------------------------------------- */
-
-static unsigned own_count(const struct bench_def *def)
-{
-	unsigned n = 0;
-
-	while (def->options && def->options[n].name)
-		n++;
-	ASSERT(n < BENCH_OPTIONS_MAX);
-	return n;
-}
-
-static unsigned list(const struct bench_def *def,
-		     struct option longs[O_COUNT + BENCH_OPTIONS_MAX])
-{
-	unsigned n = 0, own = own_count(def);
-
-	for (unsigned i = 0; i < O_COUNT + own; i++) {
-		const struct bench_option *o =
-			i < O_COUNT ? &common[i] : &def->options[i - O_COUNT];
-
-		if (i >= O_COUNT || has_option(def, i))
-			longs[n++] = (struct option){o->name,
-						     o->arg ? required_argument
-							    : no_argument,
-						     NULL, (int)i};
-	}
-	longs[n] = (struct option){0};
-	return n;
-}
-
-static int take(struct bench *b, unsigned place, const char *text)
-{
-	const struct bench_option *o =
-		place < O_COUNT ? &common[place]
-				: &b->def->options[place - O_COUNT];
-
-	if (o->arg && !is_good(o, text)) {
-		fprintf(stderr, "aquifer: bench %s: --%s does not take '%s'\n",
-			b->def->name, o->name, text);
-		return -EINVAL;
-	}
-	b->json |= place == O_JSON;
-	b->quick |= place == O_QUICK;
-	b->check |= place == O_CHECK;
-	b->busy |= place == O_BUSY;
-	b->has_rounds |= place == O_ROUNDS;
-	if (place == O_ROUNDS)
-		b->rounds = (unsigned)strtoul(text, NULL, 10);
-	else if (place == O_WINDOW)
-		b->window_ms = (unsigned)strtoul(text, NULL, 10);
-	else if (place == O_ONLY)
-		b->only = text;
-	else if (place >= O_COUNT)
-		b->given[place - O_COUNT] = o->arg ? text : "";
-	return 0;
+		printf("  %s\n", *g);
 }
 
 int bench_parse(struct bench *b, int argc, char **argv)
 {
-	struct option longs[O_COUNT + BENCH_OPTIONS_MAX];
 	const struct bench_def *def = b->def;
-	int c, rc = 0;
+	enum opt_result rc;
+	struct rows rows;
+	char who[32];
+	int words;
 
-	(void)list(def, longs);
-	optind = 0; /* start anew: the caller may have parsed before us */
-	while (rc == 0 && (c = getopt_long(argc, argv, "", longs, NULL)) >= 0) {
-		if (c == O_HELP) {
-			help(def, stdout);
-			return BENCH_RAN;
-		}
-		rc = c == '?' ? -EINVAL : take(b, (unsigned)c, optarg);
+	list(def, &rows);
+	(void)snprintf(who, sizeof(who), "bench %s", def->name);
+	rc = opt_parse(rows.opt, who, argc, argv, OPT_WORDS_NONE, b, &words);
+	if (rc == OPT_HELP) {
+		help(def, rows.opt);
+		return BENCH_RAN;
 	}
-	if (rc == 0 && optind != argc) {
-		fprintf(stderr, "aquifer: bench %s does not understand '%s'\n",
-			def->name, argv[optind]);
-		rc = -EINVAL;
-	}
-	if (rc == 0 && b->only && def->run && !bench_wants_any(b)) {
-		fprintf(stderr, "aquifer: bench %s: nothing is called '%s'\n",
-			def->name, b->only);
-		rc = -EINVAL;
-	}
-	if (rc < 0) {
-		fprintf(stderr, "'aquifer bench %s --help' lists everything\n",
-			def->name);
-		return BENCH_USAGE;
-	}
-	return -1;
+	b->has_rounds = b->rounds != 0;
+	if (rc == OPT_DONE && (!b->only || !def->run || bench_wants_any(b)))
+		return -1;
+	if (rc == OPT_DONE)
+		(void)error_set(-EINVAL, "--only: nothing is called '%s'",
+				b->only);
+	fprintf(stderr,
+		"aquifer: %s\n'aquifer bench %s --help' lists everything\n",
+		error_last(), def->name);
+	return BENCH_USAGE;
 }

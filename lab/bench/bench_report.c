@@ -168,9 +168,9 @@ static json_t *settings(const struct bench *b)
 				o, own[i].name,
 				json_integer((json_int_t)bench_number(
 					b, own[i].name)));
-		else if (b->given[i])
+		else if (b->word[i])
 			json_object_set_new(o, own[i].name,
-					    json_string(b->given[i]));
+					    json_string(b->word[i]));
 	return o;
 }
 

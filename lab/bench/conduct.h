@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a group of subjects in turns, round by round, and keeps what is clean.
- */
+/* Runs a group of subjects in turns, round by round, and keeps the rounds
+ * without foreign load. */
 #ifndef AQ_BENCH_CONDUCT_H
 #define AQ_BENCH_CONDUCT_H
 
@@ -22,7 +22,7 @@ struct conduct_options {
 	unsigned rounds;
 	uint64_t window_ns;
 	const char *helper;		   /* path of the UCX helper, or NULL */
-	const struct subject_world *world; /* who else takes part, or NULL */
+	const struct subject_world *world; /* other processes, or NULL */
 	bool keep_all;			   /* rounds with foreign load, too */
 	bool is_together; /* the subjects of all groups take turns */
 };
@@ -32,7 +32,7 @@ struct conduct_track {
 	const struct subject_desc *desc;
 	struct side_result round[CONDUCT_ROUNDS_MAX];
 	bool is_clean[CONDUCT_ROUNDS_MAX]; /* round[i] counts */
-	unsigned kept;			   /* how many do */
+	unsigned kept;			   /* rounds that count */
 	unsigned discarded;
 	double foreign_worst; /* cores, over all rounds */
 	uint32_t guard;
@@ -40,8 +40,8 @@ struct conduct_track {
 	bool is_absent; /* because it is not installed, which is no failure */
 };
 
-/* Fills tracks[i] for desc[i], count <= CONDUCT_GROUP_MAX. Failures are told in
- * the tracks: one subject that fails does not stop the others. */
+/* Fills tracks[i] for desc[i], count <= CONDUCT_GROUP_MAX. Failures are noted
+ * in the tracks: one subject that fails does not stop the others. */
 void conduct_run(struct conduct_track *tracks,
 		 const struct subject_desc *const *desc, size_t count,
 		 const struct conduct_options *opt);
@@ -84,19 +84,20 @@ void conduct_summarize(const struct conduct_track *track, enum conduct_metric m,
 /*
  * The median over the rounds of ours / peer in the same round. Hosts move their
  * guests' cores about, and a cache line then takes up to four times as long;
- * two neighbouring rounds see the same placement, two medians need not. Answers
- * how many rounds that were.
+ * two neighbouring rounds see the same placement, two medians need not. Returns
+ * how many rounds were compared.
  */
 unsigned conduct_paired(const struct conduct_track *ours,
 			const struct conduct_track *peer, enum conduct_metric m,
 			double *ratio) __attribute__((warn_unused_result));
 
-/* The median of side_result.more in that place; or, of what everybody did in a
- * round, the part of one operation. */
+/* The median of side_result.more at that index; or, for a sum over all
+ * processes in a round, the part of one operation. */
 double conduct_more(const struct conduct_track *t, unsigned more,
 		    bool is_per_op);
 
-/* For who measures without subjects of two processes: a round that counts. */
+/* Records a round that counts, for benchmarks that measure without subjects of
+ * two processes. */
 void conduct_record(struct conduct_track *track, unsigned round, uint64_t ops,
 		    uint64_t elapsed_ns);
 

@@ -289,7 +289,7 @@ static int run(struct bench *b)
 static const struct bench_option options[] = {
 	BENCH_OPTION("nics", "N", "NICs of the tenant who floods", 1,
 		     FAIR_NICS_MAX, 4, 2),
-	BENCH_WORD("pair", "NAME", "only this row", NULL),
+	BENCH_WORD("pair", "NAME", "only this row"),
 	{.name = NULL},
 };
 static const struct bench_ratio ratios[] = {

@@ -33,7 +33,7 @@ enum guard_kind guard_enter(void);
 /* The best ordinary priority. */
 enum guard_kind guard_enter_nice(void);
 /* The same for all threads of another process that takes part in a round: only
- * while it is measured. Answers whether it has real-time priority now. */
+ * while it is measured. Returns whether it has real-time priority now. */
 bool guard_enter_process(pid_t pid);
 void guard_leave_process(pid_t pid);
 void guard_leave(void);
@@ -51,8 +51,8 @@ struct guard_meter {
 	uint64_t busy_ns[2]; /* of the client's core and of the server's: all
 				processes, and what the host stole */
 	uint64_t own_ns[2];  /* of the two measured processes */
-	/* Of others that take part. With any, the cores are not told apart:
-	 * their threads run on either. */
+	/* Time of other processes that take part. If there are any, the cores
+	 * are not told apart, because their threads run on either. */
 	uint64_t more_ns;
 	unsigned more_count;
 };
@@ -62,7 +62,7 @@ int guard_meter_read(struct guard_meter *m, const pid_t own[2],
 		     const pid_t *more, unsigned more_count)
 	__attribute__((warn_unused_result));
 
-/* What a process has used so far, or this one (pid 0); 0 when it is gone. */
+/* Processor time of a process, or of this one (pid 0); 0 when it is gone. */
 uint64_t guard_process_ns(pid_t pid);
 
 /* Finds the line of one core in /proc/stat and adds up everything but idle and
@@ -71,9 +71,9 @@ int guard_parse_stat(const char *text, int cpu, uint64_t *busy_ticks)
 	__attribute__((warn_unused_result));
 
 /*
- * Cores' worth of time that was not ours between a and b; 0 when the kernel's
- * coarse ticks cannot tell. The core of a side that mostly slept does not
- * count: others may have it.
+ * Foreign load between a and b, in cores; 0 when the kernel's coarse ticks
+ * cannot tell. The core of a side that mostly slept does not count, because
+ * others may use it.
  */
 double guard_foreign_cores(const struct guard_meter *a,
 			   const struct guard_meter *b);

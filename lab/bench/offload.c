@@ -129,8 +129,7 @@ static const struct bench_option options[] = {
 	BENCH_OPTION("store", "MB",
 		     "records in the store; the paper's 18 GB / 256", 8,
 		     32 << 10, 72, 16),
-	BENCH_WORD("dir", "DIR", "where the file is, /var/tmp unless given",
-		   NULL),
+	BENCH_WORD("dir", "DIR", "where the file is, /var/tmp unless given"),
 	{.name = NULL},
 };
 static const char *const columns[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `bench offload` measures: an application that looks records up, with the
- * records in far memory, and every way to get them there. All ways share one
- * private rack (a memory node and an engine) and one application.
+ * What `bench offload` measures: an application that looks records up in far
+ * memory, and every way to get them. All ways share one private rack (a memory
+ * node and an engine) and one application.
  */
 #ifndef AQ_BENCH_OFFLOAD_BENCH_H
 #define AQ_BENCH_OFFLOAD_BENCH_H
@@ -37,14 +37,14 @@ enum {
 	OFFLOAD_PATH_MAX = 256,
 };
 
-/* Of the run. Made before the measured processes, which inherit it. */
+/* Settings of the run. Made before the measured processes, which inherit it. */
 struct offload_config {
 	uint64_t probe_records;
 	uint64_t log_bytes;	    /* of records in a store */
 	char dir[OFFLOAD_PATH_MAX]; /* for the file */
 };
 
-/* Of one subject. */
+/* Parameters of one subject. */
 struct offload_param {
 	const struct offload_config *cfg;
 	enum offload_way way;
@@ -74,7 +74,7 @@ struct offload_subject {
 	char what[OFFLOAD_TEXT_MAX];
 };
 
-/* What belongs to the conduct_group of the same place. */
+/* Data beside the conduct_group of the same index. */
 struct offload_group {
 	const struct side_ops *ops;
 	uint32_t record_bytes;
@@ -108,7 +108,7 @@ struct offload_far {
 
 /*
  * Opens the device of the parameter's way. `region` names the far memory in the
- * rack; it is made when it is not there. Ways with a server meet it over
+ * rack; it is made if it does not exist. Ways with a server connect to it over
  * s->peer_fd. WAY_LOCAL is memory of this process.
  */
 int offload_far_open(struct side *s, struct offload_far *far,
@@ -132,11 +132,11 @@ static inline bool offload_way_has_server(enum offload_way way)
 
 struct subject_world;
 
-/* Starts a rack of its own, and tells the environment of it. */
+/* Starts a rack of its own, and sets the environment for it. */
 struct offload_rack;
 int offload_rack_start(uint64_t pool_bytes, struct offload_rack **out)
 	__attribute__((warn_unused_result));
-/* Its processes and the counters of everybody in it. */
+/* Its processes and the counters of all of them. */
 const struct subject_world *offload_rack_world(const struct offload_rack *r);
 void offload_rack_stop(struct offload_rack *r);
 

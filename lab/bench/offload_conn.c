@@ -8,6 +8,7 @@
 
 #include "client/verbs_api.h"
 #include "ours_conn.h"
+#include "pair/pair.h"
 
 enum {
 	ACK_TIMEOUT = 18, /* 1 s: a server between its rounds may be starved */
@@ -54,20 +55,13 @@ static int make_qp(struct side *s, struct client_link *l)
 			.max_recv_sge = 1},
 		.qp_type = IBV_QPT_RC,
 	};
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = 1,
-		.qp_access_flags =
-			IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
-	};
 	int rc;
 
 	l->qp = l->verbs->create_qp(l->pd, &init);
 	if (!l->qp)
 		return side_fail(s, -ENOMEM, "queue pair");
-	rc = -l->verbs->modify_qp(l->qp, &attr,
-				  IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-					  IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	rc = pair_init(l->verbs->modify_qp, l->qp,
+		       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
 	return rc < 0 ? side_fail(s, rc, "queue pair to INIT") : 0;
 }
 
@@ -84,11 +78,9 @@ static int exchange(struct side *s, struct conn *c, void *memory,
 
 	if (l->verbs->query_gid(l->context, 1, l->verbs->gid_index, &mine.gid))
 		return side_fail(s, -EIO, "address");
-	rc = side_send(s->peer_fd, &mine, sizeof(mine));
-	if (rc == 0)
-		rc = side_recv(s->peer_fd, &peer, sizeof(peer));
+	rc = side_exchange(s, &mine, &peer, sizeof(mine));
 	if (rc < 0)
-		return side_fail(s, rc, "hello");
+		return rc;
 	l->addr = peer.addr;
 	l->size_bytes = peer.size_bytes;
 	l->rkey = peer.rkey;
@@ -127,16 +119,6 @@ int conn_open(struct side *s, void *memory, size_t memory_bytes,
 	}
 	*out = l;
 	return 0;
-}
-
-int conn_meet(struct side *s)
-{
-	char token = 'c';
-	int rc = side_send(s->peer_fd, &token, 1);
-
-	if (rc == 0)
-		rc = side_recv(s->peer_fd, &token, 1);
-	return rc < 0 ? side_fail(s, rc, "hello") : 0;
 }
 
 void conn_close(struct client_link *l)

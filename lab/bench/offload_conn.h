@@ -15,8 +15,6 @@ enum {
  * the client passes NULL. On failure s->why says what happened. */
 int conn_open(struct side *s, void *memory, size_t memory_bytes,
 	      struct client_link **out) __attribute__((warn_unused_result));
-/* Nobody sends before both are ready to receive. */
-int conn_meet(struct side *s) __attribute__((warn_unused_result));
 void conn_close(struct client_link *link);
 
 #endif

@@ -116,7 +116,7 @@ static int open_messages(struct side *s, struct offload_far *far,
 	rc = way == WAY_REDY ? hlog_device_redy_create(&opt, &far->device)
 			     : two_sided_create(far->link, size_bytes, read_max,
 						&far->device);
-	return rc < 0 ? fail(s, rc, "device") : conn_meet(s);
+	return rc < 0 ? fail(s, rc, "device") : side_meet(s);
 }
 
 static int open_file(struct side *s, struct offload_far *far, const char *name,
@@ -185,7 +185,7 @@ int offload_far_open_server(struct side *s, struct offload_far *far,
 	rc = far->port ? redy_port_init(far->port, far->link,
 					redy_message_bytes(batch, read_max))
 		       : -ENOMEM;
-	return rc < 0 ? fail(s, rc, "messages") : conn_meet(s);
+	return rc < 0 ? fail(s, rc, "messages") : side_meet(s);
 }
 
 static bool is_stopped(void *ctx)

@@ -7,15 +7,12 @@
 #include <string.h>
 
 #include "aquifer/aqdv.h"
+#include "pair/pair.h"
 
 enum {
-	PORT = 1,
 	GID_INDEX = 1, /* the address, as other hosts know it */
 	FIRST_PSN = 0x1000,
-	HOP_LIMIT = 64,
-	RETRY_COUNT = 7,
 	ACK_TIMEOUT = 14, /* 4.096 us * 2^14 = 67 ms */
-	RNR_TIMER = 12,	  /* 0.64 ms */
 };
 
 /* What each side tells the other. */
@@ -96,21 +93,14 @@ static int make_qp(struct side *s, struct ours_state *st, uint32_t i)
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 1,
 	};
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = PORT,
-		.qp_access_flags = IBV_ACCESS_REMOTE_READ,
-	};
 	int rc;
 
 	st->qp[i] = ibv_create_qp(st->pd, &init);
 	if (!st->qp[i])
 		return side_fail(s, -errno, "ibv_create_qp");
-	rc = ibv_modify_qp(st->qp[i], &attr,
-			   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				   IBV_QP_ACCESS_FLAGS);
+	rc = pair_init(ibv_modify_qp, st->qp[i], IBV_ACCESS_REMOTE_READ);
 	if (rc)
-		return side_fail(s, -rc, "ibv_modify_qp to INIT");
+		return side_fail(s, rc, "ibv_modify_qp to INIT");
 	/* What the key is does not matter for what it costs. */
 	if (p->auth)
 		rc = aqdv_qp_set_auth(st->qp[i], key, sizeof(key));
@@ -121,41 +111,20 @@ int ours_connect_qp(struct side *s, struct ibv_qp *qp, uint32_t peer_qpn,
 		    const union ibv_gid *peer, uint32_t mtu, uint32_t rd_atomic,
 		    uint8_t ack_timeout)
 {
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = (enum ibv_mtu)mtu,
-		.dest_qp_num = peer_qpn,
-		.rq_psn = FIRST_PSN,
-		.max_dest_rd_atomic = (uint8_t)rd_atomic,
-		.min_rnr_timer = RNR_TIMER,
-		.ah_attr = {.is_global = 1,
-			    .port_num = PORT,
-			    .grh = {.dgid = *peer,
-				    .sgid_index = GID_INDEX,
-				    .hop_limit = HOP_LIMIT}},
-	};
-	int rc;
+	const struct pair_end end = {.gid = *peer,
+				     .gid_index = GID_INDEX,
+				     .qpn = peer_qpn,
+				     .psn = FIRST_PSN,
+				     .own_psn = FIRST_PSN,
+				     .mtu = (enum ibv_mtu)mtu,
+				     .reads_in = (uint8_t)rd_atomic,
+				     .reads_out = (uint8_t)rd_atomic,
+				     .timeout = ack_timeout,
+				     .retries = PAIR_RETRIES,
+				     .rnr_timer = PAIR_RNR_TIMER};
+	int rc = pair_connect(ibv_modify_qp, qp, &end);
 
-	rc = ibv_modify_qp(qp, &attr,
-			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-				   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				   IBV_QP_MAX_DEST_RD_ATOMIC |
-				   IBV_QP_MIN_RNR_TIMER);
-	if (rc)
-		return side_fail(s, -rc, "ibv_modify_qp to RTR");
-	attr = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTS,
-		.timeout = ack_timeout,
-		.retry_cnt = RETRY_COUNT,
-		.rnr_retry = RETRY_COUNT,
-		.sq_psn = FIRST_PSN,
-		.max_rd_atomic = (uint8_t)rd_atomic,
-	};
-	rc = ibv_modify_qp(qp, &attr,
-			   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-				   IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-				   IBV_QP_MAX_QP_RD_ATOMIC);
-	return rc ? side_fail(s, -rc, "ibv_modify_qp to RTS") : 0;
+	return rc ? side_fail(s, rc, "connecting a queue pair") : 0;
 }
 
 static int describe(struct side *s, struct ours_state *st,
@@ -168,10 +137,10 @@ static int describe(struct side *s, struct ours_state *st,
 	rc = ibv_query_device(st->context, &dev);
 	if (rc)
 		return side_fail(s, -rc, "ibv_query_device");
-	rc = ibv_query_port(st->context, PORT, &port);
+	rc = ibv_query_port(st->context, PAIR_PORT, &port);
 	if (rc)
 		return side_fail(s, -rc, "ibv_query_port");
-	if (ibv_query_gid(st->context, PORT, GID_INDEX, &mine->gid))
+	if (ibv_query_gid(st->context, PAIR_PORT, GID_INDEX, &mine->gid))
 		return side_fail(s, -EIO, "ibv_query_gid");
 	mine->mtu = port.active_mtu;
 	mine->rd_atomic = (uint32_t)dev.max_qp_rd_atom;
@@ -187,14 +156,11 @@ static int connect_all(struct side *s, struct ours_state *st,
 {
 	const struct ours_param *p = s->param;
 	uint32_t mtu, rd_atomic;
-	char token = 'c';
 	int rc;
 
-	rc = side_send(s->peer_fd, mine, sizeof(*mine));
-	if (rc == 0)
-		rc = side_recv(s->peer_fd, peer, sizeof(*peer));
+	rc = side_exchange(s, mine, peer, sizeof(*mine));
 	if (rc < 0)
-		return side_fail(s, rc, "hello");
+		return rc;
 	mtu = mine->mtu < peer->mtu ? mine->mtu : peer->mtu;
 	rd_atomic = mine->rd_atomic < peer->rd_atomic ? mine->rd_atomic
 						      : peer->rd_atomic;
@@ -207,10 +173,7 @@ static int connect_all(struct side *s, struct ours_state *st,
 	st->remote = peer->addr;
 	st->rkey = peer->rkey;
 	/* Nobody sends before both are ready to receive. */
-	rc = side_send(s->peer_fd, &token, 1);
-	if (rc == 0)
-		rc = side_recv(s->peer_fd, &token, 1);
-	return rc < 0 ? side_fail(s, rc, "hello") : 0;
+	return side_meet(s);
 }
 
 int ours_connect(struct side *s, struct ours_state *st)

@@ -168,9 +168,7 @@ static int run(struct bench *b)
 }
 
 static const struct bench_option options[] = {
-	BENCH_WORD("port", "NAME",
-		   "only pages, and only over this: shm, udp or direct",
-		   "shm udp direct"),
+	BENCH_WORD("port", "shm|udp|direct", "only pages, and only over this"),
 	{.name = NULL},
 };
 static const char *const columns[] = {"port", "bytes", "local_bytes", NULL};

@@ -43,8 +43,8 @@ struct far_window {
 	uint64_t wall_ns;
 	uint64_t node_cpu_ns;
 	uint64_t client_cpu_ns;
-	/* Of one operation, where they come one at a time: what the scheduler
-	 * does to a few of them does not show. */
+	/* Median time of one operation, where they come one at a time; a few
+	 * that the scheduler delays do not change it. */
 	uint64_t median_ns;
 };
 
@@ -52,7 +52,7 @@ struct far_window {
 int far_raw(struct paging_far *f, enum page_kind kind, unsigned depth,
 	    unsigned window_ms, struct far_window *out)
 	__attribute__((warn_unused_result));
-/* The same by a store; or, if `most` is not 0, for so many different pages. */
+/* The same by a store; or, if `most` is not 0, for that many pages. */
 int far_pages(struct paging_far *f, struct page_store *s, enum page_kind kind,
 	      unsigned depth, unsigned window_ms, uint64_t most,
 	      struct far_window *out) __attribute__((warn_unused_result));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The NIC's end of a cable to a switch, without a NIC: whole frames in and out,
- * for who measures or tests a switch. One thread; the owner polls and never
- * sleeps on the cable.
+ * to measure or test a switch. One thread; the owner polls and never sleeps on
+ * the cable.
  */
 #ifndef AQ_PLUG_H
 #define AQ_PLUG_H
@@ -19,12 +19,12 @@ void plug_close(struct plug *p);
 
 /* False: no room. */
 bool plug_tx(struct plug *p, const uint8_t *frame, size_t len_bytes);
-/* After a batch: wakes a switch that sleeps. */
+/* Call it after a batch: wakes a switch that sleeps. */
 void plug_flush(struct plug *p);
 /* The oldest frame, valid until plug_next; NULL: none. */
 const uint8_t *plug_rx(struct plug *p, size_t *len_bytes);
 void plug_next(struct plug *p);
-/* After a batch: the switch may use the room again. */
+/* Call it after a batch: the switch may then use the room again. */
 void plug_done(struct plug *p);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * The application of the paper's first experiment: draw a key, hash it, find it
  * in an index that does not fit any cache, get the record, check the record.
- * Every twentieth record is near, the others are wherever the caller gets them.
+ * Every twentieth record is near; the caller fetches the others.
  */
 #ifndef AQ_BENCH_PROBE_H
 #define AQ_BENCH_PROBE_H
@@ -44,7 +44,7 @@ int probe_init(struct probe *p, uint64_t record_count, uint32_t record_bytes,
 void probe_release(struct probe *p);
 
 /* Bytes of all far records, and their contents from record `first` on: fills
- * whole records, answers how many bytes. `first` counts far records. */
+ * whole records and returns how many bytes. `first` counts far records. */
 uint64_t probe_far_bytes(uint64_t record_count, uint32_t record_bytes);
 void probe_far_fill(uint8_t *to, uint64_t first, uint64_t count,
 		    uint32_t record_bytes);

@@ -29,10 +29,10 @@ struct run_work {
 };
 
 const char *run_work_name(enum run_work_kind kind);
-/* Does it here and prints the nanoseconds of the measured part; an exit code.
- */
+/* Does the work in this process and prints the nanoseconds of the measured
+ * part. Returns an exit code. */
 int run_work_main(const struct run_work *w);
-/* From KIND BYTES COUNT SEED. */
+/* Parses KIND BYTES COUNT SEED and does the work. */
 int run_work_from(char **argv);
 
 /* Nanoseconds of the measured part, 0: failed. */
@@ -65,7 +65,7 @@ int run_work_spawn(const struct run_work *w, enum run_place place,
 		   uint64_t local_bytes, uint64_t *ns,
 		   const char **why) MUST_CHECK;
 
-/* The same in a far place, without prefetching, and its report, one line of
+/* The same in a far place, without prefetching; writes its report, one line of
  * JSON, to the file. */
 int run_work_spawn_counted(const struct run_work *w, enum run_place place,
 			   uint64_t local_bytes, int report_fd,
@@ -88,15 +88,15 @@ int run_swap_enter(const struct run_swap *s) MUST_CHECK;
 /* ---- counts (run_count.c) ----------------------------------------------- */
 
 struct run_counted {
-	/* By the pager, in pages. */
+	/* Counted by the pager, in pages. */
 	uint64_t faults;	 /* of any kind */
 	uint64_t loads;		 /* that had to wait for far memory */
 	uint64_t prefetched;	 /* 0: it is switched off */
 	uint64_t first_touches;	 /* zeros: nothing is moved */
-	uint64_t second_chances; /* came back before they had left */
+	uint64_t second_chances; /* pages that came back before they had left */
 	uint64_t stored;
 	uint64_t far_pages; /* with a place in far memory, at most */
-	/* By the memory node's NIC; UINT64_MAX: not whole pages. */
+	/* Counted by the memory node's NIC; UINT64_MAX: not whole pages. */
 	uint64_t far_in_bytes, far_out_bytes;
 };
 

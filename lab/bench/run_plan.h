@@ -38,12 +38,12 @@ void run_group_run(struct run_group *g, unsigned rounds);
 /* NULL: not in that place. */
 const struct run_cell *run_group_cell(const struct run_group *g,
 				      enum run_place place);
-/* Per fault, or all of it. */
+/* Whether times are per fault, or of the whole work. */
 bool run_group_is_per_fault(const struct run_group *g);
 /* Median of one of its cells, in microseconds of one fault, or seconds of all
  * of it. */
 double run_group_median(const struct run_group *g, const struct run_cell *c);
-/* Ours through theirs; 0: one of them did not take place. */
+/* Our time divided by theirs; 0: one of them was not measured. */
 double run_group_ratio(const struct run_group *g, enum run_place ours,
 		       enum run_place theirs);
 
@@ -58,7 +58,7 @@ enum {
 	RUN_GROUP_APPS, /* and all after it */
 };
 
-/* Touches of which far bytes are counted. */
+/* Runs of touches in which far bytes are counted. */
 struct run_plan_count {
 	enum run_place place;
 	bool is_there;

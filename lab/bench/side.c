@@ -71,6 +71,23 @@ int side_recv(int fd, void *buf, size_t len_bytes)
 	return 0;
 }
 
+int side_exchange(struct side *s, const void *mine, void *peer,
+		  size_t len_bytes)
+{
+	int rc = side_send(s->peer_fd, mine, len_bytes);
+
+	if (rc == 0)
+		rc = side_recv(s->peer_fd, peer, len_bytes);
+	return rc < 0 ? side_fail(s, rc, "hello") : 0;
+}
+
+int side_meet(struct side *s)
+{
+	char token = 'c', answer;
+
+	return side_exchange(s, &token, &answer, sizeof(token));
+}
+
 void side_buffer_fill(uint8_t *buf, uint32_t block)
 {
 	uint32_t len = side_buffer_bytes(block);

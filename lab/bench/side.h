@@ -39,7 +39,7 @@ enum {
 /* Places in side_result.more. */
 enum {
 	SIDE_MORE_COMM,	 /* share of the time inside the library */
-	SIDE_MORE_EMPTY, /* share of that in polls that brought nothing */
+	SIDE_MORE_EMPTY, /* share of that in empty polls */
 	SIDE_MORE_FAR,	 /* share of operations that went far */
 };
 
@@ -90,18 +90,18 @@ struct side {
 };
 
 struct side_ops {
-	/* Both sides, at the same time; they talk over peer_fd. */
+	/* Called on both sides at the same time; they talk over peer_fd. */
 	int (*setup)(struct side *s);
 	/* The server's part of a round: until page->stop. NULL: it sleeps. */
 	int (*serve)(struct side *s);
-	/* The forwarder's, the same. NULL: there is none. */
+	/* The same for the forwarder. NULL: there is none. */
 	int (*forward)(struct side *s);
 	/* The client's part. Fills ops and samples. */
 	int (*measure)(struct side *s, uint64_t window_ns,
 		       struct side_result *out);
 	void (*teardown)(struct side *s);
-	/* More processes take part than these two: what set-up starts besides
-	 * the measuring thread runs on the server's core, with them. */
+	/* More processes than these two take part: other threads that set-up
+	 * starts run on the server's core, with those processes. */
 	bool is_shared;
 };
 
@@ -154,13 +154,18 @@ void side_no_teardown(struct side *s);
 /* Remembers why a step failed and returns rc. */
 int side_fail(struct side *s, int rc, const char *what);
 
-/* Whole messages on a stream. 0 or -errno; -EPIPE when the other end left. */
+/* Whole messages on a stream. 0 or -errno; -EPIPE: the other end has closed. */
 int side_send(int fd, const void *buf, size_t len_bytes)
 	__attribute__((warn_unused_result));
 int side_recv(int fd, void *buf, size_t len_bytes)
 	__attribute__((warn_unused_result));
+/* The same with the other side of the subject, in both directions. */
+int side_exchange(struct side *s, const void *mine, void *peer,
+		  size_t len_bytes) __attribute__((warn_unused_result));
+/* Goes on when the other side is here, too. */
+int side_meet(struct side *s) __attribute__((warn_unused_result));
 
-/* What the conductor says. */
+/* A command of the conductor. */
 struct side_command {
 	uint32_t run; /* 0: leave */
 	uint32_t reserved;

@@ -26,7 +26,7 @@ struct subject_desc {
 	 * own, and drops so many packets of a million) ... */
 	bool udp;
 	uint32_t loss_ppm;
-	/* (with one that is at a switch of this name) ... */
+	/* (with a NIC that is plugged into the switch of this name) ... */
 	const char *at_switch;
 	/* (without a core or priority of its own: more processes than cores) */
 	bool is_plain;
@@ -59,7 +59,7 @@ enum {
 };
 
 struct subject {
-	const struct subject_world *world; /* NULL: nobody else */
+	const struct subject_world *world; /* NULL: none */
 	const struct subject_desc *desc;
 	pid_t pid[SIDE_ROLES]; /* 0: not running */
 	int ctl_fd[SIDE_ROLES];
@@ -76,7 +76,7 @@ int subject_start(struct subject *subj, const struct subject_desc *desc,
 		  const char *helper, const struct subject_world *world)
 	__attribute__((warn_unused_result));
 
-/* One round. The load that was not ours goes to *foreign_cores. */
+/* Runs one round. *foreign_cores gets the foreign load. */
 int subject_round(struct subject *subj, uint64_t window_ns,
 		  struct side_result *out, double *foreign_cores)
 	__attribute__((warn_unused_result));

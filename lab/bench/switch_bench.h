@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The subjects of `bench switch`: what goes through the switch, and the same
+/* The subjects of `bench switch`: traffic through the switch, and the same
  * without one. No process has a core or priority of its own: three of them
- * share what there is. */
+ * share the cores. */
 #ifndef AQ_BENCH_SWITCH_BENCH_H
 #define AQ_BENCH_SWITCH_BENCH_H
 

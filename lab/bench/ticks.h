@@ -27,7 +27,7 @@ static inline uint64_t bench_ticks(void)
 /* Compares both clocks for about 20 ms. */
 double bench_ticks_per_ns(void);
 
-/* Ticks from one reading to the next: the cost of a look at the clock, or its
+/* Ticks from one reading to the next: the cost of reading the clock, or its
  * step where that is larger (10 ns on some processors). */
 double bench_tick_step(void);
 

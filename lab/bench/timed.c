@@ -103,11 +103,6 @@ static int timed_io_poll(struct hlog_queue *base, struct hlog_io *done,
 	return n;
 }
 
-static void timed_destroy(struct hlog_device *dev)
-{
-	free(container_of(dev, struct timed, base));
-}
-
 int timed_create(struct hlog_device *inner, struct hlog_device **out)
 {
 	static const struct hlog_device_ops ops = {
@@ -116,7 +111,6 @@ int timed_create(struct hlog_device *inner, struct hlog_device **out)
 		.read = timed_io_read,
 		.write = timed_io_write,
 		.poll = timed_io_poll,
-		.destroy = timed_destroy,
 	};
 	struct timed *t = calloc(1, sizeof(*t));
 

@@ -5,11 +5,11 @@
 
 #include "hlog/hlog_device.h"
 
-/* In ticks, without what the clock itself costs. */
+/* In ticks, without the cost of the clock itself. */
 struct timed_ticks {
 	double inside; /* all calls */
-	double empty;  /* of these, polls that brought nothing */
-	double clock;  /* the looks at the clock */
+	double empty;  /* the part in polls that brought nothing */
+	double clock;  /* reading the clock */
 };
 
 /* `inner` stays the caller's. */

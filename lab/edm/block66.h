@@ -2,8 +2,8 @@
 /*
  * The 66-bit blocks of the Ethernet PCS: those of IEEE 802.3 clause 49, and the
  * blocks that EDM adds for memory messages. Pure encode and decode; no state,
- * no allocation. What follows what, and to whom a data block belongs, is for
- * the owner of the stream.
+ * no allocation. The owner of the stream decides which blocks may follow each
+ * other and which message or frame a data block belongs to.
  *
  * Bit order: bit 0 of `payload` is sent first, right behind the two bits of the
  * sync header; byte 0 of a control block is its type. The sync header is kept
@@ -110,7 +110,7 @@ enum wire_mem_map {
 	WIRE_MAP_COUNT,
 };
 
-/* What a block is, as far as it can be told from the block alone. */
+/* What a block is, as far as the block alone tells. */
 enum wire_block_kind {
 	WIRE_BLOCK_BAD_SYNC,
 	WIRE_BLOCK_BAD_TYPE,
@@ -137,7 +137,7 @@ enum wire_mem_op {
 	WIRE_MEM_WREQ,
 	WIRE_MEM_RMWREQ,
 	WIRE_MEM_RRES,
-	WIRE_MEM_NULL, /* RRES of a read that nobody answered */
+	WIRE_MEM_NULL, /* RRES of a read without an answer */
 	WIRE_MEM_OPS,
 };
 

@@ -7,7 +7,6 @@
  * output (voq). Long messages are packets of four flits' payload.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "edm_rival.h"
 
@@ -31,12 +30,8 @@ enum {
 	NONE = UINT32_MAX,
 };
 
-struct fifo {
-	uint32_t head, tail;
-};
-
 struct host {
-	struct fifo msgs[CLASSES]; /* message numbers */
+	struct edm_fifo msgs[CLASSES]; /* a packet stands for each */
 	uint32_t credits[CLASSES];
 	uint64_t busy_ps;
 	bool kicked;
@@ -45,13 +40,13 @@ struct host {
 
 /* One queue of packets in the switch; its head waits at one output. */
 struct lane {
-	struct fifo packets;
+	struct edm_fifo packets;
 	uint32_t next; /* in the output's list of waiting lanes */
 	bool busy;     /* its head waits at an output or leaves */
 };
 
 struct output {
-	struct fifo lanes;
+	uint32_t first, last; /* waiting lanes */
 	bool busy;
 };
 
@@ -60,8 +55,6 @@ struct cxl {
 	struct host *host;
 	struct output *output;
 	struct lane *lane;
-	uint32_t *msg_next; /* per message slot, grown with the pool */
-	uint32_t msg_next_size;
 	bool voq, wire;
 };
 
@@ -80,34 +73,6 @@ static uint32_t wire_bytes(const struct cxl *x, uint32_t bytes)
 	return x->wire ? (slots * FLIT_BYTES + 3) / 4 : u32_max(bytes, 8);
 }
 
-/* ---- lists through a next array -------------------------------------------
- */
-
-static uint32_t *msg_link(struct cxl *x, uint32_t msg)
-{
-	if (msg >= x->msg_next_size) {
-		uint32_t size = u32_max(x->r.run->msg_size, 1024);
-
-		x->msg_next = realloc(x->msg_next, size * sizeof(*x->msg_next));
-		ASSERT(x->msg_next);
-		x->msg_next_size = size;
-	}
-	return &x->msg_next[msg];
-}
-
-static void host_queue(struct cxl *x, uint16_t host, enum cxl_class class,
-		       uint32_t msg)
-{
-	struct fifo *f = &x->host[host].msgs[class];
-
-	*msg_link(x, msg) = NONE;
-	if (f->head == NONE)
-		f->head = msg;
-	else
-		*msg_link(x, f->tail) = msg;
-	f->tail = msg;
-}
-
 /* ---- hosts ------------------------------------------------------------------
  */
 
@@ -122,10 +87,19 @@ static void host_kick(struct cxl *x, uint16_t host)
 		     EV_HOST, host, 0, 0);
 }
 
-static uint32_t packet_bytes(const struct cxl *x, enum cxl_class class,
-			     uint32_t msg)
+static void host_queue(struct cxl *x, uint16_t host, enum cxl_class class,
+		       uint32_t msg)
 {
-	const struct edm_msg *m = &x->r.run->msg[msg];
+	edm_fifo_push(&x->r, &x->host[host].msgs[class],
+		      edm_rival_part(&x->r, msg, class == CLASS_REQUEST));
+}
+
+/* What the next packet of this class carries. */
+static uint32_t packet_bytes(const struct cxl *x, enum cxl_class class,
+			     const struct host *h)
+{
+	const struct edm_msg *m =
+		&x->r.run->msg[x->r.packet[h->msgs[class].head].msg];
 
 	if (class == CLASS_REQUEST)
 		return edm_rival_request_bytes(m);
@@ -136,9 +110,9 @@ static void packet_send(struct cxl *x, uint16_t host, enum cxl_class class)
 {
 	struct edm_rival *r = &x->r;
 	struct host *h = &x->host[host];
-	uint32_t msg = h->msgs[class].head;
+	uint32_t part = h->msgs[class].head, msg = r->packet[part].msg;
 	struct edm_msg *m = &r->run->msg[msg];
-	uint32_t bytes = packet_bytes(x, class, msg);
+	uint32_t bytes = packet_bytes(x, class, h);
 	uint32_t i = edm_rival_packet(r);
 	bool more;
 
@@ -149,7 +123,6 @@ static void packet_send(struct cxl *x, uint16_t host, enum cxl_class class)
 		.src = host,
 		.dst = host == m->src ? m->dst : m->src,
 		.part = (uint8_t) class,
-		.next = NONE,
 	};
 	h->credits[class] -= flits_of(bytes);
 	if (class != CLASS_REQUEST)
@@ -159,9 +132,11 @@ static void packet_send(struct cxl *x, uint16_t host, enum cxl_class class)
 	if (!more && class != CLASS_REQUEST)
 		edm_run_sent(r->run, msg);
 	if (!more || !r->run->c.cxl_fifo)
-		h->msgs[class].head = *msg_link(x, msg);
-	if (more && !r->run->c.cxl_fifo)
-		host_queue(x, host, class, msg);
+		(void)edm_fifo_pop(r, &h->msgs[class]);
+	if (!more)
+		edm_rival_packet_put(r, part);
+	else if (!r->run->c.cxl_fifo)
+		edm_fifo_push(r, &h->msgs[class], part);
 	edm_run_push(r->run,
 		     edm_rival_now(r) + r->path.link_ps + r->path.switch_ps,
 		     EV_ARRIVE, host, i, 0);
@@ -177,10 +152,9 @@ static void host_next(struct cxl *x, uint16_t host)
 	for (unsigned k = 0; k < CLASSES; k++) {
 		enum cxl_class class =
 			(enum cxl_class)((h->turn + k) % CLASSES);
-		uint32_t msg = h->msgs[class].head;
 
-		if (msg == NONE ||
-		    flits_of(packet_bytes(x, class, msg)) > h->credits[class])
+		if (h->msgs[class].head == EDM_PACKET_NONE ||
+		    flits_of(packet_bytes(x, class, h)) > h->credits[class])
 			continue;
 		packet_send(x, host, class);
 		h->turn = (uint8_t)((class + 1) % CLASSES);
@@ -189,7 +163,7 @@ static void host_next(struct cxl *x, uint16_t host)
 	}
 	/* No credit: the next one wakes it. */
 	for (unsigned k = 0; k < CLASSES; k++)
-		x->r.pauses += h->msgs[k].head != NONE;
+		x->r.pauses += h->msgs[k].head != EDM_PACKET_NONE;
 }
 
 /* ---- the switch
@@ -206,7 +180,7 @@ static void output_next(struct cxl *x, uint16_t port)
 {
 	struct edm_rival *r = &x->r;
 	struct output *o = &x->output[port];
-	uint32_t l = o->lanes.head, i;
+	uint32_t l = o->first, i;
 	uint64_t end;
 	struct lane *lane;
 	struct edm_packet *p;
@@ -216,10 +190,9 @@ static void output_next(struct cxl *x, uint16_t port)
 		return;
 	}
 	lane = &x->lane[l];
-	o->lanes.head = lane->next;
-	i = lane->packets.head;
+	o->first = lane->next;
+	i = edm_fifo_pop(r, &lane->packets);
 	p = &r->packet[i];
-	lane->packets.head = p->next;
 	o->busy = true;
 	end = edm_rival_now(r) + p->wire_bytes * r->path.byte_ps;
 	edm_run_push(r->run, end, EV_OUT, port, 0, l);
@@ -241,11 +214,11 @@ static void lane_wait(struct cxl *x, uint32_t l)
 
 	lane->busy = true;
 	lane->next = NONE;
-	if (o->lanes.head == NONE)
-		o->lanes.head = l;
+	if (o->first == NONE)
+		o->first = l;
 	else
-		x->lane[o->lanes.tail].next = l;
-	o->lanes.tail = l;
+		x->lane[o->last].next = l;
+	o->last = l;
 	if (!o->busy)
 		output_next(x, port);
 }
@@ -253,15 +226,8 @@ static void lane_wait(struct cxl *x, uint32_t l)
 static void switch_arrive(struct cxl *x, uint32_t i)
 {
 	uint32_t l = lane_of(x, &x->r.packet[i]);
-	struct fifo *f = &x->lane[l].packets;
 
-	x->r.packet[i].seq = edm_rival_now(&x->r);
-	x->r.packet[i].next = NONE;
-	if (f->head == NONE)
-		f->head = i;
-	else
-		x->r.packet[f->tail].next = i;
-	f->tail = i;
+	edm_fifo_push(&x->r, &x->lane[l].packets, i);
 	if (!x->lane[l].busy)
 		lane_wait(x, l);
 }
@@ -272,7 +238,7 @@ static void output_done(struct cxl *x, uint16_t port, uint32_t l)
 
 	output_next(x, port);
 	lane->busy = false;
-	if (lane->packets.head != NONE)
+	if (lane->packets.head != EDM_PACKET_NONE)
 		lane_wait(x, l);
 }
 
@@ -328,20 +294,9 @@ static void cxl_event(void *proto, const struct edm_event *e)
 	}
 }
 
-static void cxl_destroy(void *proto)
-{
-	struct cxl *x = proto;
-
-	free(x->host);
-	free(x->output);
-	free(x->lane);
-	free(x->msg_next);
-	edm_rival_destroy(&x->r);
-}
-
 static int cxl_create(struct edm_run *run, void **out)
 {
-	struct cxl *x = edm_rival_create(run, sizeof(*x));
+	struct cxl *x = edm_rival_create(run, sizeof(*x), out);
 	size_t n = run->c.nodes, lanes;
 
 	if (!x)
@@ -349,29 +304,22 @@ static int cxl_create(struct edm_run *run, void **out)
 	x->voq = run->c.cxl_voq;
 	x->wire = run->c.framing == EDM_FRAMING_WIRE;
 	lanes = n * CLASSES * (x->voq ? n : 1);
-	x->host = calloc(n, sizeof(*x->host));
-	x->output = calloc(n, sizeof(*x->output));
-	x->lane = calloc(lanes, sizeof(*x->lane));
-	if (!x->host || !x->output || !x->lane) {
-		cxl_destroy(x);
+	x->host = edm_rival_array(&x->r, n, sizeof(*x->host));
+	x->output = edm_rival_array(&x->r, n, sizeof(*x->output));
+	x->lane = edm_rival_array(&x->r, lanes, sizeof(*x->lane));
+	if (!x->host || !x->output || !x->lane)
 		return -ENOMEM;
-	}
 	for (size_t i = 0; i < n; i++) {
-		x->output[i].lanes.head = NONE;
-		for (unsigned k = 0; k < CLASSES; k++) {
-			x->host[i].msgs[k].head = NONE;
+		x->output[i].first = NONE;
+		for (unsigned k = 0; k < CLASSES; k++)
 			x->host[i].credits[k] = run->c.cxl_credits;
-		}
 	}
-	for (size_t i = 0; i < lanes; i++)
-		x->lane[i].packets.head = NONE;
-	*out = x;
 	return 0;
 }
 
 const struct edm_proto_ops edm_proto_cxl = {
 	.create = cxl_create,
-	.destroy = cxl_destroy,
+	.destroy = edm_rival_destroy,
 	.submit = cxl_submit,
 	.event = cxl_event,
 	.report = edm_rival_report,

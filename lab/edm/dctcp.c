@@ -5,7 +5,6 @@
  * so nothing is reordered. The window is in dctcp_law.c.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "edm_dctcp.h"
 #include "edm_rival.h"
@@ -19,15 +18,6 @@ enum {
 	EV_TIMER,   /* a: connection */
 	DUPLICATES = 3,
 	WINDOW_PACKETS = 10,
-	NONE = UINT32_MAX,
-};
-
-/* A message or a request in the stream. */
-struct part {
-	uint64_t end; /* its last byte's sequence number + 1 */
-	uint32_t msg;
-	uint32_t next;
-	bool request;
 };
 
 struct conn {
@@ -35,35 +25,19 @@ struct conn {
 	uint64_t una, nxt, end; /* acknowledged, sent, written */
 	uint64_t expected;	/* of the receiver */
 	uint64_t progress_ps;
-	uint32_t head, tail; /* parts the receiver has not seen whole */
+	/* Messages and requests in the stream that the receiver has not seen
+	 * whole; seq: of the last byte, + 1. */
+	struct edm_fifo parts;
 	uint16_t duplicates;
 	bool timing;
 };
 
 struct dctcp {
 	struct edm_rival r;
-	struct conn *conn; /* [src * nodes + dst] */
-	struct part *part;
-	uint32_t part_used, part_size, part_free;
+	struct conn *conn;	   /* [src * nodes + dst] */
 	uint64_t mark_ps, drop_ps; /* queue lengths as times */
 	uint64_t timeout_ps;
 };
-
-static uint32_t part_get(struct dctcp *d)
-{
-	uint32_t i = d->part_free;
-
-	if (i != NONE) {
-		d->part_free = d->part[i].next;
-		return i;
-	}
-	if (d->part_used == d->part_size) {
-		d->part_size = d->part_size ? 2 * d->part_size : 1024;
-		d->part = realloc(d->part, d->part_size * sizeof(*d->part));
-		ASSERT(d->part);
-	}
-	return d->part_used++;
-}
 
 static void timer_set(struct dctcp *d, uint32_t c, uint64_t at_ps)
 {
@@ -97,18 +71,15 @@ static void conn_send(struct dctcp *d, uint32_t c)
 }
 
 static void conn_write(struct dctcp *d, uint16_t src, uint16_t dst,
-		       uint32_t msg, uint32_t bytes, bool request)
+		       uint32_t msg, bool request)
 {
-	uint32_t c = src * d->r.nodes + dst, i = part_get(d);
+	uint32_t c = src * d->r.nodes + dst;
+	uint32_t i = edm_rival_part(&d->r, msg, request);
 	struct conn *k = &d->conn[c];
 
-	k->end += bytes;
-	d->part[i] = (struct part){k->end, msg, NONE, request};
-	if (k->head == NONE)
-		k->head = i;
-	else
-		d->part[k->tail].next = i;
-	k->tail = i;
+	k->end += d->r.packet[i].bytes;
+	d->r.packet[i].seq = k->end;
+	edm_fifo_push(&d->r, &k->parts, i);
 	conn_send(d, c);
 }
 
@@ -117,31 +88,24 @@ static void dctcp_submit(void *proto, uint32_t msg)
 	struct dctcp *d = proto;
 	const struct edm_msg *m = &d->r.run->msg[msg];
 
-	if (m->op == EDM_WRITE)
-		conn_write(d, m->src, m->dst, msg, m->bytes, false);
-	else
-		conn_write(d, m->src, m->dst, msg, edm_rival_request_bytes(m),
-			   true);
+	conn_write(d, m->src, m->dst, msg, m->op != EDM_WRITE);
 }
 
 /* The receiver's stream has grown: hand over what is whole. */
 static void deliver(struct dctcp *d, uint32_t c)
 {
+	struct edm_rival *r = &d->r;
 	struct conn *k = &d->conn[c];
 
-	while (k->head != NONE && d->part[k->head].end <= k->expected) {
-		uint32_t i = k->head;
-		struct part p = d->part[i];
+	while (k->parts.head != EDM_PACKET_NONE &&
+	       r->packet[k->parts.head].seq <= k->expected) {
+		uint32_t i = edm_fifo_pop(r, &k->parts);
 
-		k->head = p.next;
-		d->part[i].next = d->part_free;
-		d->part_free = i;
-		if (p.request)
-			edm_run_push(d->r.run,
-				     edm_rival_now(&d->r) + d->r.path.send_ps,
-				     EV_ANSWER, 0, p.msg, 0);
+		if (r->packet[i].part == EDM_PART_REQUEST)
+			edm_run_push(r->run, edm_rival_now(r) + r->path.send_ps,
+				     EV_ANSWER, 0, edm_rival_take(r, i), 0);
 		else
-			edm_rival_got(&d->r, p.msg, d->r.run->msg[p.msg].bytes);
+			edm_rival_take_data(r, i);
 	}
 }
 
@@ -231,7 +195,7 @@ static void on_answer(struct dctcp *d, uint32_t msg)
 {
 	const struct edm_msg *m = &d->r.run->msg[msg];
 
-	conn_write(d, m->dst, m->src, msg, m->bytes, false);
+	conn_write(d, m->dst, m->src, msg, false);
 }
 
 static void dctcp_event(void *proto, const struct edm_event *e)
@@ -262,15 +226,6 @@ static void dctcp_event(void *proto, const struct edm_event *e)
 	}
 }
 
-static void dctcp_destroy(void *proto)
-{
-	struct dctcp *d = proto;
-
-	free(d->conn);
-	free(d->part);
-	edm_rival_destroy(&d->r);
-}
-
 /* Scaled: the rule K > C RTT / 7, twice that. Published: 300 KB at 100 Gb/s. */
 static void thresholds_set(struct dctcp *d)
 {
@@ -292,30 +247,24 @@ static void thresholds_set(struct dctcp *d)
 
 static int dctcp_create(struct edm_run *run, void **out)
 {
-	struct dctcp *d = edm_rival_create(run, sizeof(*d));
+	struct dctcp *d = edm_rival_create(run, sizeof(*d), out);
 	size_t n = run->c.nodes;
 
 	if (!d)
 		return -ENOMEM;
-	d->part_free = NONE;
-	d->conn = calloc(n * n, sizeof(*d->conn));
-	if (!d->conn) {
-		dctcp_destroy(d);
+	d->conn = edm_rival_array(&d->r, n * n, sizeof(*d->conn));
+	if (!d->conn)
 		return -ENOMEM;
-	}
-	for (size_t i = 0; i < n * n; i++) {
-		d->conn[i].head = NONE;
+	for (size_t i = 0; i < n * n; i++)
 		edm_dctcp_init(&d->conn[i].law, d->r.path.mtu_bytes,
 			       WINDOW_PACKETS * d->r.path.mtu_bytes);
-	}
 	thresholds_set(d);
-	*out = d;
 	return 0;
 }
 
 const struct edm_proto_ops edm_proto_dctcp = {
 	.create = dctcp_create,
-	.destroy = dctcp_destroy,
+	.destroy = edm_rival_destroy,
 	.submit = dctcp_submit,
 	.event = dctcp_event,
 	.report = edm_rival_report,

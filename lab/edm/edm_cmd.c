@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/json_out.h"
 #include "edm_figure.h"
-#include "edm_options.h"
 
 static const struct figure_column run_columns[] = {
 	EDM_COLUMN(job[0].mean.mean_ns, "mean_ns", 2),
@@ -72,7 +71,7 @@ static int single(const struct edm_figure_options *o)
 {
 	struct edm_jobs j = {.threads = o->f.jobs,
 			     .seeds = o->seeds,
-			     .progress = o->progress,
+			     .progress = !o->quiet,
 			     .title = "run"};
 	struct edm_row row = {.jobs = 1};
 	int rc;
@@ -91,52 +90,6 @@ static int single(const struct edm_figure_options *o)
 	return rc;
 }
 
-static int take(struct figure_options *f, const char *name, const char *value)
-{
-	struct edm_figure_options *o = (struct edm_figure_options *)f;
-	bool takes = true;
-
-	if (!strcmp(name, "--pcap") && value) {
-		o->pcap = value;
-		return 2;
-	}
-	if (strncmp(name, "--", 2) || !edm_option_known(name + 2, &takes) ||
-	    (takes && !value) || edm_option_set(&o->base, name + 2, value))
-		return -EINVAL;
-	if (!strcmp(name, "--messages"))
-		o->messages = o->base.messages;
-	return takes ? 2 : 1;
-}
-
-static void help(FILE *out)
-{
-	fputs("  --pcap FILE     frames for the figure of that name\n"
-	      "Of every run, and of the one that is made without --figure:\n",
-	      out);
-	edm_options_help(out);
-}
-
-/* The order of `options`. */
-enum {
-	OPTION_FULL,
-	OPTION_LONG,
-	OPTION_SEEDS,
-	OPTION_QUIET,
-};
-
-static const struct figure_option options[] = {
-	[OPTION_FULL] = {"--full", "figures at full length (minutes)", 0, 0,
-			 NULL, 0, NULL},
-	[OPTION_LONG] = {"--long-messages",
-			 "messages of application runs in figures", UINT32_MAX,
-			 0, NULL, 0, NULL},
-	[OPTION_SEEDS] = {"--seeds",
-			  "runs of every point, with 95 % interval (1)",
-			  EDM_SEEDS_MAX, 1, NULL, 0, NULL},
-	[OPTION_QUIET] = {"--quiet", "no progress on stderr", 0, 0, NULL, 0,
-			  NULL},
-};
-
 const struct figure_system edm_figures = {
 	.name = "edm",
 	.source = "EDM, ASPLOS 2025, and its authors' simulator",
@@ -144,10 +97,7 @@ const struct figure_system edm_figures = {
 		   "paper, or without --figure one\nrun with everything that "
 		   "is measured.",
 	.figures = edm_figure_list,
-	.options = options,
-	.option_count = ARRAY_LEN(options),
-	.take = take,
-	.help = help,
+	.options = edm_options,
 	.row_bytes = sizeof(struct edm_row),
 	.run = edm_figures_run,
 	.more = edm_table1_print,
@@ -155,17 +105,15 @@ const struct figure_system edm_figures = {
 
 int sim_edm_cmd(int argc, char **argv)
 {
-	struct edm_figure_options o = {.f = {0}};
+	struct edm_figure_options o = {.seeds = 1};
 	int rc;
 
 	edm_config_init(&o.base);
 	rc = figure_parse(&edm_figures, &o.f, argc, argv);
 	if (rc >= 0)
 		return rc;
-	o.full = o.f.value[OPTION_FULL];
-	o.long_messages = o.f.value[OPTION_LONG];
-	o.seeds = (uint32_t)o.f.value[OPTION_SEEDS];
-	o.progress = !o.f.value[OPTION_QUIET];
+	if (o.messages)
+		o.base.messages = o.messages;
 	rc = edm_config_check(&o.base);
 	if (!rc && o.f.out && !o.f.figure)
 		rc = error_set(-EINVAL,

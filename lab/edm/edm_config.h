@@ -40,7 +40,7 @@ enum edm_sizes {
 
 enum edm_pattern {
 	EDM_PATTERN_UNIFORM,
-	EDM_PATTERN_INCAST, /* everybody with node 0 */
+	EDM_PATTERN_INCAST, /* all nodes with node 0 */
 	EDM_PATTERN_SKEW,   /* the peer by Zipf's law, 0.99 */
 	EDM_PATTERN_SPLIT,  /* lower half computes, upper half is memory */
 	EDM_PATTERN_COUNT,
@@ -112,8 +112,8 @@ struct edm_config {
 
 /* 144 nodes, 100 Gb/s, EDM as published, 64 B writes at load 0.8. */
 void edm_config_init(struct edm_config *c);
-/* What the ablation finds best for this workload, with everything that the
- * paper promises kept: order per pair of nodes, X. */
+/* What the ablation finds best for this workload, keeping everything that the
+ * paper promises: order per pair of nodes, X. */
 void edm_config_best(struct edm_config *c);
 /* -EINVAL, and error_last names the option. */
 int edm_config_check(const struct edm_config *c) MUST_CHECK;
@@ -129,7 +129,7 @@ uint32_t edm_request_blocks(enum edm_md md, enum edm_op op);
 /* Slot length for the SLOT discipline: the longest chunk of this workload and
  * a block for control. */
 uint32_t edm_slot_blocks(const struct edm_config *c);
-/* What the sched of this configuration looks like, without upcalls. */
+/* Fills in the scheduler's settings for this configuration, without upcalls. */
 void edm_config_sched(const struct edm_config *c, struct edm_sched_config *s);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * DCQCN's control law: how the rate of a queue pair follows congestion
- * notifications. Timers are not events: the state is brought up to a time when
- * it is looked at.
+ * notifications. Timers are not events: the state is brought up to date when it
+ * is read.
  */
 #ifndef AQ_EDM_DCQCN_H
 #define AQ_EDM_DCQCN_H
@@ -19,7 +19,7 @@ struct edm_dcqcn_params {
 	uint64_t increase_ps; /* the rate grows */
 	uint64_t byte_count;  /* it also grows after so many bytes */
 	uint64_t cut_ps;      /* at most one cut in this time */
-	uint32_t fast_steps;  /* of recovery before it grows beyond */
+	uint32_t fast_steps;  /* of fast recovery before it grows further */
 };
 
 struct edm_dcqcn {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The figures and tables of the EDM paper, made again, and some more. A row is
- * one simulation, or two, or what a model without one says; report/figure.h
- * says how to add a figure.
+ * one simulation, or two, or the result of a model; report/figure.h says how to
+ * add a figure.
  */
 #ifndef AQ_EDM_FIGURE_H
 #define AQ_EDM_FIGURE_H
 
+#include "base/opt.h"
 #include "edm_jobs.h"
 #include "latency.h"
 #include "phy_errors.h"
@@ -21,7 +22,7 @@ struct edm_figure_options {
 	uint64_t messages;	/* of 64 B runs; 0: by full */
 	uint64_t long_messages; /* of application runs; 0: by full */
 	uint32_t seeds;
-	bool progress;
+	bool quiet;	  /* no progress on stderr */
 	const char *pcap; /* a capture, for the figure of frames */
 };
 
@@ -55,6 +56,12 @@ struct edm_row {
 
 #define EDM_COLUMN(member, name, decimals) \
 	FIGURE_COLUMN(struct edm_row, member, name, decimals)
+
+extern const struct opt edm_options[];
+/* One of them by name, for a run. -EINVAL with words that name it. The text
+ * must stay valid as long as the configuration. */
+int edm_option_set(struct edm_config *c, const char *name,
+		   const char *value) MUST_CHECK;
 
 extern const struct figure edm_figure_list[];
 extern const struct figure_system edm_figures;
@@ -106,7 +113,7 @@ extern const struct figure_column edm_columns_table1[], edm_columns_5[],
 	edm_columns_fault[], edm_columns_ip[], edm_columns_frames[],
 	edm_columns_errors[];
 
-/* How Table 1's sums come about, as text; nothing for other figures. */
+/* Prints how Table 1's sums are made up; nothing for other figures. */
 void edm_table1_print(const struct figure_run *r, FILE *f);
 
 /* Figure 7 by the constants of the paper's own model. */

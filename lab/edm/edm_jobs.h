@@ -6,7 +6,7 @@
 #include "edm_run.h"
 
 /*
- * What a figure needs of one run; the histograms are not kept. X(type, name,
+ * What a figure needs from one run; the histograms are not kept. X(type, name,
  * how several runs become one, what it is of a result r).
  */
 #define EDM_POINT(X)                                                         \

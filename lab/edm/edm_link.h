@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Transmitters. A first-come-first-served transmitter needs no queue: the time
- * until which it is busy says everything, also how much is waiting.
+ * until which it is busy is its whole state, including how much is waiting.
  */
 #ifndef AQ_EDM_LINK_H
 #define AQ_EDM_LINK_H
@@ -45,8 +45,8 @@ struct edm_wire_env {
 	struct rng *rng;
 };
 
-/* A block of a frame that has begun is finished first; more than that frames
- * cannot hold up memory traffic. */
+/* A block of a frame that has begun is finished first; frames cannot delay
+ * memory traffic by more than that. */
 static inline uint64_t edm_wire_frame_wait(const struct edm_wire_env *env)
 {
 	if (!env->ip_load_ppm || !rng_chance_ppm(env->rng, env->ip_load_ppm))

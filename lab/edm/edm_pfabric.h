@@ -8,8 +8,7 @@
 /* A packet's seq holds what is left of its message in the upper half and its
  * number in the message in the lower half. */
 struct edm_pfabric_queue {
-	uint32_t *item;
-	uint32_t count, size;
+	struct edm_list packets;
 	uint64_t bytes, bytes_max, limit_bytes;
 };
 

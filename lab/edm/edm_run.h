@@ -40,7 +40,7 @@ struct edm_msg {
 	uint32_t sent_bytes[EDM_PLANES];
 	uint32_t got_bytes[EDM_PLANES];
 	void *flow;   /* rivals: state of their own */
-	uint64_t tag; /* whatever the owner of the run wants */
+	uint64_t tag; /* for the owner of the run */
 };
 
 struct edm_tally {
@@ -53,8 +53,8 @@ struct edm_tally {
 struct edm_result {
 	uint64_t arrivals;  /* all, also outside the measured part */
 	uint64_t measured;  /* arrivals that count */
-	uint64_t completed; /* of those */
-	uint64_t nulls;	    /* reads answered with nothing, of those */
+	uint64_t completed; /* measured arrivals that completed */
+	uint64_t nulls;	    /* measured reads that were answered with NULL */
 	struct edm_tally all, write, read;
 	struct hist latency;	  /* ps */
 	struct hist slowdown_own; /* in thousandths */
@@ -87,7 +87,7 @@ struct edm_proto_ops {
 	void (*submit)(void *p, uint32_t msg);
 	void (*event)(void *p, const struct edm_event *e);
 	void (*report)(void *p, struct edm_result *r);
-	/* From a message's birth to its submit. */
+	/* The time from a message's birth to its submit. */
 	uint64_t (*lead_ps)(const struct edm_config *c);
 };
 
@@ -113,8 +113,8 @@ struct edm_run {
 	uint64_t arrivals_max;	       /* no more than this many */
 	struct edm_unloaded *unloaded; /* shared by runs; may be NULL */
 	struct edm_result *result;
-	/* For an owner that submits messages itself; any of them NULL. sent
-	 * comes before done; lost in place of done. */
+	/* For an owner that submits messages itself; any of them may be NULL.
+	 * sent comes before done; lost comes instead of done. */
 	void (*on_sent)(void *owner, const struct edm_msg *m);
 	void (*on_done)(void *owner, const struct edm_msg *m);
 	void (*on_lost)(void *owner, const struct edm_msg *m);
@@ -129,13 +129,13 @@ int edm_run_all(const struct edm_config *c, struct edm_unloaded *unloaded,
 int edm_run_create(const struct edm_config *c, struct edm_result *result,
 		   struct edm_run **out) MUST_CHECK;
 void edm_run_destroy(struct edm_run *run);
-/* From now on; returns the message's number. */
+/* Submits a message now; returns its number. */
 uint32_t edm_run_submit(struct edm_run *run, const struct edm_arrival *a);
 /* Runs everything up to and including time_ps. */
 void edm_run_until(struct edm_run *run, uint64_t time_ps);
 
-/* For protocols: the last byte is on its sender's wire. Those that do not say
- * so have sent a message when it is done. */
+/* For protocols: the last byte is on its sender's wire. If a protocol does not
+ * call it, a message counts as sent when it is done. */
 void edm_run_sent(struct edm_run *run, uint32_t msg);
 /* The last byte was handed over; null: read given up. */
 void edm_run_done(struct edm_run *run, uint32_t msg, bool null);
@@ -154,9 +154,9 @@ static inline void edm_run_push(struct edm_run *run, uint64_t at_ps, int kind,
 
 int edm_unloaded_create(struct edm_unloaded **out) MUST_CHECK;
 void edm_unloaded_destroy(struct edm_unloaded *u);
-/* The time of one message of this kind alone in a fabric of this protocol, by
- * simulating just that; EDM's own by the formula that a test holds against it.
- */
+/* The time of one message of this kind alone in a fabric of this protocol,
+ * found by simulating just that; for EDM by a formula that a test compares with
+ * the simulation. */
 int edm_unloaded_ps(struct edm_unloaded *u, const struct edm_config *c,
 		    enum edm_op op, uint32_t bytes, uint64_t *out) MUST_CHECK;
 

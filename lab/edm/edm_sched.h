@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The scheduler of the memory switch: demand notifications in, grants out. A
- * pure object: it has no clock and no queue of events; its owner gives the time
- * with every call, takes grants through one upcall and requests to be woken
- * through another. One thread.
+ * pure object: it has no clock and no queue of events; its owner passes the
+ * time with every call, and gets grants and requests to be woken through two
+ * upcalls. One thread.
  *
  * What always holds:
  *  - a source or destination port is held by at most one granted chunk;
@@ -37,7 +37,7 @@ enum edm_discipline {
 enum edm_policy {
 	EDM_FCFS,
 	EDM_SRPT, /* fewest bytes left of a lane's first message */
-	EDM_PAIR, /* what waits behind it counts, too: sched_key.c */
+	EDM_PAIR, /* messages waiting behind it count: sched_key.c */
 };
 
 struct edm_grant {
@@ -79,7 +79,7 @@ struct edm_demand {
 	uint32_t first_extra_bytes; /* the address in a first write chunk */
 	uint32_t control_up_blocks; /* that its notification took, from whom */
 	uint32_t control_down_blocks; /* of its first grant, towards src */
-	uint16_t control_port;	      /* who sent the notification */
+	uint16_t control_port;	      /* of the sender of the notification */
 };
 
 struct edm_sched_stats {
@@ -107,8 +107,8 @@ void edm_sched_wake(struct edm_sched *s, uint64_t now_ps, uint32_t token);
  * corrected, an unknown one enters as if new. Returns as notify. */
 int edm_sched_renotify(struct edm_sched *s, uint64_t now_ps,
 		       const struct edm_demand *d) MUST_CHECK;
-/* Nothing to or from this port any more; forgets what waits for it. Handles
- * of forgotten messages go to `dropped` (may be NULL). */
+/* Ends all traffic to and from this port; forgets messages that wait for it.
+ * Handles of forgotten messages go to `dropped` (may be NULL). */
 void edm_sched_disable_port(struct edm_sched *s, uint16_t port,
 			    void (*dropped)(void *owner, uint32_t handle));
 

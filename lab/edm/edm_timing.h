@@ -54,7 +54,7 @@ static inline uint32_t edm_path_bytes(const struct edm_path *p,
 	return u32_max(payload_bytes + p->header_bytes, p->packet_min);
 }
 
-/* Host to host, first byte, nothing in the way. */
+/* Host to host, first byte, without queueing. */
 static inline uint64_t edm_path_one_way_ps(const struct edm_path *p)
 {
 	return p->send_ps + 2 * p->link_ps + p->switch_ps + p->receive_ps;

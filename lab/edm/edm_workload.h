@@ -10,7 +10,7 @@
 struct edm_arrival {
 	uint64_t at_ps;
 	uint32_t bytes;
-	uint16_t src, dst; /* who asks, and whom */
+	uint16_t src, dst; /* requester and target */
 	enum edm_op op;
 };
 

@@ -95,7 +95,7 @@ static inline uint64_t fabric_link_ps(const struct fabric_plane *p,
 	return p->f->t.link_ps + p->skew_ps[port];
 }
 
-/* Who sends and who receives the data of a message. */
+/* The sender and the receiver of a message's data. */
 static inline uint16_t fabric_data_src(const struct edm_msg *m)
 {
 	return m->op == EDM_WRITE ? m->src : m->dst;

@@ -141,9 +141,8 @@ static void fastpass_destroy(void *proto)
 
 static int fastpass_create(struct edm_run *run, void **out)
 {
-	struct fastpass *f = edm_rival_create(run, sizeof(*f));
+	struct fastpass *f = edm_rival_create(run, sizeof(*f), out);
 	struct edm_sched_config sc;
-	int rc;
 
 	if (!f)
 		return -ENOMEM;
@@ -155,13 +154,7 @@ static int fastpass_create(struct edm_run *run, void **out)
 	sc.grant = on_grant;
 	sc.wake = on_wake;
 	sc.owner = f;
-	rc = edm_sched_create(&sc, &f->sched);
-	if (rc) {
-		fastpass_destroy(f);
-		return rc;
-	}
-	*out = f;
-	return 0;
+	return edm_sched_create(&sc, &f->sched);
 }
 
 const struct edm_proto_ops edm_proto_fastpass = {

@@ -46,7 +46,7 @@ int edm_figures_run(struct figure_run *r)
 	const struct edm_figure_options *o = edm_options_of(r);
 	struct edm_jobs j = {.threads = o->f.jobs,
 			     .seeds = o->seeds,
-			     .progress = o->progress,
+			     .progress = !o->quiet,
 			     .title = r->figure->name};
 	size_t next = 0;
 	int rc;

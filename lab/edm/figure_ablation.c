@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "edm_figure.h"
-#include "edm_options.h"
 
 enum {
 	N_OVER,

@@ -23,21 +23,16 @@ enum {
 	EV_ARRIVED,
 };
 
-struct list {
-	uint32_t *item;
-	uint32_t count, size;
-};
-
 struct receiver {
-	struct list msgs; /* with bytes that have no credit yet */
-	uint64_t ahead;	  /* bytes credited, not arrived */
-	uint64_t next_ps; /* earliest time of the next credit */
-	bool waiting;	  /* an EV_CREDIT is set */
+	struct edm_list msgs; /* with bytes that have no credit yet */
+	uint64_t ahead;	      /* bytes credited, not arrived */
+	uint64_t next_ps;     /* earliest time of the next credit */
+	bool waiting;	      /* an EV_CREDIT is set */
 };
 
 struct sender {
-	struct list credits;	/* packets */
-	struct edm_pipe shaper; /* of credits, in the switch */
+	struct edm_list credits; /* packets */
+	struct edm_pipe shaper;	 /* of credits, in the switch */
 	bool busy;
 };
 
@@ -47,21 +42,6 @@ struct ird {
 	struct sender *sender;
 	uint64_t ahead_max; /* bytes */
 };
-
-static void list_add(struct list *l, uint32_t item)
-{
-	if (l->count == l->size) {
-		l->size = l->size ? 2 * l->size : 8;
-		l->item = realloc(l->item, l->size * sizeof(*l->item));
-		ASSERT(l->item);
-	}
-	l->item[l->count++] = item;
-}
-
-static void list_remove(struct list *l, uint32_t place)
-{
-	l->item[place] = l->item[--l->count];
-}
 
 static uint64_t chunk_ps(const struct ird *d, uint32_t bytes)
 {
@@ -132,7 +112,7 @@ static void receiver_credit(struct ird *d, uint16_t port)
 		chunk_ps(d, u32_min(msg_left(d, msg), d->r.run->c.chunk_bytes));
 	credit_send(d, port, msg);
 	if (!msg_left(d, msg))
-		list_remove(&v->msgs, best);
+		(void)edm_list_take(&v->msgs, best);
 	receiver_wait(d, port);
 }
 
@@ -149,8 +129,7 @@ static void sender_next(struct ird *d, uint16_t port)
 		if (r->packet[s->credits.item[i]].seq <
 		    r->packet[s->credits.item[best]].seq)
 			best = i;
-	i = s->credits.item[best];
-	list_remove(&s->credits, best);
+	i = edm_list_take(&s->credits, best);
 	s->busy = true;
 	edm_rival_send(r, i, EV_DATA);
 	edm_run_push(r->run, r->up[port].busy_ps, EV_SENDER, port, 0, 0);
@@ -161,7 +140,7 @@ static void announce(struct ird *d, uint32_t msg)
 {
 	uint16_t port = edm_rival_data_dst(&d->r.run->msg[msg]);
 
-	list_add(&d->receiver[port].msgs, msg);
+	edm_list_add(&d->receiver[port].msgs, msg);
 	receiver_wait(d, port);
 }
 
@@ -191,7 +170,7 @@ static void ird_event(void *proto, const struct edm_event *e)
 		receiver_credit(d, e->port);
 		return;
 	case EV_GRANTED:
-		list_add(&d->sender[e->port].credits, e->a);
+		edm_list_add(&d->sender[e->port].credits, e->a);
 		if (!d->sender[e->port].busy)
 			sender_next(d, e->port);
 		return;
@@ -221,27 +200,23 @@ static void ird_destroy(void *proto)
 		if (d->sender)
 			free(d->sender[i].credits.item);
 	}
-	free(d->receiver);
-	free(d->sender);
-	edm_rival_destroy(&d->r);
+	edm_rival_destroy(d);
 }
 
 static int ird_create(struct edm_run *run, void **out)
 {
-	struct ird *d = edm_rival_create(run, sizeof(*d));
+	struct ird *d = edm_rival_create(run, sizeof(*d), out);
 	uint64_t round_ps;
 
 	if (!d)
 		return -ENOMEM;
-	d->receiver = calloc(run->c.nodes, sizeof(*d->receiver));
-	d->sender = calloc(run->c.nodes, sizeof(*d->sender));
-	if (!d->receiver || !d->sender) {
-		ird_destroy(d);
+	d->receiver =
+		edm_rival_array(&d->r, run->c.nodes, sizeof(*d->receiver));
+	d->sender = edm_rival_array(&d->r, run->c.nodes, sizeof(*d->sender));
+	if (!d->receiver || !d->sender)
 		return -ENOMEM;
-	}
 	round_ps = 2 * edm_path_one_way_ps(&d->r.path);
 	d->ahead_max = round_ps / d->r.path.byte_ps + 2 * run->c.chunk_bytes;
-	*out = d;
 	return 0;
 }
 

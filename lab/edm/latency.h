@@ -111,7 +111,7 @@ struct edm_table1 {
 
 void edm_table1(struct edm_table1 *out);
 
-/* What the paper prints as a total, and the unit of its last digit. */
+/* The paper's printed total, and the unit of its last digit. */
 struct edm_table1_paper {
 	const char *text;
 	uint64_t ps;

@@ -74,16 +74,6 @@ static int attach(struct sim_fabric *f, unsigned port)
 				   n->ports);
 }
 
-/* What does not pass the fabric: frames to nobody, and to oneself. */
-static void leave_at_once(struct sim *sim, struct sim_event *ev)
-{
-	struct sim_frame *f = container_of(ev, struct sim_frame, ev);
-	struct sim_port *from = f->port;
-
-	sim_net_route(f->net, f);
-	sim_port_sent(from);
-}
-
 static void send(struct sim_fabric *f, struct sim_frame *frame,
 		 struct sim_port *from, struct sim_port *to, uint64_t ready_ps)
 {
@@ -95,7 +85,8 @@ static void send(struct sim_fabric *f, struct sim_frame *frame,
 	ready_ps = u64_max(ready_ps, n->ready_ps[src]);
 	n->ready_ps[src] = ready_ps;
 	if (!to || to == from) {
-		sim_event_init(&frame->ev, leave_at_once);
+		/* Frames to nobody and to oneself do not pass the fabric. */
+		sim_event_init(&frame->ev, sim_frame_leave);
 		sim_schedule_at(sim_net_sim(f->net), &frame->ev, ready_ps);
 		return;
 	}

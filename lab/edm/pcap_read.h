@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the Ethernet frames of a classic pcap file, of either byte order, with
- * times in micro- or nanoseconds. What is wrong with a file is said with the
- * offset where it was found.
+ * times in micro- or nanoseconds. An error names the offset where it was found.
  */
 #ifndef AQ_EDM_PCAP_READ_H
 #define AQ_EDM_PCAP_READ_H

@@ -38,8 +38,7 @@ struct flow {
 };
 
 struct host {
-	uint32_t *flow; /* message numbers */
-	uint32_t count, size;
+	struct edm_list flows; /* message numbers */
 	bool busy;
 };
 
@@ -98,12 +97,12 @@ static void host_send(struct pfabric *x, uint16_t port)
 	struct flow *f;
 
 	h->busy = false;
-	for (i = 0; i < h->count; i++) {
-		f = flow_of(x, h->flow[i]);
+	for (i = 0; i < h->flows.count; i++) {
+		f = flow_of(x, h->flows.item[i]);
 		if (flow_can_send(x, f) &&
 		    (best == EDM_MSG_NONE ||
 		     flow_left(x, f) < flow_left(x, flow_of(x, best))))
-			best = h->flow[i];
+			best = h->flows.item[i];
 	}
 	if (best == EDM_MSG_NONE)
 		return;
@@ -128,10 +127,10 @@ static void host_send(struct pfabric *x, uint16_t port)
 }
 
 static void flow_start(struct pfabric *x, uint32_t msg, uint16_t port,
-		       uint32_t bytes, bool request)
+		       bool request)
 {
 	struct edm_msg *m = &x->r.run->msg[msg];
-	struct host *h = &x->host[port];
+	uint32_t bytes = edm_rival_part_bytes(m, request);
 	uint32_t packets =
 		(bytes + x->r.path.mtu_bytes - 1) / x->r.path.mtu_bytes;
 	struct flow *f;
@@ -143,28 +142,22 @@ static void flow_start(struct pfabric *x, uint32_t msg, uint16_t port,
 	f->request = request;
 	f->progress_ps = edm_rival_now(&x->r);
 	m->flow = f;
-	if (h->count == h->size) {
-		h->size = h->size ? 2 * h->size : 8;
-		h->flow = realloc(h->flow, h->size * sizeof(*h->flow));
-		ASSERT(h->flow);
-	}
-	h->flow[h->count++] = msg;
+	edm_list_add(&x->host[port].flows, msg);
 	edm_run_push(x->r.run, f->progress_ps + x->timeout_ps, EV_TIMER, port,
 		     msg, m->turn);
-	if (!h->busy)
+	if (!x->host[port].busy)
 		host_send(x, port);
 }
 
 static void flow_end(struct pfabric *x, uint32_t msg, uint16_t port)
 {
-	struct host *h = &x->host[port];
+	struct edm_list *flows = &x->host[port].flows;
+	uint32_t i = 0;
 
-	for (uint32_t i = 0; i < h->count; i++) {
-		if (h->flow[i] == msg) {
-			h->flow[i] = h->flow[--h->count];
-			break;
-		}
-	}
+	while (i < flows->count && flows->item[i] != msg)
+		i++;
+	ASSERT(i < flows->count);
+	(void)edm_list_take(flows, i);
 	free(x->r.run->msg[msg].flow);
 	x->r.run->msg[msg].flow = NULL;
 }
@@ -219,7 +212,7 @@ static void on_arrived(struct pfabric *x, uint32_t i)
 		/* One packet; the answer takes over the message. */
 		flow_end(x, p.msg, p.src);
 		m->turn++;
-		flow_start(x, p.msg, p.dst, m->bytes, false);
+		flow_start(x, p.msg, p.dst, false);
 		return;
 	}
 	m->got_bytes[0] += p.bytes;
@@ -282,10 +275,8 @@ static void pfabric_submit(void *proto, uint32_t msg)
 {
 	struct pfabric *x = proto;
 	const struct edm_msg *m = &x->r.run->msg[msg];
-	bool write = m->op == EDM_WRITE;
 
-	flow_start(x, msg, m->src,
-		   write ? m->bytes : edm_rival_request_bytes(m), !write);
+	flow_start(x, msg, m->src, m->op != EDM_WRITE);
 }
 
 static void pfabric_event(void *proto, const struct edm_event *e)
@@ -326,31 +317,26 @@ static void pfabric_destroy(void *proto)
 			free(run->msg[i].flow);
 	for (uint32_t i = 0; i < x->r.nodes; i++) {
 		if (x->host)
-			free(x->host[i].flow);
+			free(x->host[i].flows.item);
 		if (x->out)
 			edm_pfabric_release(&x->out[i]);
 	}
-	free(x->host);
-	free(x->out);
-	free(x->out_busy);
-	edm_rival_destroy(&x->r);
+	edm_rival_destroy(x);
 }
 
 static int pfabric_create(struct edm_run *run, void **out)
 {
-	struct pfabric *x = edm_rival_create(run, sizeof(*x));
+	struct pfabric *x = edm_rival_create(run, sizeof(*x), out);
 	uint64_t round_ps, round_bytes;
 	size_t n = run->c.nodes;
 
 	if (!x)
 		return -ENOMEM;
-	x->host = calloc(n, sizeof(*x->host));
-	x->out = calloc(n, sizeof(*x->out));
-	x->out_busy = calloc(n, sizeof(*x->out_busy));
-	if (!x->host || !x->out || !x->out_busy) {
-		pfabric_destroy(x);
+	x->host = edm_rival_array(&x->r, n, sizeof(*x->host));
+	x->out = edm_rival_array(&x->r, n, sizeof(*x->out));
+	x->out_busy = edm_rival_array(&x->r, n, sizeof(*x->out_busy));
+	if (!x->host || !x->out || !x->out_busy)
 		return -ENOMEM;
-	}
 	round_ps = 2 * edm_path_one_way_ps(&x->r.path);
 	round_bytes = round_ps / x->r.path.byte_ps;
 	/* Published for 100 Gb/s: window 19 packets, queue 36,864 B. */
@@ -364,7 +350,6 @@ static int pfabric_create(struct edm_run *run, void **out)
 			run->c.published
 				? QUEUE_BYTES_MIN
 				: u64_max(QUEUE_BYTES_MIN, 2 * round_bytes);
-	*out = x;
 	return 0;
 }
 

@@ -6,7 +6,6 @@
  * first served. Acknowledgements are left out, in favour of this rival.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "edm_dcqcn.h"
 #include "edm_rival.h"
@@ -24,19 +23,12 @@ enum {
 	NONE = UINT32_MAX,
 };
 
-struct part {
-	uint32_t msg;
-	uint32_t left_bytes;
-	uint32_t next;
-	bool request;
-};
-
 struct pair {
 	struct edm_dcqcn law;
 	uint64_t ready_ps; /* its rate allows the next packet */
 	uint64_t notified_ps;
-	uint32_t head, tail; /* parts */
-	uint32_t next;	     /* in the host's ring */
+	struct edm_fifo parts; /* bytes: what is left of them */
+	uint32_t next;	       /* in the host's ring */
 	bool listed;
 };
 
@@ -57,28 +49,10 @@ struct pfc {
 	struct pair *pair;
 	struct host *host;
 	struct input *input;
-	struct part *part;
-	uint32_t part_used, part_size, part_free;
 	uint64_t used_bytes;
 	double mark_low, mark_high, mark_max;
 	struct rng rng;
 };
-
-static uint32_t part_get(struct pfc *x)
-{
-	uint32_t i = x->part_free;
-
-	if (i != NONE) {
-		x->part_free = x->part[i].next;
-		return i;
-	}
-	if (x->part_used == x->part_size) {
-		x->part_size = x->part_size ? 2 * x->part_size : 1024;
-		x->part = realloc(x->part, x->part_size * sizeof(*x->part));
-		ASSERT(x->part);
-	}
-	return x->part_used++;
-}
 
 /* ---- hosts
  * --------------------------------------------------------------------- */
@@ -96,18 +70,13 @@ static void host_kick(struct pfc *x, uint16_t port, uint64_t at_ps)
 }
 
 static void pair_write(struct pfc *x, uint16_t src, uint16_t dst, uint32_t msg,
-		       uint32_t bytes, bool request)
+		       bool request)
 {
-	uint32_t q = src * x->r.nodes + dst, i = part_get(x);
+	uint32_t q = src * x->r.nodes + dst;
 	struct pair *k = &x->pair[q];
 	struct host *h = &x->host[src];
 
-	x->part[i] = (struct part){msg, bytes, NONE, request};
-	if (k->head == NONE)
-		k->head = i;
-	else
-		x->part[k->tail].next = i;
-	k->tail = i;
+	edm_fifo_push(&x->r, &k->parts, edm_rival_part(&x->r, msg, request));
 	if (!k->listed) {
 		k->listed = true;
 		if (h->ring == NONE) {
@@ -125,23 +94,20 @@ static void packet_send(struct pfc *x, uint32_t q)
 {
 	struct edm_rival *r = &x->r;
 	struct pair *k = &x->pair[q];
-	uint32_t i = edm_rival_packet(r), at = k->head;
-	struct part *part = &x->part[at];
+	uint32_t i = edm_rival_packet(r);
+	struct edm_packet *part = &r->packet[k->parts.head];
 	struct edm_packet *p = &r->packet[i];
 	uint64_t now = edm_rival_now(r);
 
 	p->msg = part->msg;
-	p->bytes = u32_min(part->left_bytes, r->path.mtu_bytes);
+	p->bytes = u32_min(part->bytes, r->path.mtu_bytes);
 	p->wire_bytes = edm_path_bytes(&r->path, p->bytes);
 	p->src = (uint16_t)(q / r->nodes);
 	p->dst = (uint16_t)(q % r->nodes);
-	p->part = part->request ? EDM_PART_REQUEST : EDM_PART_DATA;
-	part->left_bytes -= p->bytes;
-	if (!part->left_bytes) {
-		k->head = part->next;
-		part->next = x->part_free;
-		x->part_free = at;
-	}
+	p->part = part->part;
+	part->bytes -= p->bytes;
+	if (!part->bytes)
+		edm_rival_packet_put(r, edm_fifo_pop(r, &k->parts));
 	edm_dcqcn_sent(&k->law, &x->law, p->wire_bytes);
 	k->ready_ps = now + (uint64_t)(p->wire_bytes * 8e12 / k->law.rate_bps);
 	edm_rival_send(r, i, EV_DATA);
@@ -173,7 +139,7 @@ static void host_next(struct pfc *x, uint16_t port)
 	}
 	packet_send(x, q);
 	h->ring = q;
-	if (x->pair[q].head == NONE) {
+	if (x->pair[q].parts.head == EDM_PACKET_NONE) {
 		uint32_t before = q;
 
 		while (x->pair[before].next != q)
@@ -268,7 +234,7 @@ static void on_arrived(struct pfc *x, uint32_t i)
 	if (p.part == EDM_PART_REQUEST) {
 		const struct edm_msg *m = &r->run->msg[p.msg];
 
-		pair_write(x, m->dst, m->src, p.msg, m->bytes, false);
+		pair_write(x, m->dst, m->src, p.msg, false);
 	} else {
 		edm_rival_got(r, p.msg, p.bytes);
 	}
@@ -278,10 +244,8 @@ static void pfc_submit(void *proto, uint32_t msg)
 {
 	struct pfc *x = proto;
 	const struct edm_msg *m = &x->r.run->msg[msg];
-	bool write = m->op == EDM_WRITE;
 
-	pair_write(x, m->src, m->dst, msg,
-		   write ? m->bytes : edm_rival_request_bytes(m), !write);
+	pair_write(x, m->src, m->dst, msg, m->op != EDM_WRITE);
 }
 
 static void pfc_event(void *proto, const struct edm_event *e)
@@ -314,51 +278,34 @@ static void pfc_event(void *proto, const struct edm_event *e)
 	}
 }
 
-static void pfc_destroy(void *proto)
-{
-	struct pfc *x = proto;
-
-	free(x->pair);
-	free(x->host);
-	free(x->input);
-	free(x->part);
-	edm_rival_destroy(&x->r);
-}
-
 static int pfc_create(struct edm_run *run, void **out)
 {
-	struct pfc *x = edm_rival_create(run, sizeof(*x));
+	struct pfc *x = edm_rival_create(run, sizeof(*x), out);
 	size_t n = run->c.nodes;
 	double scale = run->c.gbps / 100.0;
 
 	if (!x)
 		return -ENOMEM;
-	x->part_free = NONE;
 	rng_init_stream(&x->rng, run->c.seed, 3);
 	edm_dcqcn_params(&x->law, run->c.gbps, run->c.published);
 	x->mark_low = run->c.published ? 400e3 * scale : 5e3;
 	x->mark_high = run->c.published ? 1600e3 * scale : 200e3;
 	x->mark_max = run->c.published ? 0.2 : 0.01;
-	x->pair = calloc(n * n, sizeof(*x->pair));
-	x->host = calloc(n, sizeof(*x->host));
-	x->input = calloc(n, sizeof(*x->input));
-	if (!x->pair || !x->host || !x->input) {
-		pfc_destroy(x);
+	x->pair = edm_rival_array(&x->r, n * n, sizeof(*x->pair));
+	x->host = edm_rival_array(&x->r, n, sizeof(*x->host));
+	x->input = edm_rival_array(&x->r, n, sizeof(*x->input));
+	if (!x->pair || !x->host || !x->input)
 		return -ENOMEM;
-	}
-	for (size_t i = 0; i < n * n; i++) {
-		x->pair[i].head = NONE;
+	for (size_t i = 0; i < n * n; i++)
 		edm_dcqcn_init(&x->pair[i].law, &x->law);
-	}
 	for (size_t i = 0; i < n; i++)
 		x->host[i].ring = NONE;
-	*out = x;
 	return 0;
 }
 
 const struct edm_proto_ops edm_proto_pfc = {
 	.create = pfc_create,
-	.destroy = pfc_destroy,
+	.destroy = edm_rival_destroy,
 	.submit = pfc_submit,
 	.event = pfc_event,
 	.report = edm_rival_report,

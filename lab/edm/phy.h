@@ -89,7 +89,7 @@ static inline uint32_t edm_msg_bytes(const struct wire_mem_head *h)
 	}
 }
 
-/* What asks for data instead of carrying it. */
+/* Whether a message asks for data instead of carrying it. */
 static inline bool edm_msg_request(const struct wire_mem_head *h)
 {
 	return h->op == WIRE_MEM_RREQ || h->op == WIRE_MEM_RMWREQ;

@@ -141,21 +141,8 @@ static int config_check(const struct edm_errors_config *c)
 				 "a bit error rate of %g: 0 to 0.5 "
 				 "are possible",
 				 c->error_rate);
-	if (!c->message_bytes || c->message_bytes > EDM_MSG_BYTES_MAX)
-		return error_set(-EINVAL,
-				 "messages of %u bytes: 1 to %d are "
-				 "possible",
-				 c->message_bytes, EDM_MSG_BYTES_MAX);
-	if (!c->messages || c->messages > EDM_ERRORS_MESSAGES_MAX)
-		return error_set(-EINVAL, "%u messages: 1 to %d are possible",
-				 c->messages, EDM_ERRORS_MESSAGES_MAX);
-	if (c->frame_bytes && (c->frame_bytes < EDM_FRAME_MIN + EDM_FCS_BYTES ||
-			       c->frame_bytes > EDM_FRAME_MAX + EDM_FCS_BYTES))
-		return error_set(-EINVAL,
-				 "frames of %u bytes: 64 to 9018 are "
-				 "possible",
-				 c->frame_bytes);
-	return 0;
+	return edm_phy_link_check(c->frame_bytes, c->message_bytes, c->messages,
+				  EDM_ERRORS_MESSAGES_MAX);
 }
 
 int edm_errors_run(const struct edm_errors_config *c,

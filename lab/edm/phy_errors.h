@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bit errors on a link that carries memory messages and frames: what becomes of
- * them, and who notices. A message or frame that arrives with other bytes than
- * were sent is the one thing that must not happen.
+ * Bit errors on a link that carries memory messages and frames: their outcome,
+ * and which check notices. The one thing that must not happen is that a message
+ * or frame arrives with wrong bytes.
  */
 #ifndef AQ_EDM_PHY_ERRORS_H
 #define AQ_EDM_PHY_ERRORS_H
@@ -25,8 +25,8 @@ struct edm_errors_config {
 struct edm_errors_result {
 	uint64_t bits, flips;
 	uint64_t sent, right, wrong, lost; /* messages */
-	uint64_t phantoms;		   /* messages that nobody sent */
-	/* Who noticed: see struct edm_rx_stats. */
+	uint64_t phantoms;		   /* messages that were never sent */
+	/* Which checks noticed: see struct edm_rx_stats. */
 	struct edm_rx_stats rx;
 	uint64_t frames_sent, frames_right, frames_wrong, frames_fcs;
 	uint64_t lock_lost;

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/error.h"
+
 enum {
 	SETTLE_BLOCKS = 64, /* block lock; two would do for the descrambler */
 };
@@ -72,4 +74,22 @@ bool edm_phy_link_quiet(const struct edm_phy_link *l)
 	return !edm_phy_tx_backlog(&l->tx) && !l->tx.fifo_count &&
 	       !l->tx.stops && !l->mac_tx.in_frame && !l->rx.in_frame &&
 	       l->rx.out == l->rx.done && !l->mac_rx.in_frame;
+}
+
+int edm_phy_link_check(uint32_t frame_bytes, uint32_t message_bytes,
+		       uint32_t messages, uint32_t messages_max)
+{
+	if (frame_bytes && (frame_bytes < EDM_FRAME_MIN + EDM_FCS_BYTES ||
+			    frame_bytes > EDM_FRAME_MAX + EDM_FCS_BYTES))
+		return error_set(-EINVAL,
+				 "frames of %u bytes: 64 to 9018 are possible",
+				 frame_bytes);
+	if (!message_bytes || message_bytes > EDM_MSG_BYTES_MAX)
+		return error_set(-EINVAL,
+				 "messages of %u bytes: 1 to %d are possible",
+				 message_bytes, EDM_MSG_BYTES_MAX);
+	if (!messages || messages > messages_max)
+		return error_set(-EINVAL, "%u messages: 1 to %u are possible",
+				 messages, messages_max);
+	return 0;
 }

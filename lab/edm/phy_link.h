@@ -41,4 +41,8 @@ unsigned edm_phy_link_step(struct edm_phy_link *l, struct edm_tx_out *sent);
 /* Nothing is under way at either end. */
 bool edm_phy_link_quiet(const struct edm_phy_link *l);
 
+/* What both experiments may send. -EINVAL with words. */
+int edm_phy_link_check(uint32_t frame_bytes, uint32_t message_bytes,
+		       uint32_t messages, uint32_t messages_max) MUST_CHECK;
+
 #endif

@@ -210,12 +210,9 @@ static void summarize(struct run *r, struct edm_load_result *out)
 
 static int config_check(const struct edm_load_config *c)
 {
-	if (c->frame_bytes < EDM_FRAME_MIN + EDM_FCS_BYTES ||
-	    c->frame_bytes > EDM_FRAME_MAX + EDM_FCS_BYTES)
-		return error_set(-EINVAL,
-				 "frames of %u bytes: 64 to 9018 are "
-				 "possible",
-				 c->frame_bytes);
+	if (!c->frame_bytes)
+		return error_set(-EINVAL, "frames of 0 bytes: 64 to 9018 are "
+					  "possible");
 	if (c->frame_permille > 1000)
 		return error_set(-EINVAL,
 				 "an IP load of %u permille is more "
@@ -226,15 +223,8 @@ static int config_check(const struct edm_load_config *c)
 				 "a memory load of %u permille: 1 to "
 				 "1000 are possible",
 				 c->memory_permille);
-	if (!c->message_bytes || c->message_bytes > EDM_MSG_BYTES_MAX)
-		return error_set(-EINVAL,
-				 "messages of %u bytes: 1 to %d are "
-				 "possible",
-				 c->message_bytes, EDM_MSG_BYTES_MAX);
-	if (!c->messages || c->messages > EDM_LOAD_MESSAGES_MAX)
-		return error_set(-EINVAL, "%u messages: 1 to %d are possible",
-				 c->messages, EDM_LOAD_MESSAGES_MAX);
-	return 0;
+	return edm_phy_link_check(c->frame_bytes, c->message_bytes, c->messages,
+				  EDM_LOAD_MESSAGES_MAX);
 }
 
 int edm_load_run(const struct edm_load_config *c, struct edm_load_result *out)

@@ -19,8 +19,8 @@ enum {
 	EDM_TX_CTL = 256,      /* notifications and grants; a power of two */
 };
 
-/* Who goes first when a memory block and a frame's block both wait. A message
- * of EDM_MD_DATA that has begun is never interrupted by a frame. */
+/* Which block goes first when a memory block and a frame's block both wait. A
+ * message of EDM_MD_DATA that has begun is never interrupted by a frame. */
 enum edm_tx_policy {
 	EDM_TX_FAIR,	 /* block by block; over time, half each */
 	EDM_TX_MEMORY,	 /* memory */
@@ -76,7 +76,7 @@ struct edm_phy_tx {
 	uint32_t fifo_count;
 	uint32_t stops; /* bit i: the MAC holds still in i block times */
 	bool in_message, in_request, in_frame;
-	int32_t balance; /* memory blocks that frames have not had yet */
+	int32_t balance; /* blocks by which memory is ahead of frames */
 	uint32_t head_wait;
 	struct edm_tx_stats stats;
 };

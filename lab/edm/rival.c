@@ -2,36 +2,43 @@
 /* Packets, links and egress ports of the rival fabrics. */
 #include "edm_rival.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 enum {
 	PACKETS_FIRST = 1024,
-	NONE = UINT32_MAX,
+	LIST_FIRST = 8,
 };
 
-void *edm_rival_create(struct edm_run *run, size_t bytes)
+void *edm_rival_create(struct edm_run *run, size_t bytes, void **out)
 {
 	struct edm_rival *r = calloc(1, bytes);
 
 	if (!r)
 		return NULL;
+	*out = r;
 	r->run = run;
 	r->nodes = run->c.nodes;
 	r->packet_size = PACKETS_FIRST;
-	r->packet_free = NONE;
+	r->packet_used = EDM_PACKET_NONE + 1;
 	edm_path_init(&r->path, &run->c);
 	r->up = calloc(r->nodes, sizeof(*r->up));
 	r->down = calloc(r->nodes, sizeof(*r->down));
 	r->packet = malloc(PACKETS_FIRST * sizeof(*r->packet));
-	if (r->up && r->down && r->packet)
-		return r;
-	edm_rival_destroy(r);
-	return NULL;
+	return r->up && r->down && r->packet ? r : NULL;
 }
 
-void edm_rival_destroy(struct edm_rival *r)
+void *edm_rival_array(struct edm_rival *r, size_t count, size_t bytes)
 {
+	ASSERT(r->array_count < EDM_RIVAL_ARRAYS_MAX);
+	return r->array[r->array_count++] = calloc(count, bytes);
+}
+
+void edm_rival_destroy(void *proto)
+{
+	struct edm_rival *r = proto;
+
+	while (r->array_count)
+		free(r->array[--r->array_count]);
 	free(r->up);
 	free(r->down);
 	free(r->packet);
@@ -55,7 +62,7 @@ uint32_t edm_rival_packet(struct edm_rival *r)
 {
 	uint32_t i = r->packet_free;
 
-	if (i != NONE) {
+	if (i != EDM_PACKET_NONE) {
 		r->packet_free = r->packet[i].next;
 	} else {
 		if (r->packet_used == r->packet_size) {
@@ -66,7 +73,7 @@ uint32_t edm_rival_packet(struct edm_rival *r)
 		}
 		i = r->packet_used++;
 	}
-	r->packet[i] = (struct edm_packet){.next = NONE};
+	r->packet[i] = (struct edm_packet){.next = EDM_PACKET_NONE};
 	return i;
 }
 
@@ -74,6 +81,52 @@ void edm_rival_packet_put(struct edm_rival *r, uint32_t packet)
 {
 	r->packet[packet].next = r->packet_free;
 	r->packet_free = packet;
+}
+
+uint32_t edm_rival_part(struct edm_rival *r, uint32_t msg, bool request)
+{
+	uint32_t i = edm_rival_packet(r);
+
+	r->packet[i].msg = msg;
+	r->packet[i].part = request ? EDM_PART_REQUEST : EDM_PART_DATA;
+	r->packet[i].bytes = edm_rival_part_bytes(&r->run->msg[msg], request);
+	return i;
+}
+
+void edm_fifo_push(struct edm_rival *r, struct edm_fifo *f, uint32_t packet)
+{
+	r->packet[packet].next = EDM_PACKET_NONE;
+	if (f->head == EDM_PACKET_NONE)
+		f->head = packet;
+	else
+		r->packet[f->tail].next = packet;
+	f->tail = packet;
+}
+
+uint32_t edm_fifo_pop(struct edm_rival *r, struct edm_fifo *f)
+{
+	uint32_t i = f->head;
+
+	f->head = r->packet[i].next;
+	return i;
+}
+
+void edm_list_add(struct edm_list *l, uint32_t item)
+{
+	if (l->count == l->size) {
+		l->size = l->size ? 2 * l->size : LIST_FIRST;
+		l->item = realloc(l->item, l->size * sizeof(*l->item));
+		ASSERT(l->item);
+	}
+	l->item[l->count++] = item;
+}
+
+uint32_t edm_list_take(struct edm_list *l, uint32_t place)
+{
+	uint32_t item = l->item[place];
+
+	l->item[place] = l->item[--l->count];
+	return item;
 }
 
 void edm_rival_send(struct edm_rival *r, uint32_t packet, int kind)
@@ -89,14 +142,11 @@ void edm_rival_send(struct edm_rival *r, uint32_t packet, int kind)
 void edm_rival_request(struct edm_rival *r, uint32_t msg, int kind)
 {
 	const struct edm_msg *m = &r->run->msg[msg];
-	uint32_t i = edm_rival_packet(r);
+	uint32_t i = edm_rival_part(r, msg, true);
 
-	r->packet[i].msg = msg;
 	r->packet[i].src = m->src;
 	r->packet[i].dst = m->dst;
-	r->packet[i].part = EDM_PART_REQUEST;
-	r->packet[i].wire_bytes =
-		edm_path_bytes(&r->path, edm_rival_request_bytes(m));
+	r->packet[i].wire_bytes = edm_path_bytes(&r->path, r->packet[i].bytes);
 	edm_rival_send(r, i, kind);
 }
 

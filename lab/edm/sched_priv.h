@@ -55,7 +55,7 @@ struct sched_port {
 	uint32_t rival_count;
 	uint16_t top; /* place of the smallest key */
 	bool top_known;
-	bool parked;  /* RESERVE: free, but all it could do was reserved */
+	bool parked;  /* RESERVE: free, but its messages are reserved */
 	bool stirred; /* RESERVE: in the list of ports to try again */
 	bool disabled;
 	bool matched;	  /* scratch of one matching */

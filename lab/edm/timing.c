@@ -2,16 +2,9 @@
 /* The constants of Table 1, stage by stage, in picoseconds. */
 #include "edm_timing.h"
 
+#include "latency.h"
+
 enum {
-	CYCLE_PS = 2560, /* 390.625 MHz */
-	PCS_EDM_PS = 5120,
-	PCS_PS = 7680,
-	MAC_PS = 7680,
-	PMA_PS = 19000,
-	CABLE_PS = 10000,
-	L2_PS = 400000,
-	TCP_PS = 666200,
-	ROCE_PS = 230200,
 	/* Two ports of 25 ns and 20 ns of arbitration, as published for a
 	 * one-switch CXL pool. */
 	CXL_PORT_PS = 25000,
@@ -21,27 +14,28 @@ enum {
 /* Cycles of the switch; its ASIC runs at 3 GHz. */
 static uint64_t switch_ps(const struct edm_config *c, uint32_t cycles)
 {
-	return c->asic ? cycles * 1000u / 3 : cycles * CYCLE_PS;
+	return c->asic ? cycles * 1000u / 3 : cycles * EDM_LAT_CYCLE_PS;
 }
 
 void edm_timing_init(struct edm_timing *t, const struct edm_config *c)
 {
 	if (c->latency == EDM_LATENCY_HOPS) {
 		*t = (struct edm_timing){.block_ps = edm_block_ps(c->gbps),
-					 .link_ps = CABLE_PS};
+					 .link_ps = EDM_LAT_CABLE_PS};
 		return;
 	}
 	*t = (struct edm_timing){
 		.block_ps = edm_block_ps(c->gbps),
-		.make_ps = 2 * CYCLE_PS,
-		.link_ps = 2 * PCS_EDM_PS + 2 * PMA_PS + CABLE_PS,
+		.make_ps = 2 * EDM_LAT_CYCLE_PS,
+		.link_ps = 2 * EDM_LAT_PCS_EDM_PS + 2 * EDM_LAT_PMA_PS +
+			   EDM_LAT_CABLE_PS,
 		.notify_ps = switch_ps(c, 3),
 		.match_ps = switch_ps(c, 3),
 		.emit_ps = switch_ps(c, 1),
-		.grant_ps = 9 * CYCLE_PS,
-		.request_ps = 10 * CYCLE_PS + c->mem_ps,
+		.grant_ps = 9 * EDM_LAT_CYCLE_PS,
+		.request_ps = 10 * EDM_LAT_CYCLE_PS + c->mem_ps,
 		.forward_ps = switch_ps(c, 4),
-		.receive_ps = 3 * CYCLE_PS,
+		.receive_ps = 3 * EDM_LAT_CYCLE_PS,
 	};
 }
 
@@ -63,18 +57,19 @@ uint64_t edm_timing_alone_ps(const struct edm_config *c, enum edm_op op,
 
 static void path_full(struct edm_path *p, const struct edm_config *c)
 {
-	p->link_ps = 2 * MAC_PS + 2 * PCS_PS + 2 * PMA_PS + CABLE_PS;
-	p->switch_ps = L2_PS;
+	p->link_ps = 2 * EDM_LAT_MAC_PS + 2 * EDM_LAT_PCS_PS +
+		     2 * EDM_LAT_PMA_PS + EDM_LAT_CABLE_PS;
+	p->switch_ps = EDM_LAT_L2_PS;
 	switch (c->proto) {
 	case EDM_PROTO_DCTCP:
 	case EDM_PROTO_PFABRIC:
-		p->send_ps = p->receive_ps = TCP_PS;
+		p->send_ps = p->receive_ps = EDM_LAT_TCP_PS;
 		break;
 	case EDM_PROTO_PFC:
-		p->send_ps = p->receive_ps = ROCE_PS;
+		p->send_ps = p->receive_ps = EDM_LAT_ROCE_PS;
 		break;
 	case EDM_PROTO_CXL:
-		p->link_ps = CABLE_PS;
+		p->link_ps = EDM_LAT_CABLE_PS;
 		p->send_ps = p->receive_ps = CXL_PORT_PS;
 		p->switch_ps = 2 * CXL_PORT_PS + CXL_ARBITER_PS;
 		break;
@@ -124,13 +119,14 @@ void edm_path_init(struct edm_path *p, const struct edm_config *c)
 		path_full(p, c);
 		return;
 	case EDM_LATENCY_SCHED:
-		p->link_ps = 2 * PCS_EDM_PS + 2 * PMA_PS + CABLE_PS;
-		p->switch_ps = 4 * CYCLE_PS;
-		p->send_ps = 2 * CYCLE_PS;
-		p->receive_ps = 3 * CYCLE_PS;
+		p->link_ps = 2 * EDM_LAT_PCS_EDM_PS + 2 * EDM_LAT_PMA_PS +
+			     EDM_LAT_CABLE_PS;
+		p->switch_ps = 4 * EDM_LAT_CYCLE_PS;
+		p->send_ps = 2 * EDM_LAT_CYCLE_PS;
+		p->receive_ps = 3 * EDM_LAT_CYCLE_PS;
 		return;
 	case EDM_LATENCY_HOPS:
-		p->link_ps = CABLE_PS;
+		p->link_ps = EDM_LAT_CABLE_PS;
 		return;
 	}
 }

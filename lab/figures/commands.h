@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands that make figures; each returns an exit code (enum figure_exit).
- * argv[0] is the system's name. */
+/* The systems whose figures are made here (report/figure.h), and the commands
+ * of those that have no play. */
 #ifndef AQ_FIGURES_COMMANDS_H
 #define AQ_FIGURES_COMMANDS_H
 
-/* `aquifer sim NAME --figure ...`, and offload --costs */
-int offload_figure_cmd(int argc, char **argv);
-int kv_figure_cmd(int argc, char **argv);
-int vfig_cmd(int argc, char **argv);
-/* All of `aquifer sim nic-model`. */
+extern const struct figure_system offload_figures, kv_figures, switch_figures,
+	paging_figures, model_figures;
+
+/* All of `aquifer sim nic-model` and `aquifer sim paging`; an exit code (enum
+ * figure_exit). argv[0] is the system's name. */
 int model_figure_cmd(int argc, char **argv);
-/* All of `aquifer sim paging`, which has no other use. */
 int paging_figure_cmd(int argc, char **argv);
 
 #endif

@@ -93,8 +93,8 @@ struct fig {
 	uint64_t slow_percent; /* of threads that share cores; 100: none does */
 };
 
-/* One way to read. `issue` has a free place; it may wait. `look` takes what is
- * complete; neither blocks unless it must. */
+/* One way to read. `issue` has a free place; it may wait. `look` takes
+ * completed requests; neither blocks unless it must. */
 struct fig_ops {
 	const char *name;
 	int (*open)(struct fig_thread *t);
@@ -119,10 +119,9 @@ void fig_p4_close(struct fig_thread *t);
 /* Processor time of a thread, for its work or for communication. */
 void fig_work(struct fig_thread *t, uint64_t ps);
 void fig_comm(struct fig_thread *t, uint64_t ps);
-/* Waits until the time it owes has passed. */
+/* Waits until the processor time that the thread owes has passed. */
 void fig_settle(struct fig_thread *t);
-/* Something may have happened to the NIC meanwhile; the time is
- * communication's. */
+/* Waits for the NIC; the time counts as communication. */
 void fig_wait(struct fig_thread *t);
 /* The request of this place is complete, its record at `data`. */
 void fig_complete(struct fig_thread *t, uint32_t place, const uint8_t *data);

@@ -8,11 +8,7 @@
 #include "sim/model.h"
 #include "sim/net.h"
 
-const struct offload_costs offload_costs = {
-#define OFFLOAD_COST_VALUE(name, value, unit, kind, source) .name = value,
-	OFFLOAD_COSTS(OFFLOAD_COST_VALUE)
-#undef OFFLOAD_COST_VALUE
-};
+const struct offload_costs offload_costs = {OFFLOAD_COSTS(MODEL_VALUE)};
 
 /* ---- processor time ----------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #ifndef AQ_FIGURES_H
 #define AQ_FIGURES_H
 
+#include "base/opt.h"
 #include "commands.h"
 #include "fig.h"
 #include "kv_fig.h"
@@ -61,10 +62,13 @@ struct model_figure_row {
 	struct model_row row;
 	double ratio;
 	bool holds;
+	const char *verdict;
 };
 
-extern const struct figure_system offload_figures, kv_figures, switch_figures,
-	paging_figures, model_figures;
+/* What a model's numbers are and where they come from; j NULL: as a table. */
+struct json_out;
+void model_constants_print(const struct model_constant *rows, size_t count,
+			   struct json_out *j);
 
 /* Runs the points of a figure in processes of their own, because a run sets the
  * process's verbs provider: `run` of all these systems. */

@@ -5,7 +5,7 @@
  * time. The table and two of its rivals, the version list and the ordered
  * index, are the shipped code. FUSEE is a model: the sequences of one-sided
  * requests that its paper and public code describe, on the same simulated
- * hardware, and nothing of what its processors do.
+ * hardware, without its processors' work.
  */
 #ifndef AQ_RIG_KV_FIG_H
 #define AQ_RIG_KV_FIG_H
@@ -18,7 +18,7 @@ enum kv_fig_store {
 	KV_FIG_VLIST, /* chains of versions, cached pointers: like Clover */
 	KV_FIG_TREE,  /* leaves under locks: like Sherman */
 	KV_FIG_PEERS, /* up to here with one memory node */
-	/* With as many as Sherman was published with. */
+	/* The tree with as many memory nodes as Sherman was published with. */
 	KV_FIG_TREE8 = KV_FIG_PEERS,
 	KV_FIG_STORES,
 };
@@ -48,7 +48,7 @@ struct kv_fig_config {
 	bool whole_locks;	/* reads all rows of its locks */
 	uint32_t failure_ms;	/* 0: 100 */
 	uint32_t failures;	/* clients that die per second */
-	uint64_t fill_to_ppm;	/* run until the table is so full instead */
+	uint64_t fill_to_ppm;	/* run until the table is this full */
 	uint64_t warm_ps;	/* 0: 100 us */
 	uint64_t span_ps;	/* 0: 300 us */
 	uint64_t seed;

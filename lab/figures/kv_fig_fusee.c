@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/verbs_api.h"
 #include "kv_fig_priv.h"
+#include "rig/trip.h"
 
 enum {
 	BUCKET_BYTES = 128, /* with the overflow bucket beside it */
@@ -28,17 +28,6 @@ enum {
 	BUF_OLD = 4096,
 	BUF_ANSWER = 8,
 	BUF_BYTES = 8192,
-	REQUESTS_MAX = 4,
-};
-
-/* One client's memory, connection and requests, posted together. */
-struct rival {
-	struct client_link *link;
-	struct ibv_mr *mr;
-	uint8_t *buf;
-	unsigned count;
-	struct ibv_send_wr wr[REQUESTS_MAX];
-	struct ibv_sge sge[REQUESTS_MAX];
 };
 
 struct fusee {
@@ -73,20 +62,16 @@ static int prepare(struct kvf *f)
 	return 0;
 }
 
-/* ---- requests ----------------------------------------------------------- */
-
 static void close_one(struct kvf_client *c)
 {
-	struct rival *v = c->rival;
+	struct rig_trip *v = c->rival;
+	struct client_link *link = v ? v->link : NULL;
 
 	c->rival = NULL;
-	if (!v)
-		return;
-	if (v->link)
-		rig_link_close(v->link);
-	if (v->mr)
-		(void)ibv_dereg_mr(v->mr);
-	free(v->buf);
+	if (v)
+		rig_trip_close(v);
+	if (link)
+		rig_link_close(link);
 	free(v);
 }
 
@@ -95,91 +80,33 @@ static int open_one(struct kvf_client *c)
 	struct client_link_options o = {.send_depth = 16,
 					.rights = CLIENT_LINK_ALL};
 	struct fusee *u = c->f->rival;
-	struct rival *v = calloc(1, sizeof(*v));
+	struct rig_trip *v = calloc(1, sizeof(*v));
+	struct client_link *link;
+	int err = v ? rig_link_open(c->host, u->region, &o, &link) : -ENOMEM;
 
 	c->rival = v;
-	if (!v)
-		return -ENOMEM;
-	v->buf = calloc(1, BUF_BYTES);
-	if (v->buf)
-		v->mr = ibv_reg_mr(c->host->pd, v->buf, BUF_BYTES,
-				   IBV_ACCESS_LOCAL_WRITE);
-	return v->mr ? rig_link_open(c->host, u->region, &o, &v->link)
-		     : -ENOMEM;
+	return err ? err : rig_trip_open(v, link, u->region, BUF_BYTES);
 }
 
-static struct ibv_send_wr *add(struct rival *v, enum ibv_wr_opcode opcode,
-			       uint32_t buf_at, uint32_t len_bytes)
+static void add_read(struct rig_trip *v, uint64_t at, uint32_t buf_at,
+		     uint64_t len_bytes)
 {
-	unsigned i = v->count++;
-
-	ASSERT(i < REQUESTS_MAX);
-	v->sge[i] = (struct ibv_sge){.addr = (uintptr_t)v->buf + buf_at,
-				     .length = len_bytes,
-				     .lkey = v->mr->lkey};
-	v->wr[i] = (struct ibv_send_wr){
-		.opcode = opcode, .sg_list = &v->sge[i], .num_sge = 1};
-	if (i)
-		v->wr[i - 1].next = &v->wr[i];
-	return &v->wr[i];
-}
-
-static void add_rdma(const struct fusee *u, struct rival *v,
-		     enum ibv_wr_opcode opcode, uint64_t at, uint32_t buf_at,
-		     uint32_t len_bytes)
-{
-	struct ibv_send_wr *wr = add(v, opcode, buf_at, len_bytes);
-
-	wr->wr.rdma.remote_addr = u->region->addr + at;
-	wr->wr.rdma.rkey = u->region->rkey;
-}
-
-static void add_read(const struct fusee *u, struct rival *v, uint64_t at,
-		     uint32_t buf_at, uint32_t len_bytes)
-{
-	add_rdma(u, v, IBV_WR_RDMA_READ, at, buf_at, len_bytes);
-}
-
-static void add_cas(const struct fusee *u, struct rival *v, uint64_t at,
-		    uint32_t buf_at, uint64_t compare, uint64_t swap)
-{
-	struct ibv_send_wr *wr = add(v, IBV_WR_ATOMIC_CMP_AND_SWP, buf_at, 8);
-
-	wr->wr.atomic.remote_addr = u->region->addr + at;
-	wr->wr.atomic.rkey = u->region->rkey;
-	wr->wr.atomic.compare_add = compare;
-	wr->wr.atomic.swap = swap;
-}
-
-/* One round trip: posts what was added, and waits. */
-static int go(struct kvf_client *c)
-{
-	struct rival *v = c->rival;
-	struct ibv_send_wr *bad;
-	struct ibv_wc wc;
-	int n;
-
-	v->wr[v->count - 1].send_flags = IBV_SEND_SIGNALED;
-	v->count = 0;
-	if (ibv_post_send(v->link->qp, v->wr, &bad))
-		return -EIO;
-	while ((n = ibv_poll_cq(v->link->cq, 1, &wc)) == 0)
-		client_clock_relax(&c->host->clock);
-	return n == 1 && wc.status == IBV_WC_SUCCESS ? 0 : -EIO;
+	rig_trip_add(v, IBV_WR_RDMA_READ, at, buf_at, (uint32_t)len_bytes);
 }
 
 /* ---- operations --------------------------------------------------------- */
 
 /* Its own, and the other that the key could be in. */
-static void add_buckets(const struct fusee *u, struct rival *v, uint64_t record)
+static void add_buckets(const struct fusee *u, struct rig_trip *v,
+			uint64_t record)
 {
 	uint64_t bytes = (u->slots - 16) * SLOT_BYTES;
 	uint64_t other = record * 0x9e3779b97f4a7c15u % bytes;
 
-	add_read(u, v,
+	add_read(v,
 		 record % u->slots * SLOT_BYTES / BUCKET_BYTES * BUCKET_BYTES,
 		 BUF_BUCKETS, BUCKET_BYTES);
-	add_read(u, v, other / BUCKET_BYTES * BUCKET_BYTES,
+	add_read(v, other / BUCKET_BYTES * BUCKET_BYTES,
 		 BUF_BUCKETS + BUCKET_BYTES, BUCKET_BYTES);
 }
 
@@ -188,7 +115,8 @@ static uint64_t slot_of(const struct fusee *u, uint64_t record)
 	return record % (u->slots - 16);
 }
 
-static uint64_t found(const struct fusee *u, struct rival *v, uint64_t record)
+static uint64_t found(const struct fusee *u, struct rig_trip *v,
+		      uint64_t record)
 {
 	uint64_t word;
 
@@ -200,48 +128,47 @@ static uint64_t found(const struct fusee *u, struct rival *v, uint64_t record)
 static int read_one(struct kvf_client *c, uint64_t record)
 {
 	struct fusee *u = c->f->rival;
-	struct rival *v = c->rival;
+	struct rig_trip *v = c->rival;
 	int err;
 
 	record = slot_of(u, record);
 	add_buckets(u, v, record);
-	err = go(c);
+	err = rig_trip_go(v);
 	if (err)
 		return err;
-	add_read(u, v, found(u, v, record), BUF_PAIR, (uint32_t)u->pair_bytes);
-	return go(c);
+	add_read(v, found(u, v, record), BUF_PAIR, u->pair_bytes);
+	return rig_trip_go(v);
 }
 
 static int change_one(struct kvf_client *c, uint64_t record)
 {
 	struct fusee *u = c->f->rival;
-	struct rival *v = c->rival;
+	struct rig_trip *v = c->rival;
 	uint64_t at = u->pairs_at + ((uint64_t)c->index * AREA_PAIRS +
 				     c->inserted++ % AREA_PAIRS) *
 					    u->pair_bytes;
 	int err;
 
 	record = slot_of(u, record);
-	add_rdma(u, v, IBV_WR_RDMA_WRITE, at, BUF_PAIR,
-		 (uint32_t)u->pair_bytes);
+	rig_trip_add(v, IBV_WR_RDMA_WRITE, at, BUF_PAIR,
+		     (uint32_t)u->pair_bytes);
 	add_buckets(u, v, record);
-	err = go(c);
+	err = rig_trip_go(v);
 	if (err)
 		return err;
 	if (!c->f->cfg.inserts) {
-		add_read(u, v, found(u, v, record), BUF_OLD,
-			 (uint32_t)u->pair_bytes);
-		err = go(c);
+		add_read(v, found(u, v, record), BUF_OLD, u->pair_bytes);
+		err = rig_trip_go(v);
 		if (err)
 			return err;
 	}
-	add_cas(u, v, record * SLOT_BYTES, BUF_PAIR + BUF_ANSWER,
-		found(u, v, record), at);
-	err = go(c);
+	rig_trip_add_cas(v, record * SLOT_BYTES, BUF_PAIR + BUF_ANSWER,
+			 found(u, v, record), at);
+	err = rig_trip_go(v);
 	if (err || !c->f->cfg.inserts)
 		return err;
 	add_buckets(u, v, record);
-	return go(c);
+	return rig_trip_go(v);
 }
 
 static void release(struct kvf *f)

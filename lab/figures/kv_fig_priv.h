@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "kv/kv.h"
 #include "kv_fig.h"
-#include "rig/stage.h"
+#include "rig/conns.h"
 #include "sim/fiber.h"
 #include "sim/ycsb.h"
 
@@ -47,17 +47,15 @@ struct kvf {
 	uint64_t ops, reads, changes, requests;
 	uint64_t tries, searches, searches_failed;
 	struct hist read_ns, change_ns, trips, lock_tries;
-	struct client_link **conn; /* by number; NULL: given back */
-	bool *is_dead;
-	uint32_t conn_count;
-	struct kvf_client loader; /* has brought what is there at the start */
+	struct rig_conns *conns;  /* of the table */
+	struct kvf_client loader; /* loads the initial contents */
 	void *rival;		  /* the store's */
 };
 
 /* How a store is opened and used, from a client's fiber. 0 or -errno. */
 struct kvf_ops {
 	const char *name;
-	/* How often who waits for another client of its machine looks. */
+	/* Time between looks of a client that waits for one on its machine. */
 	uint64_t home_wait_ps;
 	int (*prepare)(struct kvf *f); /* memory, before the clients start */
 	int (*open)(struct kvf_client *c);
@@ -73,7 +71,7 @@ extern const struct kvf_ops kvf_table_ops, kvf_fusee_ops, kvf_vlist_ops,
 /* Runs `load` in a fiber of a host of its own, f->loader, to its end. */
 int kvf_load(struct kvf *f, int (*load)(struct kvf_client *c)) MUST_CHECK;
 
-/* For remotes of stores none of whose clients dies. */
+/* For remotes of stores whose clients never die. */
 int kvf_fence_nobody(void *ctx, const char *conn);
 int kvf_all_are_alive(void *ctx, const char *conn);
 

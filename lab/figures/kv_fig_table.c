@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The shipped table as one of the stores of a figure. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +9,6 @@
 #include "kv_fig_priv.h"
 
 enum {
-	CONNS_MAX = 4096,
 	FAILURE_MS = 100,
 	DEADLINE_MS = 1000,
 	VALUE_MAX = 2048,
@@ -19,24 +17,19 @@ enum {
 
 /* ---- connections -------------------------------------------------------- */
 
-static int remote_fence(void *ctx, const char *conn)
+static int remote_fence(void *ctx, const char *name)
 {
-	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
 	struct kvf_client *c = ctx;
-	unsigned i = (unsigned)atoi(conn);
+	struct rig_conn *conn = rig_conn_find(c->f->conns, name);
 
-	if (i >= c->f->conn_count || !c->f->conn[i])
-		return 0;
-	return -ibv_modify_qp(rig_link_far_qp(c->f->conn[i]), &err,
-			      IBV_QP_STATE);
+	return conn ? rig_conn_fence(conn) : 0;
 }
 
-static int remote_is_alive(void *ctx, const char *conn)
+static int remote_is_alive(void *ctx, const char *name)
 {
 	struct kvf_client *c = ctx;
-	unsigned i = (unsigned)atoi(conn);
 
-	return i < c->f->conn_count && c->f->conn[i] && !c->f->is_dead[i];
+	return rig_conn_is_alive(c->f->conns, name);
 }
 
 static int remote_open(struct kvf_client *c, struct kit_remote *remote)
@@ -44,15 +37,13 @@ static int remote_open(struct kvf_client *c, struct kit_remote *remote)
 	struct client_link_options o = {.send_depth = 256,
 					.rights = CLIENT_LINK_ALL};
 	struct kvf *f = c->f;
-	int err;
+	struct rig_conn *conn;
+	int err = rig_conn_open(f->conns, c->host, f->table, &o, remote->conn,
+				sizeof(remote->conn), &conn);
 
-	if (f->conn_count == CONNS_MAX)
-		return error_set(-EMFILE, "no connection is left");
-	err = rig_link_open(c->host, f->table, &o, &remote->link);
 	if (err)
 		return err;
-	snprintf(remote->conn, sizeof(remote->conn), "%u", f->conn_count);
-	f->conn[f->conn_count++] = remote->link;
+	remote->link = conn->link;
 	remote->addr = f->table->addr;
 	remote->rkey = f->table->rkey;
 	remote->lock_addr = f->locks->addr;
@@ -60,17 +51,13 @@ static int remote_open(struct kvf_client *c, struct kit_remote *remote)
 	return 0;
 }
 
+/* What a dead client has sent may still arrive. */
 static void remote_close(void *ctx, struct kit_remote *remote)
 {
 	struct kvf_client *c = ctx;
-	unsigned i = (unsigned)atoi(remote->conn);
 
-	/* What a dead client has sent may still arrive. */
-	c->f->is_dead[i] = true;
-	if (!c->kv || !kv_client_is_crashed(c->kv)) {
-		rig_link_close(remote->link);
-		c->f->conn[i] = NULL;
-	}
+	rig_conn_close(&c->f->conns->at[atoi(remote->conn)],
+		       c->kv && kv_client_is_crashed(c->kv));
 }
 
 static int remote_renew(void *ctx, struct kit_remote *remote)
@@ -156,9 +143,8 @@ static int prepare(struct kvf *f)
 		.seed = 1};
 	int err = kv_geometry_make(&o, &f->g);
 
-	f->conn = calloc(CONNS_MAX, sizeof(f->conn[0]));
-	f->is_dead = calloc(CONNS_MAX, sizeof(f->is_dead[0]));
-	if (!f->conn || !f->is_dead)
+	f->conns = calloc(1, sizeof(*f->conns));
+	if (!f->conns)
 		return -ENOMEM;
 	if (!err)
 		err = rig_region_create(f->node[0], f->g.size_bytes, false,
@@ -171,8 +157,7 @@ static int prepare(struct kvf *f)
 
 static void release(struct kvf *f)
 {
-	free(f->conn);
-	free(f->is_dead);
+	free(f->conns);
 }
 
 /* ---- clients ------------------------------------------------------------ */

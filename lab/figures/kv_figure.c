@@ -396,8 +396,3 @@ const struct figure_system kv_figures = {
 	.result_at = offsetof(struct kv_row, res),
 	.result_bytes = sizeof(struct kv_fig_result),
 };
-
-int kv_figure_cmd(int argc, char **argv)
-{
-	return figure_cmd(&kv_figures, argc, argv);
-}

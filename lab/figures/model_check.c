@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs the published experiments on the cost model and tells both numbers.
- * Printing is in model_cmd.c.
+ * Printing is in model_figure.c.
  */
 #include "model_check.h"
 

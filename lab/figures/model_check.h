@@ -31,11 +31,4 @@ int MUST_CHECK model_check_run(const struct model_params *params,
 			       size_t *count);
 enum model_verdict model_row_verdict(const struct model_row *row);
 
-/*
- * `aquifer sim nic-model`: prints the table, or with --constants the constants
- * and their sources; --json for programs. Returns the exit code: 2 for wrong
- * usage.
- */
-int sim_model_cmd(int argc, char **argv);
-
 #endif

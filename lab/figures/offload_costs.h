@@ -14,9 +14,8 @@
 #ifndef AQ_RIG_OFFLOAD_COSTS_H
 #define AQ_RIG_OFFLOAD_COSTS_H
 
-#include "base/base.h"
+#include "sim/model_constants.h"
 
-/* X(field, value, unit, kind, source) */
 #define OFFLOAD_COSTS(X)                                                       \
 	X(probe_ps, 77000, "ps", DERIVED,                                      \
 	  "a hash probe without its record: [Cgit] 9.06 Mops with 64 B and "   \
@@ -77,9 +76,7 @@
 	X(cores, 8, "cores", PUBLISHED, "[C] 7: Xeon Silver 4110")
 
 struct offload_costs {
-#define OFFLOAD_COST_FIELD(name, value, unit, kind, source) uint64_t name;
-	OFFLOAD_COSTS(OFFLOAD_COST_FIELD)
-#undef OFFLOAD_COST_FIELD
+	OFFLOAD_COSTS(MODEL_FIELD)
 };
 
 extern const struct offload_costs offload_costs;

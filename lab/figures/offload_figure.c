@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cowbird's figures: record sizes by thread counts by ways to read, and what
  * the paper says about them. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "figures.h"
@@ -26,6 +25,11 @@ enum {
 
 #define WARM_PS (120 * SIM_US)
 #define SPAN_PS (240 * SIM_US) /* with eight threads and more */
+
+struct offload_figure_options {
+	struct figure_options f;
+	uint64_t client_ns;
+};
 
 /* ---- applications ------------------------------------------------------- */
 
@@ -116,6 +120,8 @@ static void add(struct figure_run *r, const struct grid *g, uint32_t bytes,
 {
 	static const char *const panels[] = {"8 B", "64 B", "256 B", "512 B"};
 	static const uint32_t sizes[] = {8, 64, 256, 512};
+	const struct offload_figure_options *own =
+		(const struct offload_figure_options *)r->options;
 	bool by_size = !g->threads[1]; /* one count of threads */
 	struct offload_row *row =
 		figure_add(r, NULL, w->name, by_size ? bytes : threads);
@@ -136,7 +142,7 @@ static void add(struct figure_run *r, const struct grid *g, uint32_t bytes,
 		 */
 		.flush_ns = 2000,
 		.probe_ns = 500,
-		.client_ps = 1000 * r->options->value[0],
+		.client_ps = 1000 * own->client_ns,
 		.tcp = !strcmp(r->figure->name, "14"),
 		.warm_ps = r->options->quick ? WARM_PS / 4 : WARM_PS,
 		.span_ps = r->options->quick ? SPAN_PS / 8 : SPAN_PS,
@@ -350,18 +356,26 @@ static const char *wrong(const void *row)
 
 static void print_costs(void)
 {
-#define PRINT(name, value, unit, kind, source)                                 \
-	printf("%-22s %8" PRIu64 " %-5s %-9s %s\n", #name, offload_costs.name, \
-	       unit, #kind, source);
-	OFFLOAD_COSTS(PRINT)
-#undef PRINT
+	static const struct model_constant rows[] = {
+		OFFLOAD_COSTS(MODEL_CONSTANT)};
+
+	model_constants_print(rows, ARRAY_LEN(rows), NULL);
 }
 
-static const struct figure_option options[] = {
-	{"--client-ns", "as if issuing and polling cost the caller N ns", 10000,
-	 0, NULL, 0, NULL},
-	{"--costs", "only print what processors cost, and the sources", 0, 0,
-	 NULL, 0, print_costs},
+static int take_costs(void *args, const char *word)
+{
+	((struct figure_options *)args)->print = print_costs;
+	return 0;
+}
+
+static const struct offload_figure_options defaults = {.f = {.jobs = 1}};
+
+static const struct opt options[] = {
+	OPT_U64(struct offload_figure_options, client_ns, "client-ns", "N", 0,
+		10000, "as if issuing and polling cost the caller N ns"),
+	OPT_CALL(take_costs, "costs", NULL,
+		 "only print what processors cost, and the sources"),
+	OPT_END,
 };
 
 const struct figure_system offload_figures = {
@@ -373,7 +387,8 @@ const struct figure_system offload_figures = {
 	.figures = figures,
 	.columns = columns,
 	.options = options,
-	.option_count = ARRAY_LEN(options),
+	.defaults = &defaults.f,
+	.options_bytes = sizeof(defaults),
 	.row_bytes = sizeof(struct offload_row),
 	.run = figure_points_run,
 	.point = point,
@@ -381,8 +396,3 @@ const struct figure_system offload_figures = {
 	.result_bytes = sizeof(struct fig_result),
 	.wrong = wrong,
 };
-
-int offload_figure_cmd(int argc, char **argv)
-{
-	return figure_cmd(&offload_figures, argc, argv);
-}

@@ -10,9 +10,7 @@
 #include "client/verbs_api.h"
 #include "paging_priv.h"
 
-#define COST_VALUE(name, value, unit, kind, source) .name = (value),
-const struct paging_costs paging_costs = {PAGING_COSTS(COST_VALUE)};
-#undef COST_VALUE
+const struct paging_costs paging_costs = {PAGING_COSTS(MODEL_VALUE)};
 
 static void work(struct paging_core *core, uint64_t ps)
 {

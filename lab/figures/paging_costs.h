@@ -12,9 +12,8 @@
 #ifndef AQ_RIG_PAGING_COSTS_H
 #define AQ_RIG_PAGING_COSTS_H
 
-#include "base/base.h"
+#include "sim/model_constants.h"
 
-/* X(field, value, unit, kind, source) */
 #define PAGING_COSTS(X)                                                     \
 	X(register_4k_ps, 80000000, "ps", PUBLISHED,                        \
 	  "[O] 2.2: a region of 4 KB takes about 80 us to register")        \
@@ -38,9 +37,7 @@
 	  "program waits only when it is so far ahead of its reclaim")
 
 struct paging_costs {
-#define PAGING_COST_FIELD(name, value, unit, kind, source) uint64_t name;
-	PAGING_COSTS(PAGING_COST_FIELD)
-#undef PAGING_COST_FIELD
+	PAGING_COSTS(MODEL_FIELD)
 };
 
 extern const struct paging_costs paging_costs;

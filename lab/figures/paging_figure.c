@@ -16,8 +16,9 @@ enum {
 	ALL = 8,   /* clients */
 };
 
-enum {
-	OPTION_SEED, /* of `options` */
+struct paging_figure_options {
+	struct figure_options f;
+	uint64_t seed;
 };
 
 static struct paging_row *add(struct figure_run *r, const char *series,
@@ -32,7 +33,8 @@ static struct paging_row *add(struct figure_run *r, const char *series,
 		.workers = 1,
 		.cores = 1,
 		.depth = 1,
-		.seed = r->options->value[OPTION_SEED],
+		.seed = ((const struct paging_figure_options *)r->options)
+				->seed,
 		.scale = r->options->quick ? QUICK_SCALE : 0,
 	};
 	return q;
@@ -381,18 +383,27 @@ static const char *wrong(const void *row)
 
 static void print_constants(void)
 {
-#define PRINT(name, value, unit, kind, source)       \
-	printf("%-16s %12llu %-6s %-9s %s\n", #name, \
-	       (unsigned long long)(value), unit, #kind, source);
-	PAGING_COSTS(PRINT)
-#undef PRINT
+	static const struct model_constant rows[] = {
+		PAGING_COSTS(MODEL_CONSTANT)};
+
+	model_constants_print(rows, ARRAY_LEN(rows), NULL);
 }
 
-static const struct figure_option options[] = {
-	[OPTION_SEED] = {"--seed", "of all randomness (1)", UINT64_MAX, 1, NULL,
-			 0, NULL},
-	{"--constants", "only print what the node's processor costs", 0, 0,
-	 NULL, 0, print_constants},
+static int take_constants(void *args, const char *word)
+{
+	((struct figure_options *)args)->print = print_constants;
+	return 0;
+}
+
+static const struct paging_figure_options defaults = {.f = {.jobs = 1},
+						      .seed = 1};
+
+static const struct opt options[] = {
+	OPT_U64(struct paging_figure_options, seed, "seed", "N", 0, UINT64_MAX,
+		"of all randomness (1)"),
+	OPT_CALL(take_constants, "constants", NULL,
+		 "only print what the node's processor costs"),
+	OPT_END,
 };
 
 const struct figure_system paging_figures = {
@@ -407,7 +418,8 @@ const struct figure_system paging_figures = {
 	.claims = claims,
 	.claim_count = ARRAY_LEN(claims),
 	.options = options,
-	.option_count = ARRAY_LEN(options),
+	.defaults = &defaults.f,
+	.options_bytes = sizeof(defaults),
 	.row_bytes = sizeof(struct paging_row),
 	.run = figure_points_run,
 	.point = point,

@@ -26,7 +26,7 @@ struct paging_core {
 	uint64_t debt_ps; /* of keys, to be paid after the answers */
 };
 
-/* One worker's way to the node: the wiring of its store. */
+/* One worker's connection to the node: the wiring of its store. */
 struct paging_backend {
 	struct paging_worker *w;
 	struct client_link link[GRANT_LINKS_MAX];
@@ -89,10 +89,10 @@ int paging_backend_renew(struct paging_backend *l, unsigned kind) MUST_CHECK;
 /* ---- paging_core.c: the node's processor --------------------------------- */
 
 int paging_cores_open(struct paging *p) MUST_CHECK;
-/* After the workers' stores were opened. */
+/* Call it after the workers' stores were opened. */
 int paging_cores_start(struct paging *p) MUST_CHECK;
 void paging_cores_close(struct paging *p);
-/* The one that serves the worker. */
+/* The core that serves the worker. */
 struct paging_core *paging_core_of(struct paging_worker *w);
 /* Its completion queue is that of a guest's queue pair. */
 void paging_core_take(struct paging_core *core, struct ibv_qp *qp);
@@ -105,7 +105,7 @@ void paging_micro_main(void *arg);
 /* ---- paging_flood.c ------------------------------------------------------ */
 
 void paging_flood_main(void *arg);
-/* What is wrong counts as failed. No chain runs any more. */
+/* Counts what is wrong as failed. Call it when no chain runs any more. */
 void paging_flood_check(struct paging *p);
 
 /* ---- paging_memory.c, paging_program.c: programs ------------------------- */
@@ -119,9 +119,9 @@ int paging_memory_open(struct paging_worker *w, uint32_t pages, uint32_t local,
 void paging_memory_close(struct paging_memory *m);
 void paging_memory_dry(struct paging_memory *m, bool is_dry);
 void paging_memory_touch(struct paging_memory *m, uint32_t page, bool writes);
-/* Compute for so long with each touch. */
+/* Computing time of each touch. */
 void paging_memory_set_touch_ps(struct paging_memory *m, uint64_t touch_ps);
-/* What is computed and stored so far is over. */
+/* Waits until all computing and storing so far is over. */
 void paging_memory_settle(struct paging_memory *m);
 /* Counts from 0 again. */
 void paging_memory_restart(struct paging_memory *m);

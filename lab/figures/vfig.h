@@ -24,6 +24,8 @@ enum vfig_system {
 };
 
 extern const char *const vfig_system_names[VFIG_SYSTEMS];
+/* The same for an option. */
+#define VFIG_SYSTEM_LIST "plain|writes|full|fusee-like|cas|replaced|moved"
 
 /* Counters of the program `steer`; they have its names. */
 #define VFIG_STEER(X)        \

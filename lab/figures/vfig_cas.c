@@ -4,22 +4,15 @@
  * all want the same lock, with one request each on its way: as it is, replaced
  * in the switch, or moved to the shared connection as well.
  */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/error.h"
 #include "rig/tor_sword.h"
 #include "sim/fiber.h"
 #include "vfig_priv.h"
 
 enum {
 	BUFFER = 64,
-	OWN_QPN = 0x800001,
-	SHARED_PSN = 77,
 	REGION = 4096,
 };
 
@@ -27,10 +20,8 @@ struct cas;
 
 struct cas_thread {
 	struct cas *f;
-	struct rig_host *host;
-	struct rig_pair pair;
-	struct ibv_cq *cq;
-	struct rig_region *buffer;
+	struct client_link *link;
+	struct rig_trip trip;
 	uint64_t done;
 };
 
@@ -41,8 +32,7 @@ struct cas {
 	struct rig_host *node;
 	struct rig_host *hosts[VFIG_HOSTS];
 	struct rig_region *region;
-	struct rig_tor *tor;
-	struct ibv_qp *shared;
+	struct rig_sword sword;
 	struct cas_thread *thread;
 	struct hist latency;
 	bool is_measuring;
@@ -53,87 +43,8 @@ static bool is_replaced(const struct cas *f)
 	return f->cfg->system != VFIG_CAS;
 }
 
-/* ---- the control plane -------------------------------------------------- */
-
-static const char *ip_of(struct rig_host *h, char text[INET_ADDRSTRLEN])
-{
-	const uint8_t *ip = sim_port_addr(sim_host_port(h->sim_host))->ip;
-
-	(void)inet_ntop(AF_INET, ip + 12, text, INET_ADDRSTRLEN);
-	return text;
-}
-
-static int make_switch(struct cas *f)
-{
-	struct rig_tor_config cfg = {.programs = {"swordbox"},
-				     .program_count = is_replaced(f)};
-	char text[256], ip[INET_ADDRSTRLEN], own[INET_ADDRSTRLEN];
-	uint8_t own_ip[16];
-	int err = rig_tor_create(rig_stage_net(f->stage), &cfg, &f->tor);
-
-	if (err || !is_replaced(f))
-		return err;
-	memcpy(own_ip, sim_port_addr(sim_host_port(f->node->sim_host))->ip, 16);
-	own_ip[15] = 250;
-	(void)inet_ntop(AF_INET, own_ip + 12, own, sizeof(own));
-	err = rig_sword_shared(f->node, own_ip, OWN_QPN, SHARED_PSN,
-			       &f->shared);
-	if (err)
-		return err;
-	snprintf(text, sizeof(text),
-		 "swordbox server ip=%s own_ip=%s qpn=%u own_qpn=%u psn=%u",
-		 ip_of(f->node, ip), own, f->shared->qp_num, OWN_QPN,
-		 SHARED_PSN);
-	err = tor_control(rig_tor_get(f->tor), text, NULL);
-	snprintf(text, sizeof(text),
-		 "swordbox region server=%s rkey=%u va=%" PRIu64 " len=%u", ip,
-		 f->region->rkey, f->region->addr, REGION);
-	if (!err)
-		err = tor_control(rig_tor_get(f->tor), text, NULL);
-	return err ? err
-		   : tor_control(rig_tor_get(f->tor), "swordbox ready", NULL);
-}
-
-static int declare(struct cas *f, const struct rig_pair *pair)
-{
-	char text[256], ip[INET_ADDRSTRLEN], client[INET_ADDRSTRLEN];
-
-	if (!is_replaced(f))
-		return 0;
-	snprintf(text, sizeof(text),
-		 "swordbox conn server=%s client=%s client_qpn=%u "
-		 "server_qpn=%u psn=%u%s",
-		 ip_of(f->node, ip), ip_of(pair->near, client),
-		 pair->near_qp->qp_num, pair->far_qp->qp_num, pair->near_psn,
-		 f->cfg->system == VFIG_CAS_MOVED ? " moved=1" : "");
-	return tor_control(rig_tor_get(f->tor), text, NULL);
-}
-
-/* ---- threads ------------------------------------------------------------ */
-
-/* Takes the lock and gives it back, by turns, whether it has it or not. */
-static int compare_and_swap(struct cas_thread *t, uint64_t turn)
-{
-	struct ibv_sge sge = {.addr = (uintptr_t)t->buffer->mem,
-			      .length = 8,
-			      .lkey = t->buffer->mr->lkey};
-	struct ibv_send_wr *bad, wr = {.opcode = IBV_WR_ATOMIC_CMP_AND_SWP,
-				       .sg_list = &sge,
-				       .num_sge = 1,
-				       .send_flags = IBV_SEND_SIGNALED};
-	struct ibv_wc wc;
-	int n;
-
-	wr.wr.atomic.remote_addr = t->f->region->addr;
-	wr.wr.atomic.rkey = t->f->region->rkey;
-	wr.wr.atomic.compare_add = turn & 1;
-	wr.wr.atomic.swap = ~turn & 1;
-	if (ibv_post_send(t->pair.near_qp, &wr, &bad))
-		return -EIO;
-	while ((n = ibv_poll_cq(t->cq, 1, &wc)) == 0)
-		client_clock_relax(&t->host->clock);
-	return n == 1 && wc.status == IBV_WC_SUCCESS ? 0 : -EIO;
-}
+/* ---- threads ---------------------------------------------------------------
+ */
 
 static void thread_main(void *arg)
 {
@@ -143,7 +54,10 @@ static void thread_main(void *arg)
 	for (uint64_t turn = 0;; turn++) {
 		uint64_t start = sim_now_ns(sim);
 
-		if (compare_and_swap(t, turn)) {
+		/* Takes the lock and gives it back, by turns, whether it has
+		 * it or not. */
+		rig_trip_add_cas(&t->trip, 0, 0, turn & 1, ~turn & 1);
+		if (rig_trip_go(&t->trip)) {
 			t->f->res->errors++;
 			return;
 		}
@@ -156,22 +70,19 @@ static void thread_main(void *arg)
 
 static int start_thread(struct cas *f, unsigned i)
 {
+	struct client_link_options o = {.send_depth = 4};
+	struct rig_host *host = f->hosts[i % VFIG_HOSTS];
 	struct cas_thread *t = &f->thread[i];
-	struct rig_pair_options o = {.send_depth = 4};
-	int err;
+	int err = rig_link_open(host, f->region, &o, &t->link);
 
 	t->f = f;
-	t->host = f->hosts[i % VFIG_HOSTS];
-	t->cq = rig_cq_create(t->host, 16);
-	if (!t->cq)
-		return -ENOMEM;
-	o.cq = t->cq;
-	err = rig_region_create(t->host, BUFFER, false, &t->buffer);
 	if (!err)
-		err = rig_pair_open(t->host, f->node, &o, &t->pair);
-	if (!err)
-		err = declare(f, &t->pair);
-	return err ? err : rig_host_spawn(t->host, "thread", thread_main, t);
+		err = rig_trip_open(&t->trip, t->link, f->region, BUFFER);
+	if (!err && is_replaced(f))
+		err = rig_sword_conn(
+			&f->sword, host, t->link,
+			f->cfg->system == VFIG_CAS_MOVED ? " moved=1" : "");
+	return err ? err : rig_host_spawn(host, "thread", thread_main, t);
 }
 
 /* ---- all of it ---------------------------------------------------------- */
@@ -200,6 +111,16 @@ static void measure(void *arg)
 	f->res->write_p99_us =
 		(double)hist_percentile(&f->latency, HIST_P99) / 1e3;
 	sim_stop(sim);
+}
+
+static int make_switch(struct cas *f)
+{
+	struct rig_tor_config none = {.program_count = 0};
+	struct sim_net *net = rig_stage_net(f->stage);
+
+	return is_replaced(f) ? rig_sword_create(&f->sword, net, f->node,
+						 f->region, "")
+			      : rig_tor_create(net, &none, &f->sword.tor);
 }
 
 static int play(struct cas *f)
@@ -237,14 +158,11 @@ int vfig_cas_run(const struct vfig_config *cfg, struct vfig_result *res)
 	if (f.stage)
 		sim_fiber_kill_all(rig_stage_sim(f.stage));
 	for (unsigned i = 0; f.thread && i < cfg->threads; i++) {
-		if (f.thread[i].pair.near_qp)
-			rig_pair_close(&f.thread[i].pair);
-		if (f.thread[i].cq)
-			(void)ibv_destroy_cq(f.thread[i].cq);
+		rig_trip_close(&f.thread[i].trip);
+		if (f.thread[i].link)
+			rig_link_close(f.thread[i].link);
 	}
-	if (f.shared)
-		(void)ibv_destroy_qp(f.shared);
-	rig_tor_destroy(f.tor);
+	rig_sword_destroy(&f.sword);
 	rig_stage_destroy(f.stage);
 	free(f.thread);
 	return err;

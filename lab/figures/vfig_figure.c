@@ -18,11 +18,10 @@ enum {
 	ANY = UINT16_MAX,
 };
 
-/* The order of `options`. */
-enum {
-	OPTION_SYSTEM,
-	OPTION_THREADS,
-	OPTION_WRITES,
+/* Which points are asked for. */
+struct vfig_figure_options {
+	struct figure_options f;
+	uint32_t system, threads, writes; /* ANY; 0 threads are any, too */
 };
 
 /* ---- points -------------------------------------------------------------- */
@@ -31,13 +30,13 @@ enum {
 static struct vfig_row *add(struct figure_run *r, enum vfig_system system,
 			    double x, uint32_t threads, uint32_t write_percent)
 {
-	const uint64_t *asked = r->options->value;
+	const struct vfig_figure_options *asked =
+		(const struct vfig_figure_options *)r->options;
 	struct vfig_row *row;
 
-	if ((asked[OPTION_SYSTEM] != ANY && asked[OPTION_SYSTEM] != system) ||
-	    (asked[OPTION_THREADS] && asked[OPTION_THREADS] != threads) ||
-	    (asked[OPTION_WRITES] != ANY &&
-	     asked[OPTION_WRITES] != write_percent))
+	if ((asked->system != ANY && asked->system != system) ||
+	    (asked->threads && asked->threads != threads) ||
+	    (asked->writes != ANY && asked->writes != write_percent))
 		return NULL;
 	row = figure_add(r, NULL, vfig_system_names[system], x);
 	row->cfg = (struct vfig_config){
@@ -271,13 +270,17 @@ static int point(void *row)
 	return err;
 }
 
-static const struct figure_option options[] = {
-	[OPTION_SYSTEM] = {"--system", "only points of this one", 1, ANY,
-			   vfig_system_names, VFIG_SYSTEMS, NULL},
-	[OPTION_THREADS] = {"--threads", "only points with so many",
-			    VFIG_THREADS_MAX, 0, NULL, 0, NULL},
-	[OPTION_WRITES] = {"--writes", "only points with so many percent", 100,
-			   ANY, NULL, 0, NULL},
+static const struct vfig_figure_options defaults = {
+	.f = {.jobs = 1}, .system = ANY, .writes = ANY};
+
+static const struct opt options[] = {
+	OPT_CHOICE(struct vfig_figure_options, system, "system",
+		   VFIG_SYSTEM_LIST, "only points of this one"),
+	OPT_U32(struct vfig_figure_options, threads, "threads", "N", 0,
+		VFIG_THREADS_MAX, "only points with so many"),
+	OPT_U32(struct vfig_figure_options, writes, "writes", "N", 0, 100,
+		"only points with so many percent"),
+	OPT_END,
 };
 
 const struct figure_system switch_figures = {
@@ -291,7 +294,8 @@ const struct figure_system switch_figures = {
 	.claims = claims,
 	.claim_count = ARRAY_LEN(claims),
 	.options = options,
-	.option_count = ARRAY_LEN(options),
+	.defaults = &defaults.f,
+	.options_bytes = sizeof(defaults),
 	.row_bytes = sizeof(struct vfig_row),
 	.run = figure_points_run,
 	.point = point,
@@ -299,8 +303,3 @@ const struct figure_system switch_figures = {
 	.result_bytes =
 		sizeof(struct vfig_row) - offsetof(struct vfig_row, res),
 };
-
-int vfig_cmd(int argc, char **argv)
-{
-	return figure_cmd(&switch_figures, argc, argv);
-}

@@ -9,11 +9,8 @@
  * to it was overwritten at once, looks again and is done. Memory is used again
  * in a circle per thread: enough for a comparison of costs.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "client/verbs_api.h"
 #include "vfig_priv.h"
 
 enum {
@@ -34,130 +31,87 @@ uint64_t vfig_fusee_bytes(const struct vfig_config *cfg)
 	       VFIG_KEYS * OBJECT;
 }
 
-static uint64_t slot_at(const struct vfig_thread *t, uint64_t key)
+static uint64_t slot_at(uint64_t key)
 {
-	return t->f->region->addr + key * SLOT;
+	return key * SLOT;
 }
 
-static uint64_t value_at(const struct vfig_thread *t, uint64_t index)
+static uint64_t value_at(uint64_t index)
 {
-	return t->f->region->addr + VFIG_KEYS * SLOT + index * OBJECT;
+	return VFIG_KEYS * SLOT + index * OBJECT;
 }
 
 int vfig_fusee_open(struct vfig_thread *t)
 {
-	t->buf = calloc(1, BUF_BYTES);
-	if (!t->buf)
-		return -ENOMEM;
-	t->mr = t->link->verbs->reg_mr(t->link->pd, t->buf, BUF_BYTES,
-				       IBV_ACCESS_LOCAL_WRITE);
-	return t->mr ? 0 : -ENOMEM;
+	return rig_trip_open(&t->trip, t->link, t->f->region, BUF_BYTES);
 }
 
 void vfig_fusee_close(struct vfig_thread *t)
 {
-	if (t->mr)
-		(void)t->link->verbs->dereg_mr(t->mr);
-	free(t->buf);
+	rig_trip_close(&t->trip);
 }
 
-static void fill(struct vfig_thread *t, struct ibv_send_wr *w,
-		 struct ibv_sge *s, enum ibv_wr_opcode opcode, uint64_t addr,
-		 unsigned at, uint32_t len)
+static void add_read(struct vfig_thread *t, uint64_t at, uint32_t buf_at,
+		     uint32_t len_bytes)
 {
-	*s = (struct ibv_sge){.addr = (uintptr_t)t->buf + at,
-			      .length = len,
-			      .lkey = t->mr->lkey};
-	*w = (struct ibv_send_wr){
-		.opcode = opcode,
-		.num_sge = 1,
-		.sg_list = s,
-		.wr.rdma = {.remote_addr = addr, .rkey = t->f->region->rkey}};
-}
-
-static int run(struct vfig_thread *t, struct ibv_send_wr *w, unsigned count)
-{
-	struct ibv_send_wr *bad;
-	struct ibv_wc wc;
-	int n;
-
-	for (unsigned i = 0; i + 1 < count; i++)
-		w[i].next = &w[i + 1];
-	w[count - 1].send_flags = IBV_SEND_SIGNALED;
-	if (ibv_post_send(t->link->qp, w, &bad))
-		return -EIO;
-	while ((n = ibv_poll_cq(t->link->cq, 1, &wc)) == 0)
-		client_clock_relax(t->link->clock);
-	return n == 1 && wc.status == IBV_WC_SUCCESS ? 0 : -EIO;
+	rig_trip_add(&t->trip, IBV_WR_RDMA_READ, at, buf_at, len_bytes);
 }
 
 /* The bucket that the key is in, and the other in which it could be. */
-static void fill_buckets(struct vfig_thread *t, struct ibv_send_wr w[2],
-			 struct ibv_sge s[2], uint64_t key)
+static void add_buckets(struct vfig_thread *t, uint64_t key)
 {
 	uint64_t other = key * UINT64_C(0x9e3779b97f4a7c15) % VFIG_KEYS;
 
-	fill(t, &w[0], &s[0], IBV_WR_RDMA_READ, slot_at(t, key), AT_SLOT,
-	     BUCKET);
-	fill(t, &w[1], &s[1], IBV_WR_RDMA_READ, slot_at(t, other),
-	     AT_SLOT + BUCKET, BUCKET);
+	add_read(t, slot_at(key), AT_SLOT, BUCKET);
+	add_read(t, slot_at(other), AT_SLOT + BUCKET, BUCKET);
 }
 
 /* Where the value is, as the bucket that was read says. */
 static uint64_t found_at(struct vfig_thread *t, uint64_t key, uint64_t *word)
 {
-	memcpy(word, t->buf + AT_SLOT, 8);
-	return *word ? *word : value_at(t, key);
+	memcpy(word, t->trip.buf + AT_SLOT, 8);
+	return *word ? *word : value_at(key);
 }
 
 int vfig_fusee_get(struct vfig_thread *t, uint64_t key)
 {
-	struct ibv_send_wr w[2];
-	struct ibv_sge s[2];
 	uint64_t word;
 	int err;
 
 	t->attempts++;
-	fill_buckets(t, w, s, key);
-	err = run(t, w, 2);
+	add_buckets(t, key);
+	err = rig_trip_go(&t->trip);
 	if (err)
 		return err;
-	fill(t, w, s, IBV_WR_RDMA_READ, found_at(t, key, &word), AT_VALUE,
-	     OBJECT);
-	return run(t, w, 1);
+	add_read(t, found_at(t, key, &word), AT_VALUE, OBJECT);
+	return rig_trip_go(&t->trip);
 }
 
 int vfig_fusee_put(struct vfig_thread *t, uint64_t key)
 {
 	uint64_t mine =
-		value_at(t, VFIG_KEYS + t->index * PLACES + t->done % PLACES);
-	struct ibv_send_wr w[3];
-	struct ibv_sge s[3];
+		value_at(VFIG_KEYS + t->index * PLACES + t->done % PLACES);
 	uint64_t old, place, found;
 	int err;
 
 	t->attempts++;
-	fill(t, &w[0], &s[0], IBV_WR_RDMA_WRITE, mine, AT_VALUE, OBJECT);
-	fill_buckets(t, &w[1], &s[1], key);
-	err = run(t, w, 3);
+	rig_trip_add(&t->trip, IBV_WR_RDMA_WRITE, mine, AT_VALUE, OBJECT);
+	add_buckets(t, key);
+	err = rig_trip_go(&t->trip);
 	if (err)
 		return err;
 	place = found_at(t, key, &old);
-	fill(t, w, s, IBV_WR_RDMA_READ, place, AT_OLD, OBJECT);
-	err = run(t, w, 1);
+	add_read(t, place, AT_OLD, OBJECT);
+	err = rig_trip_go(&t->trip);
 	if (err)
 		return err;
-	fill(t, w, s, IBV_WR_ATOMIC_CMP_AND_SWP, slot_at(t, key), AT_WORD, 8);
-	w->wr.atomic.remote_addr = slot_at(t, key);
-	w->wr.atomic.rkey = t->f->region->rkey;
-	w->wr.atomic.compare_add = old;
-	w->wr.atomic.swap = mine;
-	err = run(t, w, 1);
-	memcpy(&found, t->buf + AT_WORD, 8);
+	rig_trip_add_cas(&t->trip, slot_at(key), AT_WORD, old, mine);
+	err = rig_trip_go(&t->trip);
+	memcpy(&found, t->trip.buf + AT_WORD, 8);
 	if (err || found == old)
 		return err;
 	/* Beaten: the other's value is there. */
 	t->attempts++;
-	fill_buckets(t, w, s, key);
-	return run(t, w, 2);
+	add_buckets(t, key);
+	return rig_trip_go(&t->trip);
 }

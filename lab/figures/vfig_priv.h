@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "rig/stage.h"
 #include "rig/tor_steer.h"
+#include "rig/trip.h"
 #include "vfig.h"
 
 struct vfig;
@@ -17,8 +18,7 @@ struct vfig_thread {
 	struct rig_host *host;
 	struct client_link *link;
 	struct vlist_client *store;
-	struct ibv_mr *mr; /* of `buf`, for the system without a store */
-	uint8_t *buf;
+	struct rig_trip trip; /* of the system without a store */
 	struct rng rng;
 	/* Since the measurement began. */
 	uint64_t attempts, done;

@@ -277,11 +277,6 @@ static int cow_poll(struct hlog_queue *base, struct hlog_io *done, unsigned max)
 	return (int)n;
 }
 
-static void cow_destroy(struct hlog_device *dev)
-{
-	free(container_of(dev, struct cow_device, base));
-}
-
 int hlog_device_cow_create(struct aq_rack *rack, struct aq_region *region,
 			   const struct aq_async_options *async,
 			   struct hlog_device **out)
@@ -292,7 +287,6 @@ int hlog_device_cow_create(struct aq_rack *rack, struct aq_region *region,
 		.read = cow_read,
 		.write = cow_write,
 		.poll = cow_poll,
-		.destroy = cow_destroy,
 	};
 	struct cow_device *d = calloc(1, sizeof(*d));
 

@@ -364,11 +364,6 @@ static int verbs_poll(struct hlog_queue *base, struct hlog_io *done,
 	return (int)n;
 }
 
-static void verbs_destroy(struct hlog_device *dev)
-{
-	free(container_of(dev, struct verbs_device, base));
-}
-
 int hlog_device_verbs_create(const struct hlog_verbs_options *opt,
 			     struct hlog_device **out)
 {
@@ -378,7 +373,6 @@ int hlog_device_verbs_create(const struct hlog_verbs_options *opt,
 		.read = verbs_read,
 		.write = verbs_write,
 		.poll = verbs_poll,
-		.destroy = verbs_destroy,
 	};
 	struct verbs_device *d = calloc(1, sizeof(*d));
 

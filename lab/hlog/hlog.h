@@ -9,14 +9,14 @@
  * appends. Pages that leave memory were written to the device before.
  *
  * Threads: the key space is cut into shards, each with an index, a tail and a
- * part of the device of its own; a shard belongs to whoever holds its lock, and
- * far reads happen without it. A session belongs to one thread. Every open
- * session must be polled from time to time, since pages that others wait for
- * may be on their way in its queue.
+ * part of the device of its own; a shard belongs to the thread that holds its
+ * lock, and far reads happen without the lock. A session belongs to one thread.
+ * Every open session must be polled from time to time, since pages that others
+ * wait for may be on their way in its queue.
  *
  * Single operations are linearizable. After a crash every key has a value that
- * it had at the last hlog_sync() or later; keys do not keep step with each
- * other, because values in the mutable part change in place.
+ * it had at the last hlog_sync() or later; the values of different keys may be
+ * from different moments, because values in the mutable part change in place.
  *
  * The far log is not compacted: -ENOSPC once it is full of appends.
  */
@@ -50,7 +50,7 @@ struct hlog_recovery {
 	uint32_t damaged_shards;
 };
 
-/* A new, empty store; whatever the device held is given up. */
+/* A new, empty store; the old contents of the device are lost. */
 int hlog_create(const struct hlog_options *opt, struct hlog **out) MUST_CHECK;
 
 /*
@@ -135,7 +135,7 @@ uint32_t hlog_pending(const struct hlog_session *s);
  */
 int hlog_sync(struct hlog_session *s) MUST_CHECK;
 
-/* Of one session. */
+/* Counters of one session. */
 struct hlog_stats {
 	uint64_t near_reads; /* found in memory, absent ones too */
 	uint64_t far_reads;  /* reads of the device */
@@ -146,11 +146,11 @@ struct hlog_stats {
 
 const struct hlog_stats *hlog_session_stats(const struct hlog_session *s);
 
-/* Local bytes that give the tail `local_part` of `total_part` of a log with so
- * many records of that size: 5 of 18 and 5 of 24 in the paper's case study. */
+/* Local bytes that give the tail `local_part` of `total_part` of a log with
+ * this many records of that size: 5 of 18 and 5 of 24 in the paper. */
 uint64_t hlog_local_bytes(uint64_t record_count, uint32_t value_bytes,
 			  uint32_t local_part, uint32_t total_part);
-/* A device that holds so many records, appended once each. */
+/* The size of a device that holds this many records, appended once each. */
 uint64_t hlog_device_bytes(uint64_t record_count, uint32_t value_bytes,
 			   uint32_t page_bytes, uint32_t shard_count);
 

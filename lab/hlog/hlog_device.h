@@ -11,6 +11,8 @@
 #ifndef AQ_HLOG_DEVICE_H
 #define AQ_HLOG_DEVICE_H
 
+#include <stdlib.h>
+
 #include "base/base.h"
 #include "client/link.h"
 
@@ -23,7 +25,7 @@ struct hlog_clock {
 	void *ctx;
 };
 
-/* The machine's own. */
+/* The machine's own clock. */
 extern const struct hlog_clock hlog_clock_real;
 
 struct hlog_queue_options {
@@ -33,7 +35,7 @@ struct hlog_queue_options {
 	size_t write_from_bytes;
 };
 
-/* One thread's. Devices embed it in theirs. */
+/* The queue of one thread. Devices embed it in their own struct. */
 struct hlog_queue {
 	struct hlog_device *device;
 };
@@ -47,12 +49,11 @@ struct hlog_io {
 
 /*
  * read and write return 0 or -errno; -EAGAIN: the queue is full, poll first.
- * They may hold requests back for company; poll sends what is held back. The
- * bytes of a write must not change before it is done, and done means that any
- * queue of the device reads them. poll returns how many requests were done, at
- * most `max`, or -errno. It does not wait for them, but when it brought nothing
- * before and is called again, a device may use the thread for some
- * microseconds.
+ * They may hold requests back to send them together; poll sends them. The bytes
+ * of a write must not change before it is done, and done means that any queue
+ * of the device reads them. poll returns how many requests were done, at most
+ * `max`, or -errno. It does not wait for them, but if the last call brought
+ * nothing either, a device may use the thread for some microseconds.
  *
  * Writes start at multiples of 4096 in file and memory; the bytes behind them
  * up to the next such multiple may be written as well.
@@ -68,6 +69,7 @@ struct hlog_device_ops {
 	int (*write)(struct hlog_queue *q, uint64_t offset, const void *data,
 		     uint32_t len_bytes, uint64_t token);
 	int (*poll)(struct hlog_queue *q, struct hlog_io *done, unsigned max);
+	/* NULL: the device is one piece of memory, which it begins. */
 	void (*destroy)(struct hlog_device *dev);
 };
 
@@ -80,8 +82,10 @@ struct hlog_device {
 
 static inline void hlog_device_destroy(struct hlog_device *dev)
 {
-	if (dev)
+	if (dev && dev->ops->destroy)
 		dev->ops->destroy(dev);
+	else
+		free(dev);
 }
 
 /* Waits for one request alone on a queue of its own; 0 or -errno. For set-up
@@ -119,8 +123,8 @@ struct hlog_verbs_options {
 	uint32_t batch;
 	/* Each request is waited for in the call that makes it. */
 	bool is_sync;
-	/* Only the last of a batch tells that it is done, and stands for the
-	 * others: fewer completions, later news. */
+	/* Only the last request of a batch has a completion, which counts for
+	 * all: fewer completions, but later. */
 	bool is_quiet;
 	enum client_link_rights rights;
 };

@@ -345,7 +345,7 @@ int hlog_op_fetch(struct hlog_session *s, uint32_t i) MUST_CHECK;
  * -errno. */
 int hlog_op_rmw(struct hlog_session *s, struct hlog_pend *p) MUST_CHECK;
 /* An RMW with its old value from the far log; NULL: there is none. The same
- * answers; -ESTALE: others were faster, begin anew. */
+ * results; -ESTALE: another session was faster, begin anew. */
 int hlog_op_rmw_far(struct hlog_session *s, struct hlog_pend *p,
 		    const struct hlog_record *old) MUST_CHECK;
 

@@ -81,7 +81,7 @@ struct redy_event {
 int redy_port_init(struct redy_port *p, struct client_link *link,
 		   uint32_t message_bytes) MUST_CHECK;
 void redy_port_release(struct redy_port *p);
-/* A message to fill, or NULL: all are on their way. Sent next. */
+/* A message to fill, which is sent next; NULL: all are under way. */
 uint8_t *redy_port_buffer(struct redy_port *p);
 int redy_port_send(struct redy_port *p, uint32_t len_bytes) MUST_CHECK;
 /* One-sided, to the link's memory; `index` comes back in the event. */
@@ -99,7 +99,7 @@ int redy_execute(const uint8_t *memory, uint64_t size_bytes,
 		 const uint8_t *request, uint32_t request_bytes,
 		 uint8_t *answer, uint32_t *len_bytes) MUST_CHECK;
 
-/* Answers until `stop` says so. 0 or -errno: the connection is broken. */
+/* Answers until `stop` is true. 0 or -errno: the connection is broken. */
 int redy_serve(struct redy_port *p, const uint8_t *memory, uint64_t size_bytes,
 	       bool (*stop)(void *ctx), void *ctx) MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The places of a queue's requests: free, under way, or handed out by poll,
- * which are free again at the next poll. One thread's.
+ * The slots of a queue's requests: free, under way, or handed out by poll and
+ * free again at the next poll. For one thread.
  */
 #ifndef AQ_HLOG_SLOTS_H
 #define AQ_HLOG_SLOTS_H

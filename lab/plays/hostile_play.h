@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The play "hostile": one memory node, three tenants who work, and one who
- * lies, floods, replays, guesses and stops. The three use regions and pages,
- * each by another way, and know every byte that they have written. Their data
- * stays theirs and right, and they keep going.
+ * The play "hostile": one memory node, three honest tenants, and a hostile one
+ * that lies, floods, replays, guesses and stops. The three use regions and
+ * pages, each in another mode, and know every byte that they have written. The
+ * hostile one must not read or change their data, nor stop them.
  *
  * The hostile one knows more than it should: addresses, numbers of queue pairs
- * and packets, and the others' keys. It sends any frame, but from its own port.
+ * and packets, and the others' keys. It sends any frame from its own port.
  *
- * In a second act nodes are what does harm: one hangs, and the others must not
- * hear less of a client because of it.
+ * In a second act the nodes fail: one hangs, and the heartbeats to the others
+ * must not suffer.
  */
 #ifndef AQ_PLAYS_HOSTILE_PLAY_H
 #define AQ_PLAYS_HOSTILE_PLAY_H
 
 #include "play.h"
 
-/* A memory node's, which this room does not see: how often it wants to hear of
- * a connection, when it ends one, how often it looks, and from when on a time
- * without a look counts as one in which it did not run. */
+/* Limits of a memory node, which this room cannot include: the interval of
+ * heartbeats, the silence after which it ends a connection, the interval of its
+ * ticks, and the gap between ticks that counts as not running. */
 enum {
 	HOSTILE_HEARTBEAT_MS = 1000,
 	HOSTILE_PATIENCE_MS = 5 * HOSTILE_HEARTBEAT_MS,

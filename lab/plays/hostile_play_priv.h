@@ -15,31 +15,31 @@
 
 enum {
 	HP_HONEST = 3, /* one per way to pages */
-	HP_PAGES = 3,  /* of one who works */
+	HP_PAGES = 3,  /* of an honest tenant */
 	HP_FOE_PAGES =
 		2, /* of each space of the hostile one: it meets itself */
-	HP_FOE_ENTRIES = 6, /* though it may have fewer */
+	HP_FOE_ENTRIES = 6, /* of its tables; it may have fewer pages */
 	HP_PAGE_BYTES = 256,
 	HP_DEPTH = 4, /* messages under way at the node, per connection */
 	HP_REGION_BYTES = 1024,
 	HP_WORDS = 8, /* for atomics, at the end of a region */
 	HP_DATA_BYTES = HP_REGION_BYTES - 8 * HP_WORDS,
 	HP_GRANT_BYTES = 64, /* of the first tenant's region: may be read */
-	HP_OPS = 160,	     /* of each who works */
+	HP_OPS = 160,	     /* of each honest tenant */
 	HP_QUEUE = 32,
 	HP_SPACES = 3, /* of the hostile one: messages, pieces, chains */
 	HP_GUESTS = 3, /* of the hostile one, on each space that has some */
 	HP_CONNS = 2,  /* its one-sided connections */
 	HP_HEADS = 512,
-	HP_KEYS = 16,  /* that it remembers */
+	HP_KEYS = 16,  /* keys that it remembers */
 	HP_TAPES = 64, /* frames that it remembers */
 	HP_TAPE_BYTES = 512,
-	/* Who works writes bytes from here on, and the hostile one below: so
-	 * one look at its memory tells whether it has read what is not its. */
+	/* Honest tenants write bytes from here on, the hostile one below: so
+	 * its memory shows whether it has read bytes of others. */
 	HP_TELLTALE = 0x80,
 };
 
-/* Of the hostile one, at the same time. */
+/* Connections of the hostile one at the same time. */
 #define HP_FOE_CONNECTIONS \
 	(HP_CONNS + HP_BY_CHAINS * HP_GUESTS + PAGE_CHAIN_COUNT)
 
@@ -68,7 +68,7 @@ struct hp_piece {
 	bool is_stale;
 };
 
-/* What the NIC of one who works sends from and receives into. */
+/* What the NIC of an honest tenant sends from and receives into. */
 struct hp_desk {
 	struct page_request head;
 	uint8_t page[HP_PAGE_BYTES]; /* right behind */
@@ -108,7 +108,7 @@ struct hp_guest {
 
 struct hp_foe_desk {
 	uint8_t out[HP_REGION_BYTES];
-	uint8_t in[HP_REGION_BYTES]; /* what it was never given is not here */
+	uint8_t in[HP_REGION_BYTES];	/* must not contain bytes of others */
 	uint8_t aside[HP_REGION_BYTES]; /* what it may know */
 	/* Beginnings of messages, one behind the other: the NIC may have to
 	 * send one again. */
@@ -139,8 +139,8 @@ struct hp_foe {
 	uint32_t tape_count;
 	struct rng rand, tape_rand;
 	uint32_t next_head;
-	uint8_t weight[16]; /* of its acts: its temper */
-	unsigned opens;	    /* that it still may */
+	uint8_t weight[16]; /* how likely each of its acts is */
+	unsigned opens;	    /* connections that it may still open */
 	bool is_gone;	    /* the node has taken everything back */
 };
 
@@ -155,7 +155,7 @@ struct hp {
 	struct hp_foe foe;
 };
 
-/* Bytes of those who work. */
+/* A byte of an honest tenant. */
 static inline uint8_t hp_byte(struct rng *r)
 {
 	return (uint8_t)(HP_TELLTALE | sim_rand_below(r, HP_TELLTALE));
@@ -182,7 +182,7 @@ int hp_heartbeat_run(struct hp *p) MUST_CHECK;
 
 int hp_client_open(struct hp_client *c) MUST_CHECK;
 void hp_client_main(void *arg);
-/* What is at the node is what it wrote. */
+/* Checks that the node has what the client wrote. */
 void hp_client_check(const struct hp_client *c);
 void hp_client_close(struct hp_client *c);
 
@@ -200,7 +200,7 @@ bool hp_await(struct hp_client *c, bool is_recv, struct ibv_wc *wc);
 
 int hp_foe_open(struct hp_foe *f) MUST_CHECK;
 void hp_foe_main(void *arg);
-/* The node has noticed that it is gone: takes everything back. */
+/* The node has noticed that the hostile one is gone: takes everything back. */
 void hp_foe_take_back(struct hp_foe *f);
 /* Has it read what it must not know? */
 void hp_foe_look(struct hp_foe *f);

@@ -11,17 +11,17 @@
 
 /* ---- connections -------------------------------------------------------- */
 
-static const struct kv_cluster_replica *replica_of(const struct play_conn *conn)
+static const struct kv_cluster_replica *replica_of(const struct rig_conn *conn)
 {
 	return conn->to;
 }
 
 static int fence(struct kv_cluster *t, const char *name)
 {
-	struct play_conn *conn = play_conn_find(&t->conns, name);
+	struct rig_conn *conn = rig_conn_find(&t->conns, name);
 
 	return conn && !t->is_killed[replica_of(conn)->node]
-		       ? play_conn_fence(conn)
+		       ? rig_conn_fence(conn)
 		       : 0;
 }
 
@@ -42,7 +42,7 @@ static int remote_is_alive(void *ctx, const char *conn)
 {
 	struct kv_cluster_client *c = ctx;
 
-	return play_conn_is_alive(&c->cluster->conns, conn);
+	return rig_conn_is_alive(&c->cluster->conns, conn);
 }
 
 static bool any_is_killed(const struct kv_cluster *t)
@@ -74,15 +74,15 @@ static int connect_remote(struct kv_cluster_client *c,
 {
 	struct client_link_options o = {.send_depth = 256,
 					.rights = CLIENT_LINK_ALL};
-	struct play_conn *conn;
+	struct rig_conn *conn;
 	int err;
 
 	if (c->cluster->is_killed[replica->node])
 		return error_set(-EHOSTDOWN, "the node is dead");
 	if (!replica->is_there)
 		return error_set(-ENOENT, "the replica is gone");
-	err = play_conn_open(&c->cluster->conns, c->host, replica->table, &o,
-			     remote->conn, sizeof(remote->conn), &conn);
+	err = rig_conn_open(&c->cluster->conns, c->host, replica->table, &o,
+			    remote->conn, sizeof(remote->conn), &conn);
 	if (err)
 		return err;
 	conn->to = replica;
@@ -94,8 +94,8 @@ static int connect_remote(struct kv_cluster_client *c,
 	return 0;
 }
 
-static struct play_conn *conn_of(struct kv_cluster_client *c,
-				 const struct kit_remote *remote)
+static struct rig_conn *conn_of(struct kv_cluster_client *c,
+				const struct kit_remote *remote)
 {
 	return &c->cluster->conns.at[atoi(remote->conn)];
 }
@@ -104,7 +104,7 @@ static void remote_close(void *ctx, struct kit_remote *remote)
 {
 	struct kv_cluster_client *c = ctx;
 
-	play_conn_close(conn_of(c, remote), c->is_dead);
+	rig_conn_close(conn_of(c, remote), c->is_dead);
 	if (!c->is_dead)
 		remote->link = NULL;
 }
@@ -230,7 +230,7 @@ static int world_drop(void *ctx, const struct kv_id *id)
 	/* Its memory stays, but nobody gets at it. */
 	for (i = 0; i < t->conns.count; i++)
 		if (t->conns.at[i].to == replica && t->conns.at[i].link &&
-		    play_conn_fence(&t->conns.at[i]))
+		    rig_conn_fence(&t->conns.at[i]))
 			return -EIO;
 	return 0;
 }

@@ -27,14 +27,14 @@ struct kv_cluster {
 	bool is_killed[KV_CLUSTER_NODES];
 	struct kv_cluster_replica replica[KV_CLUSTER_REPLICAS];
 	unsigned replica_count;
-	struct play_conns conns; /* each leads to a replica */
+	struct rig_conns conns; /* each leads to a replica */
 };
 
-/* One client's view of it. */
+/* One client's view of the cluster. */
 struct kv_cluster_client {
 	struct kv_cluster *cluster;
 	struct rig_host *host;
-	bool is_dead; /* what it closes from now on stays as it is */
+	bool is_dead; /* connections that it closes stay open */
 };
 
 struct kv_world kv_cluster_world(struct kv_cluster_client *c);

@@ -447,15 +447,14 @@ static const enum plant bugs[] = {
 	PLANT_kv_overtake, PLANT_kv_no_fence, PLANT_none,
 };
 
-static const struct sim_option options[] = {
+static const struct opt options[] = {
 	PLAY_OPTION_FABRIC,
-	{"--leaves", NULL,
-	 "three nodes, shards and copies; clients also resize the "
-	 "table and die over it, and nodes are killed",
-	 .kind = SIM_FLAG, .at = offsetof(struct kv_play_options, leaves)},
-	{"--no-fence", NULL, "the old name of --bug no-fence", .kind = SIM_TAKE,
-	 .take = take_no_fence},
-	{.name = NULL},
+	OPT_FLAG(struct kv_play_options, leaves, "leaves",
+		 "three nodes, shards and copies; clients also resize the "
+		 "table and die over it, and nodes are killed"),
+	OPT_CALL(take_no_fence, "no-fence", NULL,
+		 "the old name of --bug no-fence"),
+	OPT_END,
 };
 
 static const struct play_count counts[] = {KV_PLAY_COUNTS(PLAY_COUNT_ROW)};
@@ -472,7 +471,7 @@ const struct play kv_play = {
 	.bugs = bugs,
 	.options = options,
 	.options_bytes = sizeof(struct kv_play_options),
-	.figure = kv_figure_cmd,
+	.figures = &kv_figures,
 	.point_name = point_name,
 	.world_bytes = sizeof(struct kp),
 	.limit_ps = 60000 * SIM_MS,

@@ -241,19 +241,17 @@ static const enum plant bugs[] = {
 	PLANT_no_fence, PLANT_late_ring, PLANT_none,
 };
 
-static const struct sim_option options[] = {
-	{"--points", NULL,
-	 "kill the engine of one seed before, inside and after each of "
-	 "its doorbells, with no other fault",
-	 .at = offsetof(struct offload_play_options, points)},
+static const struct opt options[] = {
+	OPT_FLAG(struct offload_play_options, points, "points",
+		 "kill the engine of one seed before, inside and after each of "
+		 "its doorbells, with no other fault"),
 	PLAY_OPTION_SCALE,
 	PLAY_OPTION_FABRIC,
-	{"--history", "FILE",
-	 "one seed: write what the threads saw, for 'aquifer sim check "
-	 "--initial 0'",
-	 .kind = SIM_TEXT, .at = offsetof(struct play_options, history_file)},
+	OPT_TEXT(struct play_options, history_file, "history", "FILE",
+		 "one seed: write what the threads saw, for 'aquifer sim check "
+		 "--initial 0'"),
 	PLAY_OPTION_PCAP,
-	{.name = NULL},
+	OPT_END,
 };
 
 static const struct play_count counts[] = {OFFLOAD_PLAY_COUNTS(PLAY_COUNT_ROW)};
@@ -269,7 +267,7 @@ const struct play offload_play = {
 	.bugs = bugs,
 	.options = options,
 	.options_bytes = sizeof(struct offload_play_options),
-	.figure = offload_figure_cmd,
+	.figures = &offload_figures,
 	.prepare = prepare,
 	.world_bytes = sizeof(struct op),
 	.limit_ps = END_S * SIM_S,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The play "offload": application threads read and write far memory through
- * their rings, over a bad network, while engines are killed and followed by
- * others, while memory nodes and applications die; then everything heals and
- * must finish. What the threads saw goes to the linearizability checker.
+ * their rings, over a faulty network, while engines are killed and replaced and
+ * memory nodes and applications die; then the faults end and every request must
+ * finish. What the threads saw goes to the linearizability checker.
  */
 #ifndef AQ_PLAYS_OFFLOAD_PLAY_H
 #define AQ_PLAYS_OFFLOAD_PLAY_H

@@ -13,7 +13,7 @@ enum {
 	OP_WINDOW_MAX = 24,
 	OP_SHARED_MAX = 3, /* of a window: the checker can do few at once */
 	OP_KEYS_MAX = 16,
-	OP_SLOT_BYTES = 256, /* a shared record has up to so many */
+	OP_SLOT_BYTES = 256, /* a shared record has at most this many */
 	OP_OWN_BYTES = 16384,
 	OP_OWN_MAX = 6000, /* bytes of one private request */
 };
@@ -72,12 +72,12 @@ struct op {
 /* ---- offload_thread.c --------------------------------------------------- */
 
 void op_thread_main(void *arg);
-/* A host of threads died: what they had under way may happen or not. */
+/* The thread's host died: requests under way may happen or not. */
 void op_thread_died(struct op_thread *t);
 
 /* ---- offload_fault.c ---------------------------------------------------- */
 
-/* The fiber that hurts, heals and watches. */
+/* The fiber that makes faults, ends them, and watches progress. */
 void op_fault_main(void *arg);
 int op_engine_start(struct op *p, struct rig_engine **out) MUST_CHECK;
 

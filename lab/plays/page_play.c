@@ -248,20 +248,20 @@ static void close_world(struct play_run *r)
 
 /* ---- the table ---------------------------------------------------------- */
 
-#define AT(member) offsetof(struct page_play_options, member)
+#define ARGS struct page_play_options
 
-static const struct sim_option options[] = {
+static const struct opt options[] = {
 	PLAY_OPTION_FABRIC,
-	{"--faults", NULL, "the network loses, doubles and reorders",
-	 .at = AT(faults)},
-	{"--kill-ns", "N", "the first client dies then", .kind = SIM_NUMBER,
-	 .at = AT(kill_ns), .max = KILL_NS_MAX},
-	{"--notice-ns", "N", "and the node notices so much later",
-	 .kind = SIM_NUMBER, .at = AT(notice_ns), .max = KILL_NS_MAX},
-	{"--lies", NULL, "the first client sends nonsense", .at = AT(lies)},
-	{"--scarce", NULL, "there are fewer page frames than pages are stored",
-	 .at = AT(scarce)},
-	{.name = NULL},
+	OPT_FLAG(ARGS, faults, "faults",
+		 "the network loses, doubles and reorders"),
+	OPT_U64(ARGS, kill_ns, "kill-ns", "N", 1, KILL_NS_MAX,
+		"the first client dies then"),
+	OPT_U64(ARGS, notice_ns, "notice-ns", "N", 1, KILL_NS_MAX,
+		"and the node notices so much later"),
+	OPT_FLAG(ARGS, lies, "lies", "the first client sends nonsense"),
+	OPT_FLAG(ARGS, scarce, "scarce",
+		 "there are fewer page frames than pages are stored"),
+	OPT_END,
 };
 
 static const enum plant bugs[] = {PLANT_none};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The play "page": clients store, load and invalidate pages by chains in a
- * node's NIC, over a network that loses, doubles and reorders, and in which
- * each request of a chain takes its time. The first client dies at a given
- * moment, or sends nonsense; the node takes back what it had, wherever its
- * chains stood. Then every page frame must be in exactly one place, the queue
- * or one table, and what the others stored must be there.
+ * node's NIC, over a network that loses, doubles and reorders, and with a delay
+ * for each request of a chain. The first client dies at a given moment, or
+ * sends nonsense; the node takes back what it had, wherever its chains stood.
+ * Then every page frame must be in exactly one place, the queue or one table,
+ * and what the others stored must be there.
  */
 #ifndef AQ_PLAYS_PAGE_PLAY_H
 #define AQ_PLAYS_PAGE_PLAY_H
@@ -29,7 +29,7 @@ struct page_play_options {
 	struct play_options common;
 	/* When the first client dies, after all have started; 0: never. */
 	uint64_t kill_ns;
-	/* And how much later the node notices. */
+	/* How much later the node notices. */
 	uint64_t notice_ns;
 	bool lies;   /* the first client sends nonsense instead */
 	bool faults; /* of the network */

@@ -26,10 +26,11 @@
 
 #include <stdio.h>
 
+#include "base/opt.h"
 #include "rig/stage.h"
 #include "sim/batch.h"
 #include "sim/lin.h"
-#include "sim/options.h"
+#include "sim/net_fabric.h"
 #include "sim/plants.h"
 
 enum {
@@ -44,40 +45,45 @@ struct play_client;
 struct play_store;
 struct kit_remote;
 struct json_out;
+struct figure_system;
 
 /* ---- options ------------------------------------------------------------ */
 
+/* What only the command line has. */
+struct play_line {
+	const struct play *play;
+	const struct sim_fabric_choice *fabrics; /* what --fabric may name */
+	const char *kind;
+	char **words; /* all of it; ends with NULL */
+	struct sim_batch batch;
+	uint32_t jobs;
+	bool json, trace, lists_bugs;
+};
+
 /* What every play takes; the head of a play's own options. */
 struct play_options {
+	struct play_line line;
 	uint64_t seed;
 	enum plant bug;
 	uint64_t scale; /* percent of the usual operations; 0: 100 */
 	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
 	const char *pcap_file, *history_file;
-	/* Of one seed, or NULL: frames as text, delivered frames, and what
-	 * clients saw, for `aquifer sim check`. */
+	/* Files for one seed, or NULL: frames as text, delivered frames, and
+	 * what clients saw, for `aquifer sim check`. */
 	FILE *trace, *pcap, *history;
 };
 
 /* Rows that several plays have. */
-#define PLAY_OPTION_SCALE                                                  \
-	{                                                                  \
-		.name = "--scale", .value = "PERCENT", .kind = SIM_NUMBER, \
-		.at = offsetof(struct play_options, scale),                \
-		.help = "more or fewer operations than usual"              \
-	}
-#define PLAY_OPTION_FABRIC                                               \
-	{                                                                \
-		.name = "--fabric", .value = "NAME", .kind = SIM_FABRIC, \
-		.at = offsetof(struct play_options, fabric),             \
-		.help = "what carries the frames: ethernet, edm or cxl"  \
-	}
-#define PLAY_OPTION_PCAP                                             \
-	{                                                            \
-		.name = "--pcap", .value = "FILE", .kind = SIM_TEXT, \
-		.at = offsetof(struct play_options, pcap_file),      \
-		.help = "one seed: write the delivered frames"       \
-	}
+#define PLAY_OPTION_SCALE                                                 \
+	OPT_U64(struct play_options, scale, "scale", "PERCENT", 1, 10000, \
+		"more or fewer operations than usual")
+#define PLAY_OPTION_FABRIC                           \
+	OPT_CALL(play_take_fabric, "fabric", "NAME", \
+		 "what carries the frames: ethernet, edm or cxl")
+#define PLAY_OPTION_PCAP                                         \
+	OPT_TEXT(struct play_options, pcap_file, "pcap", "FILE", \
+		 "one seed: write the delivered frames")
+int play_take_fabric(void *to, const char *value);
 
 /* ---- results ------------------------------------------------------------ */
 
@@ -104,7 +110,7 @@ struct play_result {
 	uint64_t died_at[PLAY_POINTS_MAX]; /* before which requests */
 };
 
-/* What many seeds came to. */
+/* The result of many seeds. */
 struct play_sum {
 	struct sim_batch_sum batch;
 	uint64_t hash; /* of one seed: its own; of several: of all, any order */
@@ -157,7 +163,7 @@ static inline uint64_t play_now_ns(const struct play_run *r)
 
 /* What clients of a store do; see play_client.h. */
 struct play_moves {
-	uint32_t failure_ms; /* who is silent for so long is taken for dead */
+	uint32_t failure_ms; /* a client silent for this long is dead */
 	/* Bytes of value number `id`, at least 8. */
 	size_t (*value_bytes)(const struct play_run *r, uint64_t id);
 	int (*open)(struct play_client *c);
@@ -175,11 +181,11 @@ struct play_moves {
 	/* Makes the store, before all others; remote: of the run's store, if it
 	 * has one. */
 	int (*format)(struct play_run *r, struct kit_remote *remote);
-	/* While clients are at work: what goes wrong beside them, or NULL. */
+	/* Makes faults while clients work, or NULL. */
 	void (*meanwhile)(struct play_run *r);
-	/* After all others: is the store whole? Says what is not. */
+	/* After all other clients: checks whether the store is whole. */
 	int (*check)(struct play_client *c);
-	uint64_t frames_max; /* more, and they go round in circles; 0: any */
+	uint64_t frames_max; /* more count as a livelock; 0: no limit */
 };
 
 struct play {
@@ -190,18 +196,18 @@ struct play {
 	const char *footnote; /* of --help, or NULL */
 	const struct play_count *counts;
 	unsigned count_count;
-	const enum plant *bugs; /* that it must find; ends with PLANT_none */
-	const struct sim_option *options; /* ends with a NULL name */
+	const enum plant *bugs;	   /* that it must find; ends with PLANT_none */
+	const struct opt *options; /* or NULL */
 	size_t options_bytes;
 	const char *(*point_name)(unsigned point); /* NULL behind the last */
-	/* `aquifer sim NAME --figure ...` or --costs: other commands. */
-	int (*figure)(int argc, char **argv);
-	/* Before the first seed: 0, or -errno with error_set. It may change
-	 * which seeds are run. */
+	/* `aquifer sim NAME --figure ...` or --costs, or NULL. */
+	const struct figure_system *figures;
+	/* Called before the first seed: 0, or -errno with error_set. It may
+	 * change which seeds are run. */
 	int (*prepare)(struct play_options *opt, struct sim_batch *batch);
-	/* What else is to be said; NULL for j: as text. */
+	/* Prints more of the result; NULL for j: as text. */
 	void (*report)(const struct play_options *opt, struct json_out *j);
-	/* One seed in another way than by a world: 0, or -errno. */
+	/* Plays one seed without a world: 0, or -errno. */
 	int (*run)(const struct play_options *opt, struct play_result *res);
 	/* The world: zeroed bytes that begin with struct play_run. */
 	size_t world_bytes;
@@ -222,8 +228,8 @@ int play_seed(const struct play *play, const struct play_options *opt,
 /* The same, for a `run` that plays several worlds: nothing is planted. */
 int play_world(const struct play *play, const struct play_options *opt,
 	       struct play_result *res) MUST_CHECK;
-/* Many, in processes of their own: from, to, jobs, one and stop_at_first are
- * the caller's. -errno when processes could not be started. */
+/* Plays many seeds in processes of their own; the caller sets from, to, jobs,
+ * one and stop_at_first. -errno when processes could not be started. */
 int play_seeds(const struct play *play, const struct play_options *opt,
 	       struct sim_batch *batch, struct play_sum *sum) MUST_CHECK;
 
@@ -233,8 +239,8 @@ enum play_exit {
 	PLAY_USAGE = 2, /* wrong arguments, or it cannot run */
 };
 
-/* `aquifer sim NAME`; argv[0] is the name. Of those with this name, --kind
- * chooses; `plays` ends with NULL. `fabrics`: what --fabric may name. */
+/* `aquifer sim NAME`; argv[0] is the name. --kind chooses among plays with the
+ * same name; `plays` ends with NULL. `fabrics`: what --fabric may name. */
 int play_cmd(const struct play *const *plays,
 	     const struct sim_fabric_choice *fabrics, int argc, char **argv);
 

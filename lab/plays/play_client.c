@@ -321,97 +321,45 @@ void play_del(struct play_client *c, unsigned key)
 	play_return_del(c, op, err);
 }
 
-/* ---- connections -------------------------------------------------------- */
-
-int play_conn_open(struct play_conns *all, struct rig_host *host,
-		   struct rig_region *region,
-		   const struct client_link_options *options, char *name,
-		   size_t name_bytes, struct play_conn **out)
-{
-	struct play_conn *conn;
-	int err;
-
-	if (all->count == PLAY_CONNS_MAX)
-		return error_set(-EMFILE, "the play has no connection left");
-	conn = &all->at[all->count];
-	*conn = (struct play_conn){.host = host};
-	err = rig_link_open(host, region, options, &conn->link);
-	if (err)
-		return err;
-	snprintf(name, name_bytes, "%u", all->count++);
-	*out = conn;
-	return 0;
-}
-
-struct play_conn *play_conn_find(struct play_conns *all, const char *name)
-{
-	unsigned i = (unsigned)atoi(name);
-
-	return i < all->count && all->at[i].link ? &all->at[i] : NULL;
-}
-
-bool play_conn_is_alive(struct play_conns *all, const char *name)
-{
-	const struct play_conn *conn = play_conn_find(all, name);
-
-	return conn && !conn->is_dead;
-}
-
-int play_conn_fence(struct play_conn *conn)
-{
-	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
-
-	return -ibv_modify_qp(rig_link_far_qp(conn->link), &err, IBV_QP_STATE);
-}
-
-void play_conn_close(struct play_conn *conn, bool client_died)
-{
-	conn->is_dead = true;
-	if (client_died || !conn->link)
-		return;
-	rig_link_close(conn->link);
-	conn->link = NULL;
-}
-
 /* ---- a store on one node ------------------------------------------------ */
 
-static void tell(struct play_client *c, struct play_conn *conn, bool is_new)
+static void tell(struct play_client *c, struct rig_conn *conn, bool is_new)
 {
 	if (c->run->store->tell)
 		c->run->store->tell(c, conn, is_new);
 }
 
-int play_store_fence(struct play_run *r, struct play_conn *conn)
+int play_store_fence(struct play_run *r, struct rig_conn *conn)
 {
 	if (!conn || !conn->link)
 		return 0;
 	tell(r->client[0], conn, false); /* whoever says so */
-	return play_conn_fence(conn);
+	return rig_conn_fence(conn);
 }
 
 static int remote_fence(void *client, const char *name)
 {
 	struct play_run *r = ((struct play_client *)client)->run;
 
-	return play_store_fence(r, play_conn_find(&r->store->conns, name));
+	return play_store_fence(r, rig_conn_find(&r->store->conns, name));
 }
 
 static int remote_is_alive(void *client, const char *name)
 {
 	struct play_run *r = ((struct play_client *)client)->run;
 
-	return play_conn_is_alive(&r->store->conns, name);
+	return rig_conn_is_alive(&r->store->conns, name);
 }
 
 void play_remote_close(void *client, struct kit_remote *remote)
 {
 	struct play_client *c = client;
-	struct play_conn *conn = &c->run->store->conns.at[atoi(remote->conn)];
+	struct rig_conn *conn = &c->run->store->conns.at[atoi(remote->conn)];
 	bool has_died = c->is_open && moves_of(c)->is_crashed(c);
 
 	if (conn->link && !has_died)
 		tell(c, conn, false);
-	play_conn_close(conn, has_died);
+	rig_conn_close(conn, has_died);
 }
 
 static int remote_renew(void *client, struct kit_remote *remote)
@@ -424,7 +372,7 @@ int play_remote_open(struct play_client *c, struct kit_remote *remote)
 {
 	struct client_link_options o = {.rights = CLIENT_LINK_ALL};
 	struct play_store *s = c->run->store;
-	struct play_conn *conn;
+	struct rig_conn *conn;
 	int err;
 
 	c->conn = s->conns.count;
@@ -433,8 +381,8 @@ int play_remote_open(struct play_client *c, struct kit_remote *remote)
 	remote->renew = remote_renew;
 	remote->close = play_remote_close;
 	remote->ctx = c;
-	err = play_conn_open(&s->conns, c->host, s->region, &o, remote->conn,
-			     sizeof(remote->conn), &conn);
+	err = rig_conn_open(&s->conns, c->host, s->region, &o, remote->conn,
+			    sizeof(remote->conn), &conn);
 	if (err)
 		return err;
 	tell(c, conn, true);

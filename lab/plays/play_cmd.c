@@ -8,117 +8,128 @@
 #include "base/error.h"
 #include "base/json_out.h"
 #include "play.h"
+#include "report/figure.h"
 
 enum {
 	SEEDS_DEFAULT = 100,
-};
-
-struct line {
-	char who[32]; /* "sim kv" */
-	const struct play *play;
-	struct play_options *opt; /* the play's */
-	struct sim_batch batch;
-	uint64_t jobs;
-	bool json, trace, lists_bugs;
-	int argc;
-	char **argv;
 };
 
 /* ---- options ------------------------------------------------------------ */
 
 static int take_seed(void *to, const char *value)
 {
-	struct line *l = to;
+	struct sim_batch *b = &((struct play_options *)to)->line.batch;
 
-	l->batch.one = true;
-	if (!sim_batch_parse_u64(value, &l->batch.from))
-		return -EINVAL;
-	l->batch.to = l->batch.from;
+	b->one = true;
+	if (!sim_batch_parse_u64(value, &b->from))
+		return error_set(-EINVAL, "--seed is a number, not '%s'",
+				 value);
+	b->to = b->from;
 	return 0;
 }
 
 static int take_seeds(void *to, const char *value)
 {
-	struct line *l = to;
+	struct sim_batch *b = &((struct play_options *)to)->line.batch;
 
-	l->batch.one = false;
-	return sim_batch_parse_range(value, &l->batch.from, &l->batch.to)
+	b->one = false;
+	return sim_batch_parse_range(value, &b->from, &b->to)
 		       ? 0
-		       : -EINVAL;
+		       : error_set(-EINVAL, "--seeds is N or A..B, not '%s'",
+				   value);
 }
 
 static int take_bug(void *to, const char *value)
 {
-	struct line *l = to;
+	struct play_options *o = to;
 
-	l->lists_bugs = !strcmp(value, "list");
-	if (l->lists_bugs)
+	o->line.lists_bugs = !strcmp(value, "list");
+	if (o->line.lists_bugs)
 		return 0;
-	l->opt->bug = plant_find(l->play->bugs, value);
-	return l->opt->bug == PLANT_none ? -EINVAL : 0;
+	o->bug = plant_find(o->line.play->bugs, value);
+	return o->bug == PLANT_none
+		       ? error_set(-EINVAL, "--bug: there is none named '%s'",
+				   value)
+		       : 0;
 }
 
-/* What every play has, into a struct line. */
-static const struct sim_option common[] = {
-	{"--seed", "N",
-	 "one seed, in this process; the same seed always gives the "
-	 "same hash",
-	 .kind = SIM_TAKE, .take = take_seed},
-	{"--seeds", "N|A..B", "seeds 1..N or A..B (default 1..100)",
-	 .kind = SIM_TAKE, .take = take_seeds},
-	{"--jobs", "N", "processes (default: one per processor)",
-	 .kind = SIM_NUMBER, .at = offsetof(struct line, jobs)},
-	{"--bug", "NAME",
-	 "plant a bug, to check the checks; \"list\" prints the names",
-	 .kind = SIM_TAKE, .take = take_bug},
-	{"--trace", NULL, "one seed: print every frame", .kind = SIM_FLAG,
-	 .at = offsetof(struct line, trace)},
-	{"--json", NULL, "print one JSON object", .kind = SIM_FLAG,
-	 .at = offsetof(struct line, json)},
-	{.name = NULL},
+int play_take_fabric(void *to, const char *value)
+{
+	struct play_options *o = to;
+
+	o->fabric = sim_fabric_find(o->line.fabrics, value);
+	return o->fabric
+		       ? 0
+		       : error_set(-EINVAL,
+				   "--fabric: there is none named '%s'", value);
+}
+
+/* What every play has. */
+static const struct opt common[] = {
+	OPT_CALL(take_seed, "seed", "N",
+		 "one seed, in this process; the same seed always gives the "
+		 "same hash"),
+	OPT_CALL(take_seeds, "seeds", "N|A..B",
+		 "seeds 1..N or A..B (default 1..100)"),
+	OPT_U32(struct play_options, line.jobs, "jobs", "N", 1,
+		SIM_BATCH_JOBS_MAX, "processes (default: one per processor)"),
+	OPT_CALL(take_bug, "bug", "NAME",
+		 "plant a bug, to check the checks; \"list\" prints the names"),
+	OPT_FLAG(struct play_options, line.trace, "trace",
+		 "one seed: print every frame"),
+	OPT_FLAG(struct play_options, line.json, "json",
+		 "print one JSON object"),
+	OPT_TEXT(struct play_options, line.kind, "kind", "NAME",
+		 "which, of several plays with this name"),
+	OPT_END,
 };
 
 /* ---- help --------------------------------------------------------------- */
 
 static void print_usage(FILE *f, const struct play *play)
 {
+	struct opt options[OPT_ROWS_MAX];
+
 	fprintf(f, "usage: aquifer sim %s%s%s [OPTION...]\n", play->name,
 		play->kind ? " --kind " : "", play->kind ? play->kind : "");
-	if (play->figure)
+	if (play->figures)
 		fprintf(f, "       aquifer sim %s --figure NAME [OPTION...]\n",
 			play->name);
-	sim_text_print(f, play->about);
-	sim_options_help(f, common);
-	sim_options_help(f, play->options);
+	opt_help_text(play->about, f);
+	opt_join(options, common, play->options);
+	opt_help(options, f);
 	if (play->footnote)
-		sim_text_print(f, play->footnote);
-	sim_text_print(f,
-		       "Exit code 1 when a violation was found, or with --bug "
-		       "when none was; 2 when it could not run.");
+		opt_help_text(play->footnote, f);
+	opt_help_text("Exit code 1 when a violation was found, or with --bug "
+		      "when none was; 2 when it could not run.",
+		      f);
 }
 
 /* ---- results ------------------------------------------------------------ */
 
 /* What else is needed to see the seed again. */
-static void print_replay(const struct line *l, uint64_t seed)
+static void print_replay(const struct play_options *opt, uint64_t seed)
 {
-	printf("replay: aquifer sim %s --seed %" PRIu64, l->play->name, seed);
-	for (int i = 1; i < l->argc; i++) {
-		const struct sim_option *o =
-			sim_option_find(common, l->argv[i]);
+	printf("replay: aquifer sim %s --seed %" PRIu64, opt->line.play->name,
+	       seed);
+	for (char **word = opt->line.words; *word; word++) {
+		char name[32];
+		const struct opt *o;
 
-		if (o && strcmp(o->name, "--bug") != 0) {
-			i += o->value != NULL;
-			continue;
-		}
-		printf(*l->argv[i] ? " %s" : " ''", l->argv[i]);
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(*word, "="),
+			 *word);
+		o = opt_find(common, name + strspn(name, "-"));
+		if (!o || !strcmp(o->name, "bug") || !strcmp(o->name, "kind"))
+			printf(**word ? " %s" : " ''", *word);
+		else if (o->value && !strchr(*word, '=') && word[1])
+			word++;
 	}
 	puts(" --trace");
 }
 
-static void print_text(const struct line *l, const struct play_sum *s)
+static void print_text(const struct play_options *opt, const struct play_sum *s)
 {
-	const struct play *play = l->play;
+	const struct play *play = opt->line.play;
 	double runs = (double)u64_max(s->batch.runs, 1);
 
 	for (unsigned i = 0; i < play->count_count; i++) {
@@ -133,59 +144,70 @@ static void print_text(const struct line *l, const struct play_sum *s)
 			printf("%12" PRIu64 "  died before: %s\n",
 			       s->died_at[i], play->point_name(i));
 	if (play->report)
-		play->report(l->opt, NULL);
+		play->report(opt, NULL);
 	printf("%" PRIu64 " runs, hash %016" PRIx64 ", %" PRIu64
 	       " with violations\n",
 	       s->batch.runs, s->hash, s->batch.violated);
 	if (s->batch.violated) {
-		printf("%s %" PRIu64 ": %s\n", l->batch.unit,
+		printf("%s %" PRIu64 ": %s\n", opt->line.batch.unit,
 		       s->batch.first_seed, s->batch.first);
-		if (!strcmp(l->batch.unit, "seed"))
-			print_replay(l, s->batch.first_seed);
+		if (!strcmp(opt->line.batch.unit, "seed"))
+			print_replay(opt, s->batch.first_seed);
 	}
-	if (l->opt->bug != PLANT_none)
-		printf("the planted bug %s was %s\n", plant_name(l->opt->bug),
+	if (opt->bug != PLANT_none)
+		printf("the planted bug %s was %s\n", plant_name(opt->bug),
 		       s->batch.violated ? "found" : "not found");
 }
 
-/* The play's options under their names: flags always, others if given. */
-static void print_json_options(const struct line *l, struct json_out *j)
+/* Which of the words "a|b|c" it is. */
+static void print_json_choice(struct json_out *j, const char *key,
+			      const char *words, uint32_t index)
 {
-	const struct sim_option *o = l->play->options;
-
-	for (; o && o->name; o++) {
-		const void *at = (const char *)l->opt + o->at;
-		char key[32];
-
-		snprintf(key, sizeof(key), "%s", o->name + 2);
-		for (char *p = key; *p; p++)
-			*p = *p == '-' ? '_' : *p;
-		if (o->kind == SIM_FLAG)
-			json_out_bool(j, key, *(const bool *)at);
-		else if (o->kind == SIM_NUMBER && *(const uint64_t *)at)
-			json_out_u64(j, key, *(const uint64_t *)at);
-		else if (o->kind == SIM_TEXT && *(const char *const *)at)
-			json_out_string(j, key, *(const char *const *)at);
-		else if (o->kind == SIM_CHOICE)
-			json_out_string(j, key,
-					o->names[*(const unsigned *)at]);
-	}
-	if (l->opt->fabric)
-		json_out_string(j, "fabric", l->opt->fabric->name);
+	while (index--)
+		words += strcspn(words, "|") + 1;
+	json_out_printf(j, key, "%.*s", (int)strcspn(words, "|"), words);
 }
 
-static void print_json_counts(const struct line *l, struct json_out *j,
-			      const char *name, const uint64_t *count)
+/* The play's options under their names: flags always, others if given. */
+static void print_json_options(const struct play_options *opt,
+			       struct json_out *j)
+{
+	const struct opt *o = opt->line.play->options;
+
+	for (; o && o->name; o++) {
+		const void *at = (const char *)opt + o->at;
+		char key[32];
+
+		snprintf(key, sizeof(key), "%s", o->name);
+		for (char *p = key; *p; p++)
+			*p = *p == '-' ? '_' : *p;
+		if (o->kind == OPT_KIND_FLAG)
+			json_out_bool(j, key, *(const bool *)at);
+		else if (o->kind == OPT_KIND_U64 && *(const uint64_t *)at)
+			json_out_u64(j, key, *(const uint64_t *)at);
+		else if (o->kind == OPT_KIND_TEXT && *(const char *const *)at)
+			json_out_string(j, key, *(const char *const *)at);
+		else if (o->kind == OPT_KIND_CHOICE)
+			print_json_choice(j, key, o->value,
+					  *(const uint32_t *)at);
+	}
+	if (opt->fabric)
+		json_out_string(j, "fabric", opt->fabric->name);
+}
+
+static void print_json_counts(const struct play_options *opt,
+			      struct json_out *j, const char *name,
+			      const uint64_t *count)
 {
 	json_out_object(j, name);
-	for (unsigned i = 0; i < l->play->count_count; i++)
-		json_out_u64(j, l->play->counts[i].name, count[i]);
+	for (unsigned i = 0; i < opt->line.play->count_count; i++)
+		json_out_u64(j, opt->line.play->counts[i].name, count[i]);
 	json_out_close(j);
 }
 
-static int print_json(const struct line *l, const struct play_sum *s)
+static int print_json(const struct play_options *opt, const struct play_sum *s)
 {
-	const struct play *play = l->play;
+	const struct play *play = opt->line.play;
 	struct json_out j;
 
 	json_out_init(&j, stdout);
@@ -193,24 +215,24 @@ static int print_json(const struct line *l, const struct play_sum *s)
 	json_out_string(&j, "sim", play->name);
 	if (play->kind)
 		json_out_string(&j, "kind", play->kind);
-	json_out_u64(&j, "first_seed", l->batch.from);
-	json_out_u64(&j, "last_seed", l->batch.to);
+	json_out_u64(&j, "first_seed", opt->line.batch.from);
+	json_out_u64(&j, "last_seed", opt->line.batch.to);
 	json_out_u64(&j, "runs", s->batch.runs);
 	json_out_u64(&j, "violations", s->batch.violated);
 	json_out_printf(&j, "hash", "%016" PRIx64, s->hash);
 	if (s->batch.violated) {
 		json_out_object(&j, "violation");
-		json_out_u64(&j, l->batch.unit, s->batch.first_seed);
+		json_out_u64(&j, opt->line.batch.unit, s->batch.first_seed);
 		json_out_string(&j, "text", s->batch.first);
 		json_out_close(&j);
 	}
-	if (l->opt->bug != PLANT_none)
-		json_out_string(&j, "bug", plant_name(l->opt->bug));
-	print_json_options(l, &j);
+	if (opt->bug != PLANT_none)
+		json_out_string(&j, "bug", plant_name(opt->bug));
+	print_json_options(opt, &j);
 	if (play->report)
-		play->report(l->opt, &j);
-	print_json_counts(l, &j, "counts", s->count);
-	print_json_counts(l, &j, "runs_with", s->hit);
+		play->report(opt, &j);
+	print_json_counts(opt, &j, "counts", s->count);
+	print_json_counts(opt, &j, "runs_with", s->hit);
 	if (play->point_name) {
 		json_out_object(&j, "died_before");
 		for (unsigned i = 0; play->point_name(i); i++)
@@ -237,47 +259,53 @@ static int close_file(FILE *f, int err)
 }
 
 /* Traces and files are of one seed, which is played in this process. */
-static int run_all(struct line *l, struct play_sum *s)
+static int run_all(struct play_options *opt, struct play_sum *s)
 {
-	struct play_options *opt = l->opt;
-	int err = l->play->prepare ? l->play->prepare(opt, &l->batch) : 0;
+	const struct play *play = opt->line.play;
+	struct sim_batch *batch = &opt->line.batch;
+	int err = play->prepare ? play->prepare(opt, batch) : 0;
 
-	if (err || !l->batch.one)
-		return err ? err : play_seeds(l->play, opt, &l->batch, s);
-	opt->trace = l->trace ? stdout : NULL;
+	if (err || !batch->one)
+		return err ? err : play_seeds(play, opt, batch, s);
+	opt->trace = opt->line.trace ? stdout : NULL;
 	err = open_file(opt->pcap_file, &opt->pcap);
 	if (!err)
 		err = open_file(opt->history_file, &opt->history);
 	if (!err)
-		err = play_seeds(l->play, opt, &l->batch, s);
+		err = play_seeds(play, opt, batch, s);
 	return close_file(opt->history, close_file(opt->pcap, err));
 }
 
-static int run_line(struct line *l)
+static int run_line(struct play_options *opt)
 {
 	static struct play_sum sum;
 	int err;
 
-	l->batch.jobs = (unsigned)u64_min(l->jobs, SIM_BATCH_JOBS_MAX);
-	err = run_all(l, &sum);
-	if (!err && l->json)
-		err = print_json(l, &sum);
+	opt->line.batch.jobs = opt->line.jobs;
+	err = run_all(opt, &sum);
+	if (!err && opt->line.json)
+		err = print_json(opt, &sum);
 	else if (!err)
-		print_text(l, &sum);
+		print_text(opt, &sum);
 	if (err) {
-		fprintf(stderr, "aquifer: %s: %s\n", l->who,
+		fprintf(stderr, "aquifer: sim %s: %s\n", opt->line.play->name,
 			error_last_code() == err ? error_last()
 						 : strerror(-err));
 		return PLAY_USAGE;
 	}
-	return !sum.batch.violated == (l->opt->bug == PLANT_none) ? PLAY_FINE
-								  : PLAY_FOUND;
+	return !sum.batch.violated == (opt->bug == PLANT_none) ? PLAY_FINE
+							       : PLAY_FOUND;
 }
 
+/* What stands behind an option, or "", where it is given at all. */
 static const char *value_of(int argc, char **argv, const char *name)
 {
+	size_t n = strlen(name);
+
 	for (int i = 1; i < argc; i++)
-		if (!strcmp(argv[i], name))
+		if (!strncmp(argv[i], name, n) && argv[i][n] == '=')
+			return argv[i] + n + 1;
+		else if (!strcmp(argv[i], name))
 			return i + 1 < argc ? argv[i + 1] : "";
 	return NULL;
 }
@@ -296,52 +324,58 @@ static const struct play *find_play(const struct play *const *plays, int argc,
 	return NULL;
 }
 
+static int parse_and_run(struct play_options *opt, int argc, char **argv)
+{
+	const struct play *play = opt->line.play;
+	struct opt options[OPT_ROWS_MAX];
+	char who[32];
+	int words;
+
+	opt_join(options, common, play->options);
+	snprintf(who, sizeof(who), "sim %s", play->name);
+	switch (opt_parse(options, who, argc, argv, OPT_WORDS_NONE, opt,
+			  &words)) {
+	case OPT_DONE:
+		break;
+	case OPT_HELP:
+		print_usage(stdout, play);
+		return PLAY_FINE;
+	case OPT_WRONG:
+		fprintf(stderr, "aquifer: %s\n", error_last());
+		print_usage(stderr, play);
+		return PLAY_USAGE;
+	}
+	if (!opt->line.lists_bugs)
+		return run_line(opt);
+	plant_print(play->bugs);
+	return PLAY_FINE;
+}
+
 int play_cmd(const struct play *const *plays,
 	     const struct sim_fabric_choice *fabrics, int argc, char **argv)
 {
-	static const struct sim_option kind[] = {
-		{"--kind", "NAME", NULL, .kind = SIM_TEXT},
-		{.name = NULL},
-	};
-	struct line l = {
-		.play = find_play(plays, argc, argv),
-		.batch = {.from = 1, .to = SEEDS_DEFAULT, .unit = "seed"},
-		.jobs = sim_batch_jobs(),
-		.argc = argc,
-		.argv = argv};
-	const char *the_kind = NULL;
-	int code = PLAY_USAGE;
+	const struct play *play = find_play(plays, argc, argv);
+	struct play_options *opt;
+	int code;
 
-	if (!l.play) {
+	if (!play) {
 		fprintf(stderr, "aquifer: sim %s: --kind %s is unknown\n",
 			argv[0], value_of(argc, argv, "--kind"));
 		return PLAY_USAGE;
 	}
-	snprintf(l.who, sizeof(l.who), "sim %s", argv[0]);
-	if (l.play->figure && (value_of(argc, argv, "--figure") ||
-			       value_of(argc, argv, "--costs")))
-		return l.play->figure(argc, argv);
-	if (value_of(argc, argv, "--help")) {
-		print_usage(stdout, l.play);
-		return PLAY_FINE;
-	}
-	l.opt = calloc(1, l.play->options_bytes);
-	if (!l.opt)
+	if (play->figures && (value_of(argc, argv, "--figure") ||
+			      value_of(argc, argv, "--costs")))
+		return figure_cmd(play->figures, argc, argv);
+	opt = calloc(1, play->options_bytes);
+	if (!opt)
 		return PLAY_USAGE;
-	if (sim_options_parse(l.who,
-			      (struct sim_options[]){
-				      {common, &l},
-				      {l.play->options, l.opt},
-				      {l.play->kind ? kind : NULL, &the_kind},
-				      {NULL, NULL}},
-			      fabrics, argc, argv)) {
-		print_usage(stderr, l.play);
-	} else if (l.lists_bugs) {
-		plant_print(l.play->bugs);
-		code = PLAY_FINE;
-	} else {
-		code = run_line(&l);
-	}
-	free(l.opt);
+	opt->line = (struct play_line){
+		.play = play,
+		.fabrics = fabrics,
+		.batch = {.from = 1, .to = SEEDS_DEFAULT, .unit = "seed"},
+		.jobs = sim_batch_jobs(),
+		.words = argv + 1};
+	code = parse_and_run(opt, argc, argv);
+	free(opt);
 	return code;
 }

@@ -6,9 +6,9 @@
 #include "sim/net_fabric.h"
 
 /*
- * From ibv_post_send to its completion, two hosts whose NICs cost no time: the
- * fabric alone. At most 4,096 bytes. -EREMOTEIO: wrong bytes or status. Sets
- * the process's verbs provider meanwhile.
+ * The time from ibv_post_send to the completion between two hosts whose NICs
+ * cost no time, so it is the fabric's alone. At most 4,096 bytes. -EREMOTEIO:
+ * wrong bytes or status. Sets the process's verbs provider meanwhile.
  */
 int sim_read_alone_ps(const struct sim_fabric_choice *fabric, uint32_t bytes,
 		      uint64_t *out) MUST_CHECK;

@@ -215,8 +215,8 @@ static void fill_wr(struct sp_client *c, unsigned i, struct ibv_send_wr *wr,
 		    struct ibv_sge *sge)
 {
 	struct sp_op *op = &c->ops[i];
-	uint64_t addr = c->p->region->addr + 8 * op->word;
-	uint32_t rkey = c->p->region->rkey;
+	uint64_t addr = c->p->sword.region->addr + 8 * op->word;
+	uint32_t rkey = c->p->sword.region->rkey;
 
 	*sge = (struct ibv_sge){.addr = (uintptr_t)slot_of(c, i),
 				.length = op->kind == KIND_BULK ? 16 : 8,
@@ -338,14 +338,11 @@ static void follow(struct sp_client *c, const struct sp_op *flag, uint64_t got)
 static void disconnect(struct sp_client *c)
 {
 	uint32_t client_qpn, server_qpn;
-	uint8_t ip[16];
 
 	if (!c->connected)
 		return;
 	client_qpn = c->pair.near_qp->qp_num;
 	server_qpn = c->pair.far_qp->qp_num;
-	memcpy(ip, sim_port_addr(sim_host_port(c->base.host->sim_host))->ip,
-	       16);
 	c->own_known = false;
 	for (unsigned i = 0; i < SP_SLOTS; i++) {
 		if (c->ops[i].used)
@@ -355,7 +352,9 @@ static void disconnect(struct sp_client *c)
 	c->open = 0;
 	rig_pair_close(&c->pair);
 	c->connected = false;
-	sp_end_conn(c->p, ip, client_qpn, server_qpn);
+	/* What is on its way keeps it for a while; nobody uses it again. */
+	(void)!rig_sword_say(&c->p->sword, "end", c->base.host, client_qpn,
+			     server_qpn, "");
 }
 
 static int connect_again(struct sp_client *c)
@@ -364,12 +363,17 @@ static int connect_again(struct sp_client *c)
 				     .send_depth = SP_SLOTS,
 				     .rd_atomic = SP_SLOTS,
 				     .mtu = IBV_MTU_1024};
-	int err = rig_pair_open(c->base.host, c->p->server, &o, &c->pair);
+	int err = rig_pair_open(c->base.host, c->p->sword.server, &o, &c->pair);
+	char more[64];
 
 	if (err)
 		return err;
 	c->connected = true;
-	return sp_declare_conn(c->p, &c->pair, is_moved(c));
+	snprintf(more, sizeof(more), " psn=%u%s", c->pair.near_psn,
+		 is_moved(c) ? " moved=1" : "");
+	return rig_sword_say(&c->p->sword, "conn", c->base.host,
+			     c->pair.near_qp->qp_num, c->pair.far_qp->qp_num,
+			     more);
 }
 
 /* The switch may be closed just now. */

@@ -3,88 +3,19 @@
 #include "sword_play.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
-#include "rig/tor_sword.h"
 #include "sim/fiber.h"
 #include "sword_play_priv.h"
 #include "wire/wire.h"
 
-/* ---- the control plane -------------------------------------------------- */
-
-static const uint8_t *host_ip(struct rig_host *h)
-{
-	return sim_port_addr(sim_host_port(h->sim_host))->ip;
-}
-
-int sp_declare_conn(struct sp *p, const struct rig_pair *pair, bool moved)
-{
-	char server[INET6_ADDRSTRLEN], client[INET6_ADDRSTRLEN];
-
-	rig_ip_text(host_ip(p->server), server);
-	rig_ip_text(host_ip(pair->near), client);
-	return rig_tor_tell(p->tor,
-			    "swordbox conn server=%s client=%s client_qpn=%u "
-			    "server_qpn=%u psn=%u%s",
-			    server, client, pair->near_qp->qp_num,
-			    pair->far_qp->qp_num, pair->near_psn,
-			    moved ? " moved=1" : "");
-}
-
-void sp_end_conn(struct sp *p, uint8_t client_ip[16], uint32_t client_qpn,
-		 uint32_t server_qpn)
-{
-	char server[INET6_ADDRSTRLEN], client[INET6_ADDRSTRLEN];
-
-	rig_ip_text(host_ip(p->server), server);
-	rig_ip_text(client_ip, client);
-	/* What is on its way keeps it for a while; nobody uses it again. */
-	(void)!rig_tor_tell(p->tor,
-			    "swordbox end server=%s client=%s client_qpn=%u "
-			    "server_qpn=%u",
-			    server, client, client_qpn, server_qpn);
-}
-
-/* The old shared connection ends before the switch hears of a new one. */
 static int declare_all(struct sp *p)
 {
 	uint32_t psn = (uint32_t)rng_u64(&p->run.rand) & WIRE_PSN_MASK;
-	uint32_t own_qpn = 0x800000 + sim_rand_below(&p->run.rand, 0x10000);
-	char server[INET6_ADDRSTRLEN], own[INET6_ADDRSTRLEN];
-	uint8_t own_ip[16];
-	int err;
 
-	if (p->shared)
-		(void)ibv_destroy_qp(p->shared);
-	p->shared = NULL;
-	memcpy(own_ip, host_ip(p->server), 16);
-	own_ip[15] = 250;
-	rig_ip_text(host_ip(p->server), server);
-	rig_ip_text(own_ip, own);
-	err = rig_sword_shared(p->server, own_ip, own_qpn, psn, &p->shared);
-	if (!err)
-		err = rig_tor_tell(
-			p->tor,
-			"swordbox server ip=%s own_ip=%s qpn=%u own_qpn=%u "
-			"psn=%u",
-			server, own, p->shared->qp_num, own_qpn, psn);
-	if (!err)
-		err = rig_tor_tell(
-			p->tor,
-			"swordbox region server=%s rkey=%u va=%" PRIu64
-			" len=%u",
-			server, p->region->rkey, p->region->addr, SP_WORDS * 8);
-	if (!err)
-		err = rig_tor_tell(
-			p->tor,
-			"swordbox region server=%s rkey=%u va=%" PRIu64
-			" len=%u plain=1",
-			server, p->region->rkey, p->region->addr + SP_DATA * 8,
-			(SP_ALL - SP_DATA) * 8);
-	return err ? err : rig_tor_tell(p->tor, "swordbox ready");
+	return rig_sword_declare_as(
+		&p->sword, 0x800000 + sim_rand_below(&p->run.rand, 0x10000),
+		psn);
 }
 
 /* ---- what goes wrong ----------------------------------------------------- */
@@ -101,7 +32,7 @@ static void director(void *arg)
 		sim_fiber_sleep_ps(p->run.sim,
 				   sim_rand_range(&p->run.rand, 50, 3000) *
 					   SIM_US);
-		if (rig_tor_restart(p->tor)) {
+		if (rig_tor_restart(p->sword.tor)) {
 			play_fail(&p->run,
 				  "the switch cannot be started again");
 			return;
@@ -134,16 +65,16 @@ static int judge(struct play_run *r)
 	struct sp *p = (struct sp *)r;
 	struct sword_play_counts *n = p->n;
 
-	n->replaced = rig_tor_count(p->tor, "replaced");
-	n->failed = rig_tor_count(p->tor, "failed");
-	n->repeated = rig_tor_count(p->tor, "repeated");
-	n->coalesced = rig_tor_count(p->tor, "coalesced");
-	n->refused = rig_tor_count(p->tor, "refused_order");
-	n->shared_resent = rig_tor_count(p->tor, "shared_resent");
-	n->moved = rig_tor_count(p->tor, "moved_reads") +
-		   rig_tor_count(p->tor, "moved_writes") +
-		   rig_tor_count(p->tor, "moved_atomics");
-	n->gaps = rig_tor_count(p->tor, "gaps");
+	n->replaced = rig_tor_count(p->sword.tor, "replaced");
+	n->failed = rig_tor_count(p->sword.tor, "failed");
+	n->repeated = rig_tor_count(p->sword.tor, "repeated");
+	n->coalesced = rig_tor_count(p->sword.tor, "coalesced");
+	n->refused = rig_tor_count(p->sword.tor, "refused_order");
+	n->shared_resent = rig_tor_count(p->sword.tor, "shared_resent");
+	n->moved = rig_tor_count(p->sword.tor, "moved_reads") +
+		   rig_tor_count(p->sword.tor, "moved_writes") +
+		   rig_tor_count(p->sword.tor, "moved_atomics");
+	n->gaps = rig_tor_count(p->sword.tor, "gaps");
 	return 0;
 }
 
@@ -152,14 +83,17 @@ static int judge(struct play_run *r)
 static int make_hosts(struct sp *p)
 {
 	unsigned hosts = sim_rand_range(&p->run.rand, 1, 3);
-	int err = rig_host_add(p->run.stage, "server", &p->server);
+	struct rig_sword *s = &p->sword;
+	int err = rig_host_add(p->run.stage, "server", &s->server);
 
 	if (!err)
-		err = rig_region_create(p->server, SP_ALL * 8, false,
-					&p->region);
+		err = rig_region_create(s->server, SP_ALL * 8, false,
+					&s->region);
 	for (unsigned i = 0; !err && i < hosts; i++)
 		err = rig_host_add(p->run.stage, "client", &p->hosts[i]);
 	p->host_count = hosts;
+	s->words_bytes = SP_WORDS * 8;
+	s->plain_at = SP_DATA * 8;
 	return err;
 }
 
@@ -174,7 +108,7 @@ static int make_switch(struct sp *p)
 	cfg.programs[cfg.program_count++] = "swordbox:rto_us=500";
 	if (p->is_gappy)
 		cfg.programs[cfg.program_count++] = lossy;
-	return rig_tor_create(p->run.net, &cfg, &p->tor);
+	return rig_tor_create(p->run.net, &cfg, &p->sword.tor);
 }
 
 static int open_world(struct play_run *run)
@@ -210,11 +144,8 @@ static void close_world(struct play_run *r)
 {
 	struct sp *p = (struct sp *)r;
 
-	if (p->shared)
-		(void)ibv_destroy_qp(p->shared);
 	sp_clients_stop(p);
-	if (p->tor)
-		rig_tor_destroy(p->tor);
+	rig_sword_destroy(&p->sword);
 }
 
 /* ---- the table ----------------------------------------------------------- */

@@ -3,8 +3,7 @@
  * The play "swordbox": clients compare and swap, add, read and write shared
  * words of one server through a switch that replaces atomics, over a network
  * that loses, doubles, reorders and damages on both sides of the switch, and
- * with the switch killed and started again. What they saw must be what the
- * words could have said: the linearizability checker decides.
+ * with the switch killed and started again. What they saw must be linearizable.
  */
 #ifndef AQ_PLAYS_SWORD_PLAY_H
 #define AQ_PLAYS_SWORD_PLAY_H

@@ -4,13 +4,14 @@
 #define AQ_PLAYS_SWORD_PLAY_PRIV_H
 
 #include "play_client.h"
-#include "rig/tor_net.h"
+#include "rig/tor_sword.h"
 #include "sword_play.h"
 
 enum {
 	SP_SHARED = 8, /* words that all use */
-	/* Then one word of each client that nobody else changes, one that says
-	 * what it has published, and behind the declared region, what. */
+	/* Then for each client one word that no other client changes, one that
+	 * counts what it has published, and after the declared region the
+	 * published data. */
 	SP_PRIVATE = SP_SHARED,
 	SP_FLAG = SP_PRIVATE + 6,
 	SP_WORDS = SP_FLAG + 6,
@@ -21,12 +22,12 @@ enum {
 	SP_DEPTH = 4, /* requests of a client on their way */
 	SP_SLOTS = SP_DEPTH + 2,
 	SP_OPS = 45,
-	SP_OPS_GAPPY = 160, /* of the one who writes */
+	SP_OPS_GAPPY = 160, /* of the client that writes */
 };
 
 struct sp;
 
-/* A request on its way; a bulk WRITE is one on two words. */
+/* A request under way; a bulk WRITE is one on two words. */
 struct sp_op {
 	bool used;
 	uint8_t kind;
@@ -49,7 +50,7 @@ struct sp_client {
 	struct sp_op ops[SP_SLOTS];
 	unsigned posted;
 	unsigned open;
-	uint64_t seen[SP_ALL]; /* what a word said last */
+	uint64_t seen[SP_ALL]; /* the last value of each word */
 	/* Values of the private word in the order of posting, known until a
 	 * connection breaks. */
 	uint64_t own[SP_OPS + 1];
@@ -62,22 +63,14 @@ struct sp_client {
 struct sp {
 	struct play_run run;
 	struct sword_play_counts *n;
-	struct rig_tor *tor;
-	struct rig_host *server;
-	struct rig_region *region;
+	struct rig_sword sword;
 	struct rig_host *hosts[SP_HOSTS];
 	unsigned host_count;
-	struct ibv_qp *shared;
 	struct sp_client clients[SP_CLIENTS];
 	/* Many losses; one client, with a moved connection, writes as fast as
 	 * it can, and the others read what it writes, past the switch. */
 	bool is_gappy;
 };
-
-int sp_declare_conn(struct sp *p, const struct rig_pair *pair,
-		    bool moved) MUST_CHECK;
-void sp_end_conn(struct sp *p, uint8_t client_ip[16], uint32_t client_qpn,
-		 uint32_t server_qpn);
 
 /* sword_client.c */
 int sp_clients_start(struct sp *p) MUST_CHECK;

@@ -52,7 +52,7 @@ static struct tp *tp_of(const struct tp_client *c)
 	return (struct tp *)c->base.run;
 }
 
-static void tell_switch(struct play_client *c, struct play_conn *conn,
+static void tell_switch(struct play_client *c, struct rig_conn *conn,
 			bool is_new)
 {
 	struct tp *p = (struct tp *)c->run;
@@ -60,7 +60,7 @@ static void tell_switch(struct play_client *c, struct play_conn *conn,
 	/* A switch that was just restarted knows nobody yet: the connection is
 	 * one that does not work. */
 	if (is_new)
-		(void)!rig_sword_conn(&p->sword, conn->host, conn->link);
+		(void)!rig_sword_conn(&p->sword, conn->host, conn->link, "");
 	else
 		rig_sword_end(&p->sword, conn->host, conn->link);
 }
@@ -73,7 +73,7 @@ static void cutter(void *arg)
 {
 	struct tp_client *c = arg;
 	struct tp *p = tp_of(c);
-	struct play_conn *conn = &p->store.conns.at[c->cut_conn];
+	struct rig_conn *conn = &p->store.conns.at[c->cut_conn];
 
 	sim_fiber_sleep_ps(p->run.sim,
 			   sim_rand_range(&c->base.rand, 0, 40000) * SIM_NS);
@@ -410,7 +410,7 @@ static int make_clients(struct tp *p)
 		struct tp_client *c = &p->client[i];
 
 		c->locals = p->locals[i % hosts];
-		c->cut_conn = PLAY_CONNS_MAX;
+		c->cut_conn = RIG_CONNS_MAX;
 		play_client_init(&p->run, &c->base, p->host[i % hosts]);
 	}
 	return err;
@@ -485,12 +485,11 @@ static const enum plant bugs[] = {
 	PLANT_none,
 };
 
-static const struct sim_option options[] = {
-	{"--switch", "OPTIONS",
-	 "the program swordbox with these options, or '', replaces the "
-	 "atomics on the locks, and is restarted now and then",
-	 .kind = SIM_TEXT, .at = offsetof(struct tree_play_options, sword)},
-	{.name = NULL},
+static const struct opt options[] = {
+	OPT_TEXT(struct tree_play_options, sword, "switch", "OPTIONS",
+		 "the program swordbox with these options, or '', replaces the "
+		 "atomics on the locks, and is restarted now and then"),
+	OPT_END,
 };
 
 static const struct play_count counts[] = {TREE_PLAY_COUNTS(PLAY_COUNT_ROW)};

@@ -5,9 +5,9 @@
  * that loses, doubles and reorders; they die or sleep at any request. Nodes are
  * small, so they split and empty all the time, or of several packets, so that
  * readers meet half of a change. What clients saw must be linearizable, a scan
- * as one read of each key in its range, and the index whole at the end. The
- * locks may be words that a switch replaces the atomics on, and the switch may
- * be restarted at any moment.
+ * as one read of each key in its range, and the index whole at the end. A
+ * switch may replace the atomics on the locks, and it may be restarted at any
+ * moment.
  */
 #ifndef AQ_PLAYS_TREE_PLAY_H
 #define AQ_PLAYS_TREE_PLAY_H
@@ -54,8 +54,8 @@ PLAY_COUNTS(tree_play_counts, TREE_PLAY_COUNTS);
 
 struct tree_play_options {
 	struct play_options common;
-	/* Options of swordbox, which the locks are declared to; NULL: there is
-	 * no such switch. */
+	/* Options of the program swordbox, to which the locks are declared;
+	 * NULL: there is no such switch. */
 	const char *sword;
 };
 

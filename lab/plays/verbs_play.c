@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/json_out.h"
 #include "figures/commands.h"
 #include "read_alone.h"
@@ -585,7 +586,7 @@ static int take_program(void *to, const char *value)
 	struct rig_tor_config *cfg = &((struct verbs_play_options *)to)->tor;
 
 	if (cfg->program_count == RIG_TOR_PROGRAMS)
-		return -EINVAL;
+		return error_set(-EINVAL, "--program: there are too many");
 	cfg->programs[cfg->program_count++] = value;
 	return 0;
 }
@@ -608,29 +609,26 @@ static const enum plant bugs[] = {
 	PLANT_none,
 };
 
-#define OPTIONS                                                     \
-	{"--udp", NULL,                                             \
-	 "a network of machines: slower, with a switch that marks " \
-	 "frames and overflows",                                    \
-	 .at = offsetof(struct verbs_play_options, udp)},           \
-		{"--auth", NULL,                                    \
-		 "connections have keys, and their packets a MAC",  \
-		 .at = offsetof(struct verbs_play_options, auth)},  \
+#define OPTIONS                                                             \
+	OPT_FLAG(struct verbs_play_options, udp, "udp",                     \
+		 "a network of machines: slower, with a switch that marks " \
+		 "frames and overflows"),                                   \
+		OPT_FLAG(struct verbs_play_options, auth, "auth",           \
+			 "connections have keys, and their packets a MAC"), \
 		PLAY_OPTION_SCALE, PLAY_OPTION_PCAP
 
-static const struct sim_option options[] = {
+static const struct opt options[] = {
 	OPTIONS,
 	PLAY_OPTION_FABRIC,
-	{.name = NULL},
+	OPT_END,
 };
 
-static const struct sim_option switch_options[] = {
+static const struct opt switch_options[] = {
 	OPTIONS,
-	{"--program", "NAME[:OPTIONS]",
-	 "a program on the path, in the order given; see "
-	 "aquifer-switch(1)",
-	 .kind = SIM_TAKE, .take = take_program},
-	{.name = NULL},
+	OPT_CALL(take_program, "program", "NAME[:OPTIONS]",
+		 "a program on the path, in the order given; see "
+		 "aquifer-switch(1)"),
+	OPT_END,
 };
 
 static const struct play_count counts[] = {VERBS_PLAY_COUNTS(PLAY_COUNT_ROW)};
@@ -661,7 +659,7 @@ const struct play switch_play = {
 		 "every frame passes it and its programs, and every effect is "
 		 "checked.",
 	.options = switch_options,
-	.figure = vfig_cmd,
+	.figures = &switch_figures,
 	.prepare = prepare_switch,
 	COMMON,
 };

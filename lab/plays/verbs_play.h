@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The play "verbs": two to four simulated hosts do random verbs operations
- * with each other, first over a bad network with errors on purpose, then over
- * a healed one where everything must finish. Every effect is checked against a
- * shadow. One seed is one run, and the same seed gives the same trace hash.
+ * The play "verbs": two to four simulated hosts do random verbs operations with
+ * each other, first over a faulty network with errors on purpose, then over a
+ * network without faults, where everything must finish. Every effect is checked
+ * against a shadow. One seed is one run, and the same seed gives the same trace
+ * hash.
  */
 #ifndef AQ_PLAYS_VERBS_PLAY_H
 #define AQ_PLAYS_VERBS_PLAY_H

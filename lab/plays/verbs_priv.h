@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of the play "verbs". A node is one host; a connection is one RC
- * connection with an endpoint at each end. Every endpoint has a window and
- * some words that only its peer operates on, so the order of one send queue
- * fixes what they must contain; one page of counters per node is shared by
- * everybody.
+ * connection with an endpoint at each end. Every endpoint has a window and some
+ * words that only its peer operates on, so the order of one send queue fixes
+ * what they must contain; all endpoints share one page of counters per node.
  *
- * What the checks rest on: requests of one queue pair take effect in the order
+ * What the checks rely on: requests of one queue pair take effect in the order
  * of posting; a READ may see later unfenced WRITEs; a success means that the
  * effect is there; after an error the rest may or may not have happened. What
  * did happen is known from the responder itself: verbs_record.c.
@@ -49,7 +48,7 @@ enum {
 
 #define VS_POISON 0xa7
 
-/* In a wr_id; error completions do not say what they are about. */
+/* Marks the wr_id of a receive: error completions do not say their kind. */
 #define VS_ID_RECV  (1ull << 62)
 #define VS_ID_SRQ   (1ull << 61)
 #define VS_ID_UD    (1ull << 60)
@@ -99,7 +98,7 @@ struct vs_op {
 	bool signaled;
 	bool fence;
 	bool solicited;
-	bool strict; /* posted when nothing could go wrong any more */
+	bool strict; /* posted when there were no faults any more */
 	bool acked;
 	uint32_t len;
 	uint32_t off; /* in the peer's window */
@@ -117,7 +116,7 @@ struct vs_op {
 	 * counts them; none: it is not sent. */
 	uint32_t at;
 	uint32_t packets;
-	uint32_t answered; /* READ: so many of them were answered */
+	uint32_t answered; /* READ: packets that were answered */
 	/* Frames of this connection before it was posted: to its end, and to
 	 * the peer. */
 	uint64_t harmed;
@@ -146,7 +145,7 @@ struct vs_recv {
 };
 
 /* Buffers that only the NIC writes, one request at a time. After a completion
- * nobody writes them any more: `sum` must hold until the slot is used again. */
+ * they must not change: `sum` must hold until the slot is used again. */
 struct vs_slots {
 	struct vs_area area;
 	struct ibv_mr *mr;
@@ -163,7 +162,7 @@ enum vs_arm_mode {
 	VS_ARM_SOLICITED,
 };
 
-/* What a CQ was asked to tell, and whether it must have told since. */
+/* How a CQ was armed, and whether an event is due since. */
 struct vs_arm {
 	enum vs_arm_mode mode;
 	bool due;
@@ -252,16 +251,16 @@ struct vs_ep {
 	struct vs_op **msg_last;
 	/* This epoch. */
 	bool failed_send;   /* an error completion was seen on the send side */
-	bool failed_cause;  /* and it was not a mere flush, or a path broke */
-	bool failed_itself; /* we put it into error */
+	bool failed_cause;  /* it was not only a flush, or a path broke */
+	bool failed_itself; /* the play moved it to the error state */
 	bool flush_seen;    /* before that; something must explain it */
 	bool bad_posted;    /* a request that breaks the peer was posted */
 	bool short_seen;    /* a receive was too small */
-	bool short_claimed; /* the peer said that one of its was */
+	bool short_claimed; /* the peer said that its receive was */
 	bool gave_up;	    /* the peer did not answer */
-	bool gave_up_whole; /* but whatever it sent has arrived, in order */
-	bool gave_up_clean; /* and whatever we sent, too */
-	bool broke;	    /* the client wanted it so */
+	bool gave_up_whole; /* but all it sent has arrived, in order */
+	bool gave_up_clean; /* and all we sent, too */
+	bool broke;	    /* on purpose, by the client */
 	bool drained;
 	uint64_t drain_ps; /* since when */
 	struct vs_record rec;
@@ -284,8 +283,8 @@ struct vs_conn {
 	unsigned index;
 	enum vs_state state;
 	bool final;   /* strict: nothing may fail from here on */
-	bool parting; /* then one request is refused, and it is over */
-	bool was_cut; /* in this epoch, the way between the ends */
+	bool parting; /* ends with one request that is refused */
+	bool was_cut; /* the path between the ends, in this epoch */
 	uint32_t epoch;
 	enum ibv_mtu mtu;
 	struct vs_ep ep[2];
@@ -372,10 +371,10 @@ void vs_record_harm(void *ctx, const uint8_t *frame, size_t len_bytes);
 /* A connection begins: its numbers are known. */
 void vs_record_begin(struct vs_ep *ep);
 void vs_record_post(struct vs_ep *ep, struct vs_op *op);
-/* The request ended so: can that be, after what the peer did? */
+/* Checks that the request can have ended so, after what the peer did. */
 void vs_record_check(struct vs_ep *ep, const struct vs_op *op,
 		     enum ibv_wc_status status);
-/* Both ends are over: was there a reason to give up, or to flush? */
+/* Both ends are over: checks that there was a reason to give up or flush. */
 void vs_record_explain(struct vs_ep *ep);
 
 /* ---- verbs_post.c: random requests and receives ------------------------- */
@@ -419,10 +418,11 @@ void vs_msg_pop(struct vs_ep *from);
 void vs_retire_silent(struct vs_ep *ep);
 
 /* ---- verbs_notify.c: completion events ---------------------------------- */
-/* A completion was taken from the CQ. `solicited`: also of interest to who
- * asked for solicited ones only. */
+/* A completion was taken from the CQ. `solicited`: it also counts for a CQ
+ * armed for solicited completions only. */
 void vs_notify_seen(struct vs_node *node, unsigned cq, bool solicited);
-/* The CQ is empty: was there an event exactly when one was due? Arms anew. */
+/* The CQ is empty: checks that there was an event exactly when one was due, and
+ * arms it again. */
 void vs_notify_check(struct vs_node *node, unsigned cq);
 
 /* ---- verbs_conn.c: connecting, failing, connecting again ---------------- */

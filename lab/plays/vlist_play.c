@@ -63,7 +63,7 @@ static struct vp *vp_of(const struct vp_client *c)
 }
 
 /* Of some connections it hears nothing. */
-static void tell_switch(struct play_client *c, struct play_conn *conn,
+static void tell_switch(struct play_client *c, struct rig_conn *conn,
 			bool is_new)
 {
 	struct vp *p = (struct vp *)c->run;
@@ -212,7 +212,7 @@ static void restart(struct vp *p)
 static void tell_all(struct vp *p, bool is_known)
 {
 	for (unsigned i = 0; i < p->store.conns.count; i++) {
-		struct play_conn *c = &p->store.conns.at[i];
+		struct rig_conn *c = &p->store.conns.at[i];
 
 		if (!c->link || c->is_dead || c->is_known == is_known)
 			continue;
@@ -414,14 +414,11 @@ static const enum plant bugs[] = {
 	PLANT_trust_all,     PLANT_none,
 };
 
-static const char *const steers[] = {"both", "on", "off", NULL};
-
-static const struct sim_option options[] = {
-	{"--steer", "on|off|both",
-	 "with steering, without it, or each seed both ways (default)",
-	 .kind = SIM_CHOICE, .at = offsetof(struct vlist_play_options, steer),
-	 .names = steers},
-	{.name = NULL},
+static const struct opt options[] = {
+	OPT_CHOICE(struct vlist_play_options, steer, "steer", "both|on|off",
+		   "each seed both ways (default), with steering, or without "
+		   "it"),
+	OPT_END,
 };
 
 static const struct play_count counts[] = {VLIST_PLAY_COUNTS(PLAY_COUNT_ROW)};

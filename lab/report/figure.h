@@ -6,10 +6,11 @@
  *
  * How to add a figure to a system: write a function that adds its points
  * (figure_add) and a row of the system's table of figures that names it, the
- * axes, and the columns that the picture shows. What was published stands in
- * the system's table of claims: each is a column's value at one point, or its
- * ratio to another point. Only what no such row can say needs a judge function
- * (figure_claim_add). Table, JSON, picture, command line and exit code follow.
+ * axes, and the columns that the picture shows. Published values stand in the
+ * system's table of claims: each is a column's value at one point, or its ratio
+ * to another point. Only a claim that no such row can express needs a judge
+ * function (figure_claim_add). Table, JSON, picture, command line and exit code
+ * follow.
  *
  * How to add a system: a row is a struct that begins with a struct
  * figure_point; columns name its members (FIGURE_COLUMN); `run` fills in what
@@ -26,8 +27,8 @@
 enum {
 	FIGURE_SERIES_MAX = 48, /* bytes of its name */
 	FIGURE_CLAIMS_MAX = 48,
-	FIGURE_OPTIONS_MAX = 4,
-	FIGURE_JSON_ONLY = -1, /* instead of decimals */
+	FIGURE_OPTIONS_BYTES_MAX = 256, /* of a system's struct of them */
+	FIGURE_JSON_ONLY = -1,		/* instead of decimals */
 };
 
 /* One rule for all: a claim that does not hold is no failure. */
@@ -37,7 +38,7 @@ enum figure_exit {
 	FIGURE_USAGE = 2,
 };
 
-/* How a picture looks; lines over linear axes if nothing is said. */
+/* How a picture looks; the default is lines over linear axes. */
 enum figure_look {
 	FIGURE_LOG_X = 1,
 	FIGURE_LOG_Y = 2,
@@ -46,7 +47,7 @@ enum figure_look {
 	FIGURE_TOGETHER = 8,
 };
 
-/* What the row of every system begins with. */
+/* The first member of every system's rows. */
 struct figure_point {
 	const char *panel; /* each has a part of the picture; NULL is one, too
 			    */
@@ -62,14 +63,14 @@ struct figure_point {
 /* ---- columns ------------------------------------------------------------- */
 
 enum figure_type {
-	FIGURE_REAL, /* NaN: nothing to say */
+	FIGURE_REAL, /* NaN: no value */
 	FIGURE_INT,
 	FIGURE_U32,
 	FIGURE_U64,
 	FIGURE_BOOL,
-	FIGURE_TEXT,   /* const char *; NULL: nothing to say */
+	FIGURE_TEXT,   /* const char *; NULL: no value */
 	FIGURE_CHARS,  /* an array of char */
-	FIGURE_ANSWER, /* int: 1 yes, 0 no, -1 nothing to say */
+	FIGURE_ANSWER, /* int: 1 yes, 0 no, -1 no value */
 };
 
 #define FIGURE_TYPE(v) \
@@ -99,7 +100,7 @@ struct figure_column {
 
 /* ---- claims -------------------------------------------------------------- */
 
-/* What was published, beside ours. Unit "%": the column is a share. */
+/* A published value, compared with ours. Unit "%": the column is a share. */
 struct figure_claim {
 	const char *figure; /* its name */
 	const char *what;
@@ -109,12 +110,12 @@ struct figure_claim {
 	const char *under; /* ours is a ratio to this series; NULL: a value */
 	double under_x;
 	double published;   /* 0: only words are */
-	double least, most; /* what bears it out; 0: no such bound */
+	double least, most; /* bounds in which it holds; 0: none */
 	const char *unit;
 	const char *note;
 };
 
-/* One after the run. */
+/* A claim after the run. */
 struct figure_verdict {
 	char what[128];
 	double published, least, most, ours; /* NaN: none */
@@ -129,6 +130,7 @@ struct figure_verdict {
 /* ---- figures ------------------------------------------------------------- */
 
 struct figure_run;
+struct opt;
 
 struct figure {
 	const char *name; /* or several: "8 9" */
@@ -138,31 +140,21 @@ struct figure {
 	const char *y; /* the columns that are shown: "mops", "p50_us p99_us" */
 	/* Adds the points. 0 or -errno with words. */
 	int (*plan)(struct figure_run *r);
-	/* After the run: what follows from several points, and claims that are
-	 * no table's row. May be NULL. */
+	/* Called after the run: adds what follows from several points, and
+	 * claims that are no table's row. May be NULL. */
 	void (*judge)(struct figure_run *r);
 	const struct figure_column *columns; /* NULL: the system's */
 };
 
-/* An option of a system's figures: a number, one of `names`, or a flag. */
-struct figure_option {
-	const char *name; /* "--seed" */
-	const char *help;
-	uint64_t most;	/* of a number; 0: it is a flag */
-	uint64_t unset; /* its value when it is not given */
-	const char *const *names;
-	unsigned name_count;
-	void (*print)(void); /* that is all the flag does; else NULL */
-};
-
+/* What all systems take; the head of a system's own. */
 struct figure_options {
 	const char *figure; /* as it was asked for; NULL: it was not */
 	bool quick;	    /* few and small points, which prove nothing */
 	bool json;
 	bool detail; /* text has all that JSON has */
-	unsigned jobs;
-	const char *out; /* directory for pictures; NULL: none */
-	uint64_t value[FIGURE_OPTIONS_MAX]; /* of the system's options */
+	uint32_t jobs;
+	const char *out;     /* directory for pictures; NULL: none */
+	void (*print)(void); /* what an option prints instead; NULL: nothing */
 };
 
 struct figure_system {
@@ -173,13 +165,11 @@ struct figure_system {
 	const struct figure_column *columns; /* ends with name NULL */
 	const struct figure_claim *claims;   /* of all figures */
 	size_t claim_count;
-	const struct figure_option *options;
-	unsigned option_count;
-	/* Options beyond these, with help; may be NULL. How many words of the
-	 * command line it is, 0 if it is none; -EINVAL with words. */
-	int (*take)(struct figure_options *o, const char *name,
-		    const char *value);
-	void (*help)(FILE *out);
+	/* Its own, or NULL, and what they are before any is given: a struct
+	 * that begins with a struct figure_options. */
+	const struct opt *options;
+	const struct figure_options *defaults;
+	size_t options_bytes;
 	size_t row_bytes;
 	/* Runs all points and sets their err. -errno with words: none ran. */
 	int (*run)(struct figure_run *r);
@@ -209,7 +199,7 @@ static inline void *figure_row(const struct figure_run *r, size_t index)
 	return r->rows + index * r->system->row_bytes;
 }
 
-/* Adds a row of zeros with these; it stays where it is until the next one. */
+/* Adds a row of zeros with these members; valid until the next call. */
 void *figure_add(struct figure_run *r, const char *panel, const char *series,
 		 double x);
 /* The point that was run, or NULL. panel NULL: any. */
@@ -220,7 +210,7 @@ double figure_value(const struct figure_run *r, const void *row,
 		    const char *column);
 /* A claim as in a table's row; it says nothing unless its points were run. */
 void figure_claim_at(struct figure_run *r, const struct figure_claim *c);
-/* A claim with ours: the column and the points are not looked at. */
+/* Adds a claim together with our value; its column and points are ignored. */
 void figure_claim_add(struct figure_run *r, const struct figure_claim *c,
 		      double ours);
 
@@ -254,7 +244,7 @@ int figure_cmd(const struct figure_system *system, int argc, char **argv);
 
 struct json_out;
 
-/* The text of one cell; "" : nothing to say. */
+/* The text of one cell; "": no value. */
 const char *figure_cell(const struct figure_column *c, const void *row,
 			char *text, size_t size);
 void figure_cell_json(struct json_out *j, const char *key,

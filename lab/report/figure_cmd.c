@@ -1,46 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `aquifer sim SYSTEM --figure`: one command line for all figures. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/opt.h"
 #include "figure.h"
 
 enum {
 	JOBS_MAX = 64,
 };
 
-static void usage(const struct figure_system *s, FILE *out)
+static const struct opt common[] = {
+	OPT_TEXT(struct figure_options, figure, "figure", "NAME",
+		 "which, or all"),
+	OPT_FLAG(struct figure_options, quick, "quick",
+		 "few and small points, which prove nothing"),
+	OPT_U32(struct figure_options, jobs, "jobs", "N", 1, JOBS_MAX,
+		"points at a time"),
+	OPT_TEXT(struct figure_options, out, "out", "DIR",
+		 "write a picture there, as SVG, the published points beside "
+		 "ours"),
+	OPT_FLAG(struct figure_options, detail, "detail",
+		 "print all that is known of each point"),
+	OPT_FLAG(struct figure_options, json, "json",
+		 "print one JSON object per figure"),
+	OPT_END,
+};
+
+static void usage(const struct figure_system *s, const struct opt *options,
+		  FILE *out)
 {
 	fprintf(out,
-		"usage: aquifer sim %s --figure NAME|all [--quick] [--jobs N] "
-		"[--out DIR] [--detail] [--json]",
-		s->name);
-	for (unsigned i = 0; i < s->option_count; i++)
-		fprintf(out, " [%s%s]", s->options[i].name,
-			s->options[i].names  ? " NAME"
-			: s->options[i].most ? " N"
-					     : "");
-	fprintf(out,
-		"\n%s\n"
-		"  --figure NAME   which, or all:\n",
-		s->summary);
+		"usage: aquifer sim %s --figure NAME|all [OPTION...]\n%s\n"
+		"figures:\n",
+		s->name, s->summary);
 	for (const struct figure *f = s->figures; f->name; f++)
-		fprintf(out, "      %-10s %s\n", f->name, f->title);
-	fputs("  --quick         few and small points, which prove nothing\n"
-	      "  --jobs N        points at a time\n"
-	      "  --out DIR       write a picture there, as SVG, the published "
-	      "points beside ours\n"
-	      "  --detail        print all that is known of each point\n"
-	      "  --json          print one JSON object per figure\n",
-	      out);
-	for (unsigned i = 0; i < s->option_count; i++)
-		fprintf(out, "  %-15s %s\n", s->options[i].name,
-			s->options[i].help);
-	if (s->help)
-		s->help(out);
+		fprintf(out, "  %-10s %s\n", f->name, f->title);
+	fputs("options:\n", out);
+	opt_help(options, out);
 	fputs("Exit code 1 when a point could not be run or was wrong; a claim "
 	      "that does not\nhold is no failure.\n",
 	      out);
@@ -67,117 +66,45 @@ const struct figure *figure_by_name(const struct figure_system *system,
 	return NULL;
 }
 
-static bool number(const char *text, uint64_t most, uint64_t *out)
+/* What no table can say of a value. */
+static int check(const struct figure_system *s, const struct figure_options *o)
 {
-	char *end;
-
-	errno = 0;
-	*out = strtoull(text, &end, 10);
-	return *text >= '0' && *text <= '9' && !*end && !errno && *out <= most;
-}
-
-static bool take_own(const struct figure_option *o, const char *value,
-		     uint64_t *out)
-{
-	for (*out = 0; *out < o->name_count; ++*out)
-		if (!strcmp(o->names[*out], value))
-			return true;
-	return !o->names && number(value, o->most, out);
-}
-
-/* How many words of the command line the option is; 0: it was all that was
- * asked for; -EINVAL: the value does not fit, or there is no such option. */
-static int take(const struct figure_system *s, struct figure_options *o,
-		const char *name, const char *value)
-{
-	uint64_t n = 0;
-	bool fits = false;
-
-	for (unsigned i = 0; i < s->option_count; i++) {
-		const struct figure_option *own = &s->options[i];
-
-		if (strcmp(name, own->name))
-			continue;
-		if (own->print) {
-			own->print();
-			return 0;
-		}
-		if (!own->names && !own->most)
-			return (int)(o->value[i] = 1);
-		return value && take_own(own, value, &o->value[i]) ? 2
-								   : -EINVAL;
-	}
-	if (!strcmp(name, "--json"))
-		return o->json = true;
-	if (!strcmp(name, "--quick"))
-		return o->quick = true;
-	if (!strcmp(name, "--detail"))
-		return o->detail = true;
-	if (!strcmp(name, "--figure") && value) {
-		o->figure = value;
-		fits = !strcmp(value, "all") || figure_by_name(s, value);
-	} else if (!strcmp(name, "--out") && value) {
-		o->out = value;
-		fits = !access(value, W_OK);
-	} else if (!strcmp(name, "--jobs") && value) {
-		fits = number(value, JOBS_MAX, &n) && n;
-		o->jobs = (unsigned)n;
-	} else if (s->take) {
-		return s->take(o, name, value);
-	}
-	return fits ? 2 : -EINVAL;
-}
-
-/* "--name=value" is two words, too. */
-static int take_word(const struct figure_system *s, struct figure_options *o,
-		     char **argv)
-{
-	char *equals = strchr(argv[0], '=');
-	int words;
-
-	error_clear();
-	if (!equals)
-		return take(s, o, argv[0], argv[1]);
-	*equals = 0;
-	words = take(s, o, argv[0], equals + 1);
-	*equals = '=';
-	return words < 0 ? words : 1;
+	if (o->figure && strcmp(o->figure, "all") != 0 &&
+	    !figure_by_name(s, o->figure))
+		return error_set(-EINVAL, "there is no --figure %s", o->figure);
+	if (o->out && access(o->out, W_OK))
+		return error_set(-errno, "%s: %s", o->out, strerror(errno));
+	return 0;
 }
 
 int figure_parse(const struct figure_system *system, struct figure_options *o,
 		 int argc, char **argv)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	struct opt options[OPT_ROWS_MAX];
+	char who[32];
 	int words;
+	enum opt_result rc;
 
 	o->jobs = processors < 1	  ? 1
 		  : processors > JOBS_MAX ? JOBS_MAX
-					  : (unsigned)processors;
-	for (unsigned i = 0; i < system->option_count; i++)
-		o->value[i] = system->options[i].unset;
-	for (int i = 1; i < argc; i += words) {
-		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-			usage(system, stdout);
-			return FIGURE_RAN;
-		}
-		words = take_word(system, o, argv + i); /* ends with NULL */
-		if (!words)
-			return FIGURE_RAN;
-		if (words > 0)
-			continue;
-		usage(system, stderr);
-		if (*error_last())
-			fprintf(stderr, "aquifer: sim %s: %s\n", system->name,
-				error_last());
-		else
-			fprintf(stderr,
-				"aquifer: sim %s: '%s%s%s' is no option with a "
-				"fitting value\n",
-				system->name, argv[i], argv[i + 1] ? " " : "",
-				argv[i + 1] ? argv[i + 1] : "");
+					  : (uint32_t)processors;
+	opt_join(options, common, system->options);
+	snprintf(who, sizeof(who), "sim %s", system->name);
+	rc = opt_parse(options, who, argc, argv, OPT_WORDS_NONE, o, &words);
+	if (rc == OPT_HELP) {
+		usage(system, options, stdout);
+		return FIGURE_RAN;
+	}
+	if (rc == OPT_WRONG || check(system, o)) {
+		usage(system, options, stderr);
+		fprintf(stderr, "aquifer: %s\n", error_last());
 		return FIGURE_USAGE;
 	}
-	return -1;
+	if (!o->print)
+		return -1;
+	o->print();
+	return FIGURE_RAN;
 }
 
 int figure_go(const struct figure_system *system,
@@ -203,9 +130,16 @@ int figure_go(const struct figure_system *system,
 
 int figure_cmd(const struct figure_system *system, int argc, char **argv)
 {
-	struct figure_options o = {0};
-	int rc = figure_parse(system, &o, argc, argv);
+	union {
+		struct figure_options common;
+		char bytes[FIGURE_OPTIONS_BYTES_MAX];
+	} o = {.common = {0}};
+	int rc;
 
-	o.figure = o.figure ? o.figure : "all";
-	return rc < 0 ? figure_go(system, &o) : rc;
+	ASSERT(system->options_bytes <= sizeof(o));
+	if (system->defaults)
+		memcpy(&o, system->defaults, system->options_bytes);
+	rc = figure_parse(system, &o.common, argc, argv);
+	o.common.figure = o.common.figure ? o.common.figure : "all";
+	return rc < 0 ? figure_go(system, &o.common) : rc;
 }

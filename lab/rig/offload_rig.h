@@ -2,7 +2,7 @@
 /*
  * Asynchronous far memory on a stage: memory nodes with one region over all of
  * them, application threads with their rings, engines that serve them, and what
- * memory nodes and applications do when one engine follows another.
+ * memory nodes and applications do when one engine replaces another.
  */
 #ifndef AQ_RIG_OFFLOAD_RIG_H
 #define AQ_RIG_OFFLOAD_RIG_H
@@ -85,8 +85,8 @@ struct rig {
 
 /*
  * Adds the nodes; region_bytes is a multiple of nodes stripes. Each `rails` of
- * them are one machine: an engine then has so many queue pairs to it, since
- * hardware has at most 16 READs under way on one.
+ * them are one machine, to which an engine then has that many queue pairs,
+ * since hardware has at most 16 READs under way on one.
  */
 int rig_init(struct rig *rig, struct rig_stage *stage, uint32_t nodes,
 	     uint32_t rails, uint64_t region_bytes,
@@ -102,10 +102,11 @@ int rig_engine_open(struct rig *rig, const char *name, struct rig_host *host,
 		    const struct offload_engine_config *config,
 		    struct rig_engine **out) MUST_CHECK;
 
-/* The engine serves the application from now on; who did before is ended. */
+/* The engine serves the application from now on; the session of the engine
+ * before is ended. */
 int rig_attach(struct rig_engine *engine, struct rig_app *app) MUST_CHECK;
 
-/* The place of a byte of the region; for who looks into the nodes. */
+/* The address of a byte of the region, to look into the nodes. */
 uint8_t *rig_byte(struct rig *rig, uint64_t offset);
 uint32_t rig_node_of(const struct rig *rig, uint64_t offset);
 

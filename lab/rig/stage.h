@@ -33,8 +33,8 @@ struct rig_stage_config {
 	bool hardware;
 	struct sim_link link;
 	uint64_t chain_ps; /* per request of a chain; 0: nothing */
-	/* Processes that wait look at least this often; 0: 1 ms. To be set
-	 * where they wait for each other and not for their NICs. */
+	/* Processes that wait look at least this often; 0: 1 ms. Set it where
+	 * they wait for each other and not for their NICs. */
 	uint64_t relax_max_ps;
 	bool knows_senders;			/* as sim_host_config has it */
 	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
@@ -96,8 +96,8 @@ int rig_host_spawn(struct rig_host *host, const char *name,
 		   void (*fn)(void *arg), void *arg) MUST_CHECK;
 /* SIGKILL. From one of the host's own fibers it does not return. */
 void rig_host_kill(struct rig_host *host);
-/* Peers learn that it is gone, as those on one machine do; the others find out
- * by their timeouts. */
+/* Tells the peers that the host is gone, as peers on one machine learn it;
+ * others find out by their timeouts. */
 void rig_host_tell_gone(struct rig_host *host);
 /* Virtual CPU time of the calling fiber; nothing when it is 0. */
 void rig_host_work_ps(struct rig_host *host, uint64_t work_ps);
@@ -116,7 +116,7 @@ struct rig_region {
 };
 
 /* Zeroed memory that peers may read, write and use for atomics. In device
- * memory: -ENOSPC when the NIC has not so much. Lives as long as the stage. */
+ * memory: -ENOSPC when the NIC has too little. Lives as long as the stage. */
 int rig_region_create(struct rig_host *host, uint64_t size_bytes,
 		      bool in_device, struct rig_region **out) MUST_CHECK;
 
@@ -128,13 +128,13 @@ int rig_link_open(struct rig_host *host, struct rig_region *region,
 		  const struct client_link_options *options,
 		  struct client_link **out) MUST_CHECK;
 void rig_link_close(struct client_link *link);
-/* The passive end, for whoever plays the memory node: to fence it, move it to
- * the error state. */
+/* The passive end, for code that acts as the memory node: move it to the error
+ * state to fence it. */
 struct ibv_qp *rig_link_far_qp(struct client_link *link);
 
 /* ---- queue pairs -------------------------------------------------------- */
 
-/* Two connected queue pairs, for who makes its own. */
+/* Two connected queue pairs, for code that does not use links. */
 struct rig_pair {
 	struct rig_host *near, *far;
 	struct ibv_qp *near_qp, *far_qp;

@@ -19,11 +19,11 @@ struct rig_tor_config {
 	unsigned program_count;
 };
 
-/* Takes the place of the network's own switch. Each port that is attached by
- * now has its address for good. */
+/* Takes the place of the network's own switch. Ports that are attached by now
+ * keep their addresses. */
 int rig_tor_create(struct sim_net *net, const struct rig_tor_config *cfg,
 		   struct rig_tor **out) MUST_CHECK;
-/* Before the network goes. */
+/* Call it before the network is destroyed. */
 void rig_tor_destroy(struct rig_tor *t);
 /* Killed and started again: it has forgotten everything. */
 int rig_tor_restart(struct rig_tor *t) MUST_CHECK;

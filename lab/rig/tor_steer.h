@@ -25,13 +25,14 @@ int rig_steer_create(struct rig_steer *s, struct sim_net *net,
 void rig_steer_destroy(struct rig_steer *s);
 /* Killed and started again; it knows the region, and no connection. */
 int rig_steer_restart(struct rig_steer *s) MUST_CHECK;
-/* Tells it of a connection of the host; what finds no room is not steered. */
+/* Tells the switch of a connection of the host; connections without room in its
+ * table are not steered. */
 void rig_steer_conn(struct rig_steer *s, struct rig_host *server,
 		    struct rig_host *client, struct client_link *link);
 /* The same, and that nothing was sent on it yet. */
 void rig_steer_fresh(struct rig_steer *s, struct rig_host *server,
 		     struct rig_host *client, struct client_link *link);
-/* It is gone; the switch sends nothing on it any more. */
+/* The connection is gone; the switch sends nothing on it any more. */
 void rig_steer_end(struct rig_steer *s, struct rig_host *server,
 		   struct rig_host *client, struct client_link *link);
 

@@ -16,8 +16,10 @@ enum {
 	OWN_HOST = 250, /* the last byte of the switch's address */
 };
 
-int rig_sword_shared(struct rig_host *h, const uint8_t own_ip[16],
-		     uint32_t own_qpn, uint32_t psn, struct ibv_qp **out)
+/* The server's end of the shared connection, ready to receive from the switch,
+ * which is `own_qpn` at `own_ip`. */
+static int make_shared(struct rig_host *h, const uint8_t own_ip[16],
+		       uint32_t own_qpn, uint32_t psn, struct ibv_qp **out)
 {
 	struct ibv_qp *qp;
 	struct ibv_qp_init_attr attr = {.send_cq = h->cq,
@@ -57,11 +59,20 @@ static const uint8_t *ip_of(struct rig_host *h)
 	return sim_port_addr(sim_host_port(h->sim_host))->ip;
 }
 
-int rig_sword_declare(struct rig_sword *s)
+static int tell_region(struct rig_sword *s, const char *server, uint64_t at,
+		       uint64_t len_bytes, const char *more)
 {
-	uint32_t own_qpn = OWN_QPN + ++s->turn;
-	uint32_t psn = WIRE_PSN_MASK - s->turn; /* which comes round at once */
+	return rig_tor_tell(s->tor,
+			    "swordbox region server=%s rkey=%u va=%" PRIu64
+			    " len=%" PRIu64 "%s",
+			    server, s->region->rkey, s->region->addr + at,
+			    len_bytes & ~(uint64_t)7, more);
+}
+
+int rig_sword_declare_as(struct rig_sword *s, uint32_t own_qpn, uint32_t psn)
+{
 	char server[INET6_ADDRSTRLEN], own[INET6_ADDRSTRLEN];
+	uint64_t plain_at = s->plain_at ? s->plain_at : s->region->size_bytes;
 	uint8_t own_ip[16];
 	int err;
 
@@ -73,7 +84,7 @@ int rig_sword_declare(struct rig_sword *s)
 	own_ip[15] = OWN_HOST;
 	rig_ip_text(ip_of(s->server), server);
 	rig_ip_text(own_ip, own);
-	err = rig_sword_shared(s->server, own_ip, own_qpn, psn, &s->shared);
+	err = make_shared(s->server, own_ip, own_qpn, psn, &s->shared);
 	if (!err)
 		err = rig_tor_tell(
 			s->tor,
@@ -81,13 +92,21 @@ int rig_sword_declare(struct rig_sword *s)
 			"psn=%u",
 			server, own, s->shared->qp_num, own_qpn, psn);
 	if (!err)
-		err = rig_tor_tell(
-			s->tor,
-			"swordbox region server=%s rkey=%u va=%" PRIu64
-			" len=%" PRIu64,
-			server, s->region->rkey, s->region->addr,
-			s->region->size_bytes & ~(uint64_t)7);
+		err = tell_region(s, server, 0,
+				  s->words_bytes ? s->words_bytes : plain_at,
+				  "");
+	if (!err && s->plain_at)
+		err = tell_region(s, server, plain_at,
+				  s->region->size_bytes - plain_at, " plain=1");
 	return err ? err : rig_tor_tell(s->tor, "swordbox ready");
+}
+
+int rig_sword_declare(struct rig_sword *s)
+{
+	s->turn++;
+	/* A packet number that comes round at once. */
+	return rig_sword_declare_as(s, OWN_QPN + s->turn,
+				    WIRE_PSN_MASK - s->turn);
 }
 
 int rig_sword_create(struct rig_sword *s, struct sim_net *net,
@@ -119,41 +138,41 @@ int rig_sword_restart(struct rig_sword *s)
 	return s->tor ? rig_tor_restart(s->tor) : 0;
 }
 
-static void conn_words(struct rig_sword *s, struct rig_host *client,
-		       struct client_link *link, char *out, size_t bytes)
+int rig_sword_say(struct rig_sword *s, const char *what,
+		  struct rig_host *client, uint32_t client_qpn,
+		  uint32_t server_qpn, const char *more)
 {
 	char to[INET6_ADDRSTRLEN], from[INET6_ADDRSTRLEN];
 
 	rig_ip_text(ip_of(s->server), to);
 	rig_ip_text(ip_of(client), from);
-	snprintf(out, bytes, "server=%s client=%s client_qpn=%u server_qpn=%u",
-		 to, from, link->qp->qp_num, rig_link_far_qp(link)->qp_num);
+	return rig_tor_tell(
+		s->tor,
+		"swordbox %s server=%s client=%s client_qpn=%u server_qpn=%u%s",
+		what, to, from, client_qpn, server_qpn, more);
 }
 
 int rig_sword_conn(struct rig_sword *s, struct rig_host *client,
-		   struct client_link *link)
+		   struct client_link *link, const char *more)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
-	char words[256];
+	char words[64];
 
 	if (!s->tor)
 		return 0;
 	if (ibv_query_qp(link->qp, &attr, IBV_QP_SQ_PSN, &init))
 		return -EIO;
-	conn_words(s, client, link, words, sizeof(words));
-	return rig_tor_tell(s->tor, "swordbox conn %s psn=%u", words,
-			    attr.sq_psn);
+	snprintf(words, sizeof(words), " psn=%u%s", attr.sq_psn, more);
+	return rig_sword_say(s, "conn", client, link->qp->qp_num,
+			     rig_link_far_qp(link)->qp_num, words);
 }
 
 void rig_sword_end(struct rig_sword *s, struct rig_host *client,
 		   struct client_link *link)
 {
-	char words[256];
-
-	if (!s->tor)
-		return;
-	conn_words(s, client, link, words, sizeof(words));
 	/* What is on its way keeps it for a while; nobody uses it again. */
-	(void)!rig_tor_tell(s->tor, "swordbox end %s", words);
+	if (s->tor)
+		(void)!rig_sword_say(s, "end", client, link->qp->qp_num,
+				     rig_link_far_qp(link)->qp_num, "");
 }

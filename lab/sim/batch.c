@@ -24,30 +24,14 @@ struct job {
 	uint64_t seed; /* the one it is at */
 };
 
-static bool write_all(int fd, const void *data, size_t len)
-{
-	const uint8_t *p = data;
-
-	while (len) {
-		ssize_t n = write(fd, p, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		p += n;
-		len -= (size_t)n;
-	}
-	return true;
-}
-
-/* True when all of it came; false at the end of the stream. */
-static bool read_all(int fd, void *data, size_t len)
+/* Writes, or reads: true when all of it went; false at the end of the stream.
+ */
+static bool move_all(int fd, void *data, size_t len, bool writes)
 {
 	uint8_t *p = data;
 
 	while (len) {
-		ssize_t n = read(fd, p, len);
+		ssize_t n = writes ? write(fd, p, len) : read(fd, p, len);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -70,8 +54,8 @@ child(const struct sim_batch *b, unsigned index, int fd)
 
 		memset(result, 0, b->result_bytes);
 		h.err = b->run(b->ctx, seed, result);
-		if (!write_all(fd, &h, sizeof(h)) ||
-		    !write_all(fd, result, b->result_bytes))
+		if (!move_all(fd, &h, sizeof(h), true) ||
+		    !move_all(fd, result, b->result_bytes, true))
 			_exit(1);
 	}
 	_exit(result ? 0 : 1);
@@ -156,8 +140,9 @@ static void collect(const struct sim_batch *b, struct job *jobs, unsigned count,
 
 			if (fds[i].fd < 0 || !fds[i].revents)
 				continue;
-			if (read_all(fds[i].fd, &h, sizeof(h)) &&
-			    read_all(fds[i].fd, result, b->result_bytes)) {
+			if (move_all(fds[i].fd, &h, sizeof(h), false) &&
+			    move_all(fds[i].fd, result, b->result_bytes,
+				     false)) {
 				take_report(b, &h, result, sum);
 				jobs[i].seed = h.seed + b->jobs;
 				if (!b->stop_at_first || !sum->violated)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Many seeds of a play in several processes: a run sets the process's verbs
- * provider, so runs beside each other need processes of their own. A run that
- * crashes takes only its process along, and the seed is known.
+ * provider, so concurrent runs need processes of their own. A run that crashes
+ * ends only its process, and the seed is known.
  */
 #ifndef AQ_SIM_BATCH_H
 #define AQ_SIM_BATCH_H
@@ -22,24 +22,24 @@ struct sim_batch {
 	bool one;	  /* seed, in this process, where a debugger sees it */
 	bool stop_at_first; /* a violation ends the other runs, too */
 	void *ctx;
-	/* In a process of its own: one seed. What it returns, 0 or -errno, and
-	 * the bytes of result come back to `add`. */
+	/* Runs one seed, in a process of its own. Its return value, 0 or
+	 * -errno, and the bytes of result are passed to `add`. */
 	size_t result_bytes;
 	int (*run)(void *ctx, uint64_t seed, void *result);
-	/* In the caller's process, in any order: the words of a violation, NULL
-	 * when there was none. */
+	/* Called in the caller's process, in any order; returns the words of a
+	 * violation, NULL when there was none. */
 	const char *(*add)(void *ctx, uint64_t seed, const void *result);
 };
 
 struct sim_batch_sum {
 	uint64_t runs;
 	uint64_t violated;		 /* runs with a violation */
-	uint64_t first_seed;		 /* the smallest of them */
+	uint64_t first_seed;		 /* the smallest violated seed */
 	char first[SIM_BATCH_FIRST_MAX]; /* and what it found */
 };
 
-/* -EINVAL, or -errno when a process could not be started. Runs that could not
- * be made and processes that died count as violations. */
+/* -EINVAL, or -errno when a process could not be started. Runs that failed and
+ * processes that died count as violations. */
 int sim_batch_run(const struct sim_batch *b,
 		  struct sim_batch_sum *sum) MUST_CHECK;
 

@@ -24,9 +24,8 @@ int sim_fiber_spawn(struct sim *sim, const char *name, sim_fiber_fn fn,
  * example; any pointer but NULL. */
 int sim_fiber_spawn_for(struct sim *sim, const void *owner, const char *name,
 			sim_fiber_fn fn, void *arg) MUST_CHECK;
-/* Ends the owner's fibers wherever they are, as SIGKILL ends threads: what
- * they own on the heap is the caller's. Called by one of them, it does not
- * return. */
+/* Ends the owner's fibers wherever they are, as SIGKILL ends threads: the
+ * caller gets their heap memory. Called by one of them, it does not return. */
 void sim_fiber_kill(struct sim *sim, const void *owner);
 /* All of them; from outside only. */
 void sim_fiber_kill_all(struct sim *sim);
@@ -34,7 +33,7 @@ void sim_fiber_kill_all(struct sim *sim);
 bool sim_fiber_inside(const struct sim *sim);	 /* called from a fiber? */
 unsigned sim_fiber_count(const struct sim *sim); /* those that have not ended */
 
-/* From inside a fiber only. */
+/* These may be called inside a fiber only. */
 void sim_fiber_sleep_ps(struct sim *sim, uint64_t delay_ps);
 void sim_fiber_sleep_ns(struct sim *sim, uint64_t delay_ns);
 void sim_fiber_yield(struct sim *sim); /* runs what else is due now */
@@ -48,7 +47,8 @@ struct sim_wait {
 /*
  * Waits until the next notification (true) or for timeout_ps (false;
  * UINT64_MAX: for ever). `why` is a literal, shown when everything is stuck.
- * `polls`: the timeout only makes the caller look again, it is not progress.
+ * `polls`: the timeout only makes the caller look again and does not count as
+ * progress.
  */
 bool sim_wait_for(struct sim *sim, struct sim_wait *w, uint64_t timeout_ps,
 		  bool polls, const char *why);

@@ -65,12 +65,12 @@ enum lin_type {
 	LIN_OPEN, /* it has not: may or may not happen */
 	LIN_OK,
 	LIN_FAIL, /* it certainly did not and will not happen */
-	LIN_INFO, /* nobody knows: as if it never ended */
+	LIN_INFO, /* unknown: as if it never ended */
 };
 
-/* What an operation that ended with LIN_OK says about the value it met. */
+/* What an operation that ended with LIN_OK tells about the value. */
 enum lin_said {
-	LIN_SAID_NOTHING, /* done, and that is all */
+	LIN_SAID_NOTHING, /* only that it is done */
 	LIN_YES,	  /* the condition held, or `got` is the value */
 	LIN_NO,		  /* the condition did not hold; nothing changed */
 };
@@ -81,7 +81,7 @@ int lin_history_create(struct lin_history **out) MUST_CHECK;
 void lin_history_destroy(struct lin_history *h);
 /* Forgets all operations and values; keeps the memory. */
 void lin_history_clear(struct lin_history *h);
-/* The value that every key has at first; nil if not told. */
+/* The initial value of every key; nil by default. */
 void lin_history_set_initial(struct lin_history *h, struct lin_value v);
 
 /* The value or key that stands for these bytes: equal bytes, equal value. */

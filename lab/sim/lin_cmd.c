@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/json_out.h"
+#include "base/opt.h"
 #include "lin_file.h"
-#include "options.h"
 
 enum {
 	EXIT_USAGE = 2,
@@ -20,13 +20,16 @@ struct arguments {
 	enum lin_model model;
 	struct lin_value initial;
 	uint64_t steps, memory_mib;
-	bool json, help;
+	bool json;
 	const char *file;
 };
 
 static int take_model(void *to, const char *value)
 {
-	return lin_model_find(value, &((struct arguments *)to)->model);
+	return lin_model_find(value, &((struct arguments *)to)->model)
+		       ? error_set(-EINVAL, "--model: there is none named '%s'",
+				   value)
+		       : 0;
 }
 
 static int take_initial(void *to, const char *value)
@@ -37,36 +40,37 @@ static int take_initial(void *to, const char *value)
 	errno = 0;
 	n = strtoll(value, &end, 0);
 	((struct arguments *)to)->initial = lin_int((uint64_t)n);
-	return *value && !errno && !*end ? 0 : -EINVAL;
+	return *value && !errno && !*end
+		       ? 0
+		       : error_set(-EINVAL, "--initial is a number, not '%s'",
+				   value);
 }
 
-#define AT(member) offsetof(struct arguments, member)
-
-static const struct sim_option options[] = {
-	{"", "FILE", "one JSON object per line; \"-\" is standard input",
-	 .kind = SIM_TEXT, .at = AT(file)},
-	{"--model", "NAME", "register, cas-register, counter or kv (kv)",
-	 .kind = SIM_TAKE, .take = take_model},
-	{"--initial", "N", "an integer that every key holds at first (nothing)",
-	 .kind = SIM_TAKE, .take = take_initial},
-	{"--steps", "N", "give up after so many steps (100000000)",
-	 .kind = SIM_NUMBER, .at = AT(steps), .max = UINT64_MAX},
-	{"--memory", "MIB", "for states seen before (256)", .kind = SIM_NUMBER,
-	 .at = AT(memory_mib), .max = (1 << 20) - 1},
-	{"--json", NULL, "print one JSON object", .at = AT(json)},
-	{"--help", NULL, "print this", .at = AT(help)},
-	{.name = NULL},
+static const struct opt options[] = {
+	OPT_CALL(take_model, "model", "NAME",
+		 "register, cas-register, counter or kv (kv)"),
+	OPT_CALL(take_initial, "initial", "N",
+		 "an integer that every key holds at first (nothing)"),
+	OPT_U64(struct arguments, steps, "steps", "N", 1, UINT64_MAX,
+		"give up after so many steps (100000000)"),
+	OPT_U64(struct arguments, memory_mib, "memory", "MIB", 1, (1 << 20) - 1,
+		"for states seen before (256)"),
+	OPT_FLAG(struct arguments, json, "json", "print one JSON object"),
+	OPT_END,
 };
 
 static void print_usage(FILE *f)
 {
 	fputs("usage: aquifer sim check [OPTION...] FILE\n", f);
-	sim_text_print(f, "Searches for an order that explains a history of "
-			  "concurrent operations.");
-	sim_options_help(f, options);
-	sim_text_print(f, "Exit code 0: linearizable, 1: violated, 2: wrong "
-			  "usage or file, 3: unknown, because the search gave "
-			  "up. Unknown is not a pass.");
+	opt_help_text("Searches for an order that explains a history of "
+		      "concurrent operations: one JSON object per line of the "
+		      "file; \"-\" is standard input.",
+		      f);
+	opt_help(options, f);
+	opt_help_text("Exit code 0: linearizable, 1: violated, 2: wrong "
+		      "usage or file, 3: unknown, because the search gave "
+		      "up. Unknown is not a pass.",
+		      f);
 }
 
 static int print_json(const struct arguments *a, const struct lin_result *res)
@@ -127,17 +131,23 @@ static int run(const struct arguments *a, struct lin_history *h, FILE *in)
 int sim_check_cmd(int argc, char **argv)
 {
 	struct arguments a = {.model = LIN_MODEL_KV, .initial = lin_nil()};
-	struct sim_options all[] = {{options, &a}, {NULL, NULL}};
 	struct lin_history *h;
 	FILE *in;
-	int code = sim_options_parse("sim check", all, NULL, argc, argv);
+	int code, words = argc;
+	enum opt_result parsed = opt_parse(options, "sim check", argc, argv,
+					   OPT_WORDS_ANY, &a, &words);
 
-	if (!code && !a.file && !a.help)
-		fputs("aquifer: sim check: which file?\n", stderr);
-	if (code || !a.file || a.help) {
-		print_usage(a.help ? stdout : stderr);
-		return a.help ? 0 : EXIT_USAGE;
+	if (parsed == OPT_HELP) {
+		print_usage(stdout);
+		return 0;
 	}
+	if (parsed == OPT_WRONG || words + 1 != argc) {
+		fprintf(stderr, "aquifer: sim check: %s\n",
+			parsed == OPT_WRONG ? error_last() : "which file?");
+		print_usage(stderr);
+		return EXIT_USAGE;
+	}
+	a.file = argv[words];
 	in = strcmp(a.file, "-") ? fopen(a.file, "r") : stdin;
 	if (!in) {
 		fprintf(stderr, "aquifer: sim check: %s: %s\n", a.file,

@@ -5,7 +5,7 @@
  *   {"process":3,"type":"invoke","f":"cas","key":"k1","value":[4,5],"time":9}
  *   {"process":3,"type":"ok","f":"cas","key":"k1","value":[4,5],"time":12}
  *
- * `type`: invoke, ok, fail (certainly not done), info (nobody knows; the
+ * `type`: invoke, ok, fail (certainly not done), info (not known; the
  * process may not be used again). `f`: read or get, write or put, cas, delete
  * or del, insert, update, faa (gives the value before), add or incr (gives the
  * value after). `key` may be left out: one key. A process has one operation

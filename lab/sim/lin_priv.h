@@ -53,7 +53,7 @@ struct lin_history {
  * leaves behind. */
 bool lin_op_apply(const struct lin_op *op, struct lin_value now,
 		  struct lin_value *next);
-/* It only looks, whatever the value is. */
+/* Whether it only reads, whatever the value is. */
 bool lin_op_observes(const struct lin_op *op);
 bool lin_model_has(enum lin_model model, enum lin_call call);
 

@@ -11,9 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define MODEL_VALUE(name, value, unit, kind, source) .name = (value),
 const struct model_params model_connectx5 = {MODEL_CONSTANTS(MODEL_VALUE)};
-#undef MODEL_VALUE
 
 /* Something that excludes others that name the same tag. */
 struct hold {

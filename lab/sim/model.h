@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a host with a 100 Gb/s RNIC costs: times of posting, sending, receiving
- * and executing operations, on virtual time. Knows no event queue: each call
- * says when a step ends if it starts at `now`, and books what it occupies.
+ * The costs of a host with a 100 Gb/s RNIC: times of posting, sending,
+ * receiving and executing operations, on virtual time. Knows no event queue:
+ * each call says when a step ends if it starts at `now`, and books what it
+ * occupies.
  *
  * Times are picoseconds of virtual time. Calls on one model_nic must come in
  * the order of their `now`; the same seed and calls give the same times.
@@ -15,9 +16,7 @@
 #include "model_constants.h"
 
 struct model_params {
-#define MODEL_FIELD(name, value, unit, kind, source) uint64_t name;
 	MODEL_CONSTANTS(MODEL_FIELD)
-#undef MODEL_FIELD
 };
 
 /* The values of model_constants.h: a ConnectX-5 in a Xeon E5 host. */
@@ -37,10 +36,10 @@ struct model_op {
 	uint32_t qpn;	/* of the NIC that the call is about */
 	uint64_t addr;	/* remote address */
 	bool in_device; /* remote address is NIC memory */
-	/* A further packet of a message whose first one was told already:
-	 * `bytes` more, without what each message costs. */
+	/* A further packet of a message whose first packet was passed already:
+	 * `bytes` more, without the cost per message. */
 	bool continues;
-	/* Its arrival is told to a processor: when it is in memory. */
+	/* A processor is told of its arrival once it is in memory. */
 	bool notifies;
 	/* Queue pairs of the sending NIC with work queued, this one included.
 	 */
@@ -59,7 +58,7 @@ uint64_t model_request_bytes(const struct model_params *p,
 uint64_t model_response_bytes(const struct model_params *p,
 			      const struct model_op *op);
 
-/* From the last bit leaving one NIC to it reaching the other. */
+/* The time from the last bit leaving one NIC until it reaches the other. */
 uint64_t model_path_ps(const struct model_params *p, unsigned switches);
 
 /* DMA of `bytes` over an idle PCIe bus, without the round trip. */
@@ -72,7 +71,7 @@ uint64_t model_pcie_ps(const struct model_params *p, uint64_t bytes);
 uint64_t model_post(struct model_nic *nic, const struct model_op *op,
 		    uint32_t wqes, uint64_t now);
 
-/* One more request behind a doorbell that was told already; its entry is
+/* One more request behind a doorbell that was passed already; its entry is
  * fetched with the others. */
 uint64_t model_post_more(struct model_nic *nic, uint64_t now);
 
@@ -107,7 +106,7 @@ uint64_t model_chain_local(struct model_nic *nic, const struct model_op *op,
 /* The same for one whose target is elsewhere: when its last bit is sent. */
 uint64_t model_chain_remote(struct model_nic *nic, const struct model_op *op,
 			    bool fetched, uint64_t now);
-/* Its entry only, for who sends the rest as a request. */
+/* Only fetches the entry, for callers that send the rest as a request. */
 uint64_t model_chain_fetch(struct model_nic *nic, uint64_t now);
 /* WAIT or ENABLE. */
 uint64_t model_chain_order(struct model_nic *nic, uint64_t now);

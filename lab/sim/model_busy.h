@@ -3,7 +3,7 @@
  * How busy one resource of the cost model is, in bins of virtual time. Work
  * that comes later may use a gap before work already booked: with a single
  * "free from" time, one request that must wait for its queue pair would block
- * the resource for everybody until then.
+ * the resource for all others until then.
  */
 #ifndef AQ_SIM_MODEL_BUSY_H
 #define AQ_SIM_MODEL_BUSY_H

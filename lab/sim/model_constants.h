@@ -21,7 +21,21 @@
 #ifndef AQ_SIM_MODEL_CONSTANTS_H
 #define AQ_SIM_MODEL_CONSTANTS_H
 
-/* X(field, value, unit, kind, source) */
+#include "base/base.h"
+
+/* Such a table, X(field, value, unit, kind, source), as members of a struct, as
+ * their values, and as rows for people. */
+#define MODEL_FIELD(name, value, unit, kind, source) uint64_t name;
+#define MODEL_VALUE(name, value, unit, kind, source) .name = (value),
+#define MODEL_CONSTANT(name, value, unit, kind, source) \
+	{#name, (value), unit, #kind, source},
+
+struct model_constant {
+	const char *name;
+	uint64_t value;
+	const char *unit, *kind, *source;
+};
+
 #define MODEL_CONSTANTS(X)                                                     \
 	X(link_ps_per_byte, 80, "ps/B", PUBLISHED,                             \
 	  "100 Gb/s links: [G] 1.2.2 and 2.4.1, [O] 5.1")                      \

@@ -17,7 +17,7 @@ enum model_host_limits {
 
 int sim_model_host_create(struct sim *sim, const struct model_params *params,
 			  uint64_t seed, struct model_host **out) MUST_CHECK;
-/* After the rack that uses it. */
+/* Call it after the rack that uses it was destroyed. */
 void sim_model_host_destroy(struct model_host *mh);
 
 /* Sets the link's rate and latency, the poller's delay and the hooks; faults
@@ -25,8 +25,8 @@ void sim_model_host_destroy(struct model_host *mh);
  * is the caller's: sim_net_set_switch_ps(net, params->switch_ps). */
 void sim_model_host_config(struct model_host *mh, struct sim_host_config *cfg);
 
-/* Frames do not say where a key's memory is: keys of device memory are told
- * here. -ENOSPC. */
+/* Frames do not say where a key's memory is, so keys of device memory are
+ * registered here. -ENOSPC. */
 int sim_model_host_add_device_key(struct model_host *mh,
 				  uint32_t rkey) MUST_CHECK;
 

@@ -30,8 +30,8 @@ struct sim_link {
 	uint64_t latency_ps;   /* between port and switch */
 	uint64_t bits_per_s;   /* 0: no serialization time */
 	uint32_t queue_frames; /* transmit queue; 0: without bound */
-	/* What waits in the switch for the wire to this port: from so many
-	 * bytes on frames are marked, and lost. 0: never. */
+	/* Bytes that wait in the switch for the wire to this port, from which
+	 * on frames are marked, and lost. 0: never. */
 	uint32_t switch_mark_bytes;
 	uint32_t switch_queue_bytes;
 	struct sim_faults faults;
@@ -60,9 +60,9 @@ struct sim_frame {
 	struct sim_event ev;
 	struct sim_net *net;
 	struct sim_port *port;	    /* where it is: source, later destination */
-	struct sim_port *from;	    /* who sent it; NULL: another switch */
+	struct sim_port *from;	    /* the sender's; NULL: another switch */
 	struct sim_frame *next;	    /* in a pool */
-	void *owner;		    /* of whoever received it */
+	void *owner;		    /* for the receiver's use */
 	struct sim_frame *all_next; /* the network's */
 	uint32_t len_bytes;
 	uint32_t room_bytes;
@@ -91,7 +91,7 @@ int sim_net_set_pcap(struct sim_net *net, FILE *pcap) MUST_CHECK;
 /* Programs that register memory where malloc put it have other addresses in
  * each run: leave those of requests out of the trace hash. */
 void sim_net_hide_addresses(struct sim_net *net);
-/* Messages say addresses, too: leave all payloads out of it. */
+/* Messages contain addresses, too: leaves payloads out of the trace hash. */
 void sim_net_hide_payload(struct sim_net *net);
 
 /* Sees every frame as its port sends it, before any fault. NULL: none. */
@@ -102,9 +102,9 @@ void sim_net_set_tap(struct sim_net *net, sim_net_tap tap, void *ctx);
 void sim_net_set_fault_tap(struct sim_net *net, sim_net_tap tap, void *ctx);
 
 /*
- * Another switch in the place of the one that forwards by address: it gets
- * every frame that reaches it, and sends what it likes. Then the way from it to
- * a port loses and damages like the way to it. NULL: the usual one.
+ * A switch that replaces the one that forwards by address: it gets every frame
+ * that reaches it, and sends any frames. The links from it to the ports then
+ * have the same faults as those to it. NULL: the usual switch.
  */
 typedef void (*sim_net_switch)(void *ctx, struct sim_port *from,
 			       const uint8_t *frame, size_t len_bytes);
@@ -126,7 +126,7 @@ uint64_t sim_port_bytes(const struct sim_port *port);
 void sim_port_set_faults(struct sim_port *port, const struct sim_faults *f);
 /* A port that is down neither sends nor receives. */
 void sim_port_set_down(struct sim_port *port, bool down);
-/* Cuts or mends the way between two ports, both directions. */
+/* Cuts or restores the path between two ports, in both directions. */
 void sim_net_set_cut(struct sim_port *a, struct sim_port *b, bool cut);
 
 /* A frame to be filled; NULL when the transmit queue is full. */

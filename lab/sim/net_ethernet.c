@@ -54,7 +54,7 @@ static uint64_t wire_ps(const struct sim_link *link, uint32_t len_bytes)
 		       : 0;
 }
 
-static void left(struct sim *sim, struct sim_event *ev)
+void sim_frame_leave(struct sim *sim, struct sim_event *ev)
 {
 	struct sim_frame *f = container_of(ev, struct sim_frame, ev);
 	struct sim_port *from = f->port;
@@ -70,7 +70,7 @@ static void send(struct sim_fabric *fabric, struct sim_frame *f,
 	uint64_t start_ps = u64_max(ready_ps, w->tx_busy_ps);
 
 	w->tx_busy_ps = start_ps + wire_ps(sim_port_link(from), f->len_bytes);
-	sim_event_init(&f->ev, left);
+	sim_event_init(&f->ev, sim_frame_leave);
 	sim_schedule_at(sim_net_sim(fabric->net), &f->ev, w->tx_busy_ps);
 }
 

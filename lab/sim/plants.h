@@ -7,8 +7,8 @@
 
 const char *plant_name(enum plant plant);
 
-/* The one of that name in a play's list, which ends with PLANT_none; that one
- * where there is none. */
+/* The bug of that name in a play's list, which ends with PLANT_none; PLANT_none
+ * if there is no such bug. */
 enum plant plant_find(const enum plant *list, const char *name);
 
 /* Prints the list: a name and a sentence per line. */

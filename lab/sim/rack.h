@@ -37,11 +37,11 @@ struct sim_host_config {
 	uint64_t rx_batch_ps;  /* arrivals wait for a multiple of this; 0: no */
 	uint64_t relax_ps;     /* how late a poller sees news; 0: 100 ns */
 	uint64_t relax_max_ps; /* it looks at least this often; 0: 1 ms */
-	/* Who sent a frame is known, as on cables: its NIC is told the number
-	 * of the sender's port, plus one, in the place of a slot. Else all
-	 * frames come from a network, where anybody may use any address. */
+	/* The sender of a frame is known, as on cables: the NIC is told the
+	 * number of the sender's port, plus one, instead of a slot. Else all
+	 * frames come from a network, where every host may use any address. */
 	bool knows_senders;
-	const struct nic_witness *witness; /* NULL: nobody looks */
+	const struct nic_witness *witness; /* NULL: none */
 	uint64_t chain_ps; /* per request of a chain, without a model; 0: 0 */
 	struct sim_host_model model;
 };
@@ -58,7 +58,7 @@ int sim_host_add(struct sim_rack *rack, const struct sim_host_config *cfg,
 unsigned sim_host_index(const struct sim_host *host); /* the device's, too */
 struct env *sim_host_env(struct sim_host *host);
 struct sim_port *sim_host_port(struct sim_host *host);
-/* NULL while nobody has opened the device. */
+/* NULL while the device is not open. */
 struct nic *sim_host_nic(struct sim_host *host);
 /* The NIC's counters, kept over closing and opening. */
 uint64_t sim_host_counter(const struct sim_host *host, enum nic_counter c);

@@ -35,8 +35,8 @@ enum sim_end {
 };
 
 int sim_create(uint64_t seed, struct sim **out) MUST_CHECK;
-/* Fibers that have not ended are abandoned: their stacks go, what they own on
- * the heap is the caller's. Events still scheduled are forgotten. */
+/* Fibers that have not ended are abandoned: their stacks are freed, their heap
+ * memory is left to the caller. Events still scheduled are forgotten. */
 void sim_destroy(struct sim *sim);
 
 uint64_t sim_seed(const struct sim *sim);
@@ -76,9 +76,9 @@ void sim_set_stuck_ps(struct sim *sim, uint64_t stuck_ps);
 
 /*
  * A generator (base/rng.h) of its own for each part of a simulation. Streams of
- * one seed are independent of each other. Streams and the draws below are not
- * those of rng.h: a seed's hash, by which people name what they found, rests on
- * which numbers it draws and how many.
+ * one seed are independent of each other. Streams and the draws below differ
+ * from those of rng.h: a seed's hash, which names a finding, depends on which
+ * numbers it draws and how many.
  */
 void sim_rand_init(struct rng *r, uint64_t seed, uint64_t stream);
 

@@ -22,7 +22,7 @@ struct stack {
 	void *arg;
 #if defined(__x86_64__)
 	void *sp;	  /* of this stack, while it is not running */
-	void *outside_sp; /* of whoever entered */
+	void *outside_sp; /* of the stack that entered */
 #else
 	ucontext_t ctx;
 	ucontext_t outside_ctx;
@@ -42,9 +42,9 @@ void stack_release(struct stack *s);
 
 /* Runs on `s` until it leaves or exits. */
 void stack_enter(struct stack *s);
-/* Back to who entered; returns at the next stack_enter. */
+/* Goes back to the stack that entered; returns at the next stack_enter. */
 void stack_leave(struct stack *s);
-/* Back for the last time. */
+/* Goes back for the last time. */
 void stack_exit(struct stack *s) __attribute__((noreturn));
 
 #endif

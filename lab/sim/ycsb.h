@@ -39,9 +39,9 @@ enum ycsb_op_kind {
 struct ycsb_keys {
 	enum ycsb_dist dist;
 	uint64_t count;
-	/* Of a Zipfian one. Ranks are drawn by rejection-inversion (Hoermann
-	 * and Derflinger, 1996), which is exact for any count; the usual
-	 * formula is off by more than a tenth for some ranks. */
+	/* For a Zipfian distribution. Ranks are drawn by rejection-inversion
+	 * (Hoermann and Derflinger, 1996), which is exact for any count; the
+	 * usual formula is off by more than a tenth for some ranks. */
 	double theta;
 	double zetan;
 	double low, high; /* of the integral over the law */
@@ -54,8 +54,8 @@ struct ycsb_keys {
 int ycsb_keys_init(struct ycsb_keys *k, enum ycsb_dist dist, uint64_t count,
 		   double theta) MUST_CHECK;
 
-/* How popular: 0 is the first. Uniform ones have no order, and the rank is the
- * record. */
+/* A random rank; 0 is the most popular. A uniform distribution has no order,
+ * and the rank is the record. */
 uint64_t ycsb_keys_rank(const struct ycsb_keys *k, struct rng *r);
 /* Where the record of that rank lies in [0, count). */
 uint64_t ycsb_keys_scatter(const struct ycsb_keys *k, uint64_t rank);

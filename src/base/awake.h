@@ -15,7 +15,7 @@ struct awake {
 	uint64_t since_ns;
 };
 
-/* At each look; `pause_ns`: more than that since the last is a pause. */
+/* Call it at each look. More than `pause_ns` since the last look is a pause. */
 static inline void awake_look(struct awake *a, uint64_t now_ns,
 			      uint64_t pause_ns)
 {

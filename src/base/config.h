@@ -4,8 +4,8 @@
  * environment (AQUIFER_<SECTION>_<KEY>), which beats the file (rack.ini), which
  * beats the default; no file is needed.
  *
- * Every value is checked when it comes in, whether or not another one beats it,
- * so reading cannot fail. After setting up, a config may be read by any thread.
+ * Every value is checked when it is set, even if another one beats it, so
+ * reading cannot fail. Once it is set up, any thread may read a config.
  */
 #ifndef AQ_CONFIG_H
 #define AQ_CONFIG_H
@@ -23,9 +23,9 @@ enum {
 
 struct config;
 
-/* Defaults and environment. -EINVAL names a variable with a bad value; one that
- * belongs to a known section but to no key is only warned about in the log,
- * since an environment is inherited from far away. */
+/* Defaults and environment. -EINVAL names a variable with a bad value; a
+ * variable of a known section with an unknown key only causes a warning in the
+ * log, because the environment may come from an unrelated parent. */
 int config_create(struct config **out) MUST_CHECK;
 void config_destroy(struct config *c);
 
@@ -42,7 +42,8 @@ int config_load_stream(struct config *c, FILE *stream,
 /*
  * The file to load when the command line names none: $AQUIFER_CONFIG (must
  * exist), $XDG_CONFIG_HOME or ~/.config + /aquifer/rack.ini,
- * /etc/aquifer/rack.ini. -ENOENT when there is none, which is no error.
+ * /etc/aquifer/rack.ini. -ENOENT when there is none, which callers do not treat
+ * as an error.
  */
 int config_find_file(char path[CONFIG_PATH_MAX]) MUST_CHECK;
 

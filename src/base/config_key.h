@@ -37,7 +37,7 @@ struct config_key {
 unsigned config_key_count(void);
 /* ASSERTs that the index is below the count. */
 const struct config_key *config_key_at(unsigned index);
-/* The index, -ENOENT with words that list what is known. */
+/* Returns the index, or -ENOENT with words that list the known keys. */
 int config_key_find(const char *section, const char *key) MUST_CHECK;
 
 /* Parses text as the key's kind. Numbers, bools (0 or 1) and the index of a

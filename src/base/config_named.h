@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sections of rack.ini that stand for a thing with a name: [memory NAME] is a
- * memory node that `aquifer up` starts, [node NAME] one that runs elsewhere,
- * [engine NAME] an engine and [switch NAME] a switch.
- * They come from the file only, and are checked like all other settings.
+ * Sections of rack.ini that describe a named process: [memory NAME] is a memory
+ * node that `aquifer up` starts, [node NAME] one that runs elsewhere, [engine
+ * NAME] an engine and [switch NAME] a switch. They come from the file only, and
+ * are checked like all other settings.
  */
 #ifndef AQ_CONFIG_NAMED_H
 #define AQ_CONFIG_NAMED_H

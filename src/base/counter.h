@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counter files: each process maps <rundir>/counters/<pid>-<name> and counts
- * in it with plain stores; whoever wants to know reads the file, without a word
- * to the process.
+ * Counter files: each process maps <rundir>/counters/<pid>-<name> and counts in
+ * it with plain stores; readers read the file and do not disturb the process.
  *
  * The owner holds an flock on its file for as long as it lives. A file whose
- * lock is free belongs to nobody: whoever starts or lists removes it, so a
- * killed process leaves nothing behind for long. A forked child shares the lock
- * and must give its share up: counter_file_after_fork().
+ * lock is free has no owner any more: the next process that starts or lists
+ * counters removes it, so a killed process leaves nothing behind for long. A
+ * forked child shares the lock and must give its share up:
+ * counter_file_after_fork().
  *
  * The file, in host byte order after the layout header, never leaves a machine:
  *
@@ -26,7 +26,7 @@
 #include "layout.h"
 
 enum {
-	COUNTER_NAME_MAX = 48, /* with the NUL, as the others */
+	COUNTER_NAME_MAX = 48, /* these limits include the NUL */
 	COUNTER_UNIT_MAX = 8,
 	COUNTER_HELP_MAX = 64,
 	COUNTER_PROCESS_MAX = 32,
@@ -72,23 +72,22 @@ extern const struct layout_kind counter_layout;
 
 /* ---- the owner ---------------------------------------------------------- */
 
-/* May be used from any thread; what a group's values are guarded by is up to
- * the group's user. */
+/* Any thread may use it; the user of a group decides what guards its values. */
 struct counter_file;
 
 /*
  * A file with room for that many entries and histograms. Without a directory
  * (rundir NULL, or it cannot be written: the log says so at level info) the
- * counters live on the heap and nobody else sees them. -ENOMEM, -EINVAL for a
- * size above the limits.
+ * counters live on the heap and no other process sees them. -ENOMEM, -EINVAL
+ * for a size above the limits.
  */
 int counter_file_create(const char *rundir, const char *process,
 			unsigned entry_capacity, unsigned hist_capacity,
 			struct counter_file **out) MUST_CHECK;
-/* Also removes the file, unless this is a child of the process that made it.
- * All groups end with it. */
+/* Also removes the file, unless the caller is a child of the process that made
+ * it. All groups end with the file. */
 void counter_file_destroy(struct counter_file *file);
-/* In a child, for a handle that it keeps without destroying it: from here on
+/* Call it in a child that keeps the handle without destroying it: from here on
  * the file lives as long as the parent. The values stay mapped. */
 void counter_file_after_fork(struct counter_file *file);
 /* NULL when the counters live on the heap. */

@@ -21,10 +21,10 @@ uint32_t crc32_long(uint32_t state, const void *buf, size_t len_bytes);
 /*
  * crc32_raw(0, ...) of the 24 bytes a1, b0, b1, as they lie in memory, and of
  * len_bytes at src: a multiple of 16, at most CRC_LEAD_MAX, read once and
- * copied to dst on the way, if that is not NULL. The first part comes in
- * registers, because loading what was just stored in smaller pieces stalls.
- * Zeros in front do not count, so a shorter lead stands at the end of the 24
- * bytes; the register before it is added (xor) to its first four.
+ * copied to dst on the way, if that is not NULL. The first part is passed in
+ * registers, because a load of bytes that were just stored in smaller pieces
+ * stalls. Leading zeros do not change the CRC, so a shorter lead stands at the
+ * end of the 24 bytes; xor the register before it into its first four bytes.
  */
 uint32_t crc32_lead(uint64_t a1, uint64_t b0, uint64_t b1, void *dst,
 		    const void *src, size_t len_bytes);

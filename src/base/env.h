@@ -15,7 +15,7 @@ struct env_addr {
 	uint8_t mac[6];
 };
 
-/* A way to one peer NIC; opaque, made and owned by the env. */
+/* A path to one peer NIC; opaque, made and owned by the env. */
 struct env_path;
 
 /*
@@ -34,7 +34,7 @@ enum env_direct_op {
 	ENV_DIRECT_WRITE, /* near -> far */
 };
 
-/* What is known of a path's peer from other things than its answers. */
+/* What is known of a path's peer other than its answers. */
 enum env_peer {
 	ENV_PEER_UNKNOWN, /* nothing */
 	ENV_PEER_STALLED, /* it lives, but had no time to answer yet */
@@ -59,7 +59,7 @@ struct env_ops {
 	/*
 	 * A path to the NIC that owns queue pair `qpn` at `dst`. May connect in
 	 * the background: frames sent before the peer answers are kept or lost
-	 * like on any network. Paths are counted; close what you opened.
+	 * as on any network. Paths are counted; close what you opened.
 	 */
 	int (*path_open)(struct env *env, const struct env_addr *dst,
 			 uint32_t qpn, struct env_path **path);
@@ -76,9 +76,9 @@ struct env_ops {
 	void (*tx_end)(struct env *env, struct env_path *path,
 		       size_t len_bytes);
 	/*
-	 * tx_begin for a frame of exactly len_bytes whose every byte is written
-	 * once, at one go, and never read back: the buffer may be one that the
-	 * peer looks at. NULL where tx_begin is as good.
+	 * tx_begin for a frame of exactly len_bytes. Each byte is written once
+	 * and never read back, because the peer may be able to see the buffer.
+	 * NULL where tx_begin is as good.
 	 */
 	uint8_t *(*tx_begin_exact)(struct env *env, struct env_path *path,
 				   size_t len_bytes);
@@ -102,16 +102,16 @@ struct env_ops {
 	uint32_t (*addr_payload_bytes)(struct env *env,
 				       const struct env_addr *dst);
 
-	/* What the NIC is told of frames that the peer of this path sends (enum
-	 * nic_from). NULL: that all come from a network. */
+	/* The origin (enum nic_from) of frames that the peer of this path
+	 * sends. NULL: all frames come from a network. */
 	uint32_t (*path_from)(struct env *env, struct env_path *path);
 
 	/*
-	 * How often the peer of this path has had its turn so far; 0 where that
-	 * is not known. And whether it had its turn since it was so often,
-	 * which tells a peer that does not run from one that does not answer.
-	 * The second may ask for what it does not know: a caller that waits
-	 * asks again. Both NULL where nobody can tell.
+	 * path_turns: how many turns the peer of this path has had so far; 0:
+	 * not known. path_peer: whether it had the time to answer since it had
+	 * since_turns, which tells a peer that does not run from one that does
+	 * not answer. The second may start to find out; a caller that waits
+	 * asks again. Both are NULL where this cannot be known.
 	 */
 	uint64_t (*path_turns)(struct env *env, struct env_path *path);
 	enum env_peer (*path_peer)(struct env *env, struct env_path *path,

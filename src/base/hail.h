@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A hail: a datagram to UDP port 4791 that is no RoCE packet (no opcode is
- * 0xff). A soft NIC that hears one answers with as many bytes, whoever asks.
- * `aquifer doctor` finds out with it whether the port is open and how large
- * packets may be; the UDP port, which of the processes that share an address
- * has which socket.
+ * 0xff). A soft NIC answers every hail with as many bytes. `aquifer doctor`
+ * finds out with hails whether the port is open and how large packets may be;
+ * the UDP port finds out which of the processes that share an address has which
+ * socket.
  */
 #ifndef AQ_HAIL_H
 #define AQ_HAIL_H
@@ -14,8 +14,8 @@
 
 enum {
 	HAIL_OPCODE = 0xff,
-	HAIL_INDEX_AT = 8,    /* of the field, for who steers by it */
-	HAIL_ANY_INDEX = 255, /* whichever process gets it */
+	HAIL_INDEX_AT = 8,    /* offset of `index`, for BPF programs */
+	HAIL_ANY_INDEX = 255, /* any process may answer */
 	HAIL_PORT = 4791,
 };
 
@@ -31,7 +31,7 @@ struct hail {
 	uint8_t qpn[3]; /* of a packet; 0: no queue pair has it */
 	uint8_t index;	/* of the socket that should hear it */
 	uint8_t pad;
-	be16 slot; /* of who answers */
+	be16 slot; /* of the NIC that answers */
 	be64 nonce;
 };
 

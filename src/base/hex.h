@@ -25,8 +25,8 @@ static inline int hex_digit(char c)
 				      : -1;
 }
 
-/* False, and nothing to rely on in `bytes`: the text is not just that many
- * bytes' digits. NULL is no text. */
+/* False if the text (NULL included) is not exactly the digits of that many
+ * bytes; `bytes` is then undefined. */
 static inline bool hex_read(const char *text, void *bytes, size_t len_bytes)
 {
 	uint8_t *p = bytes;

@@ -6,9 +6,9 @@
  * hours; larger values land in the last bucket.
  *
  * The struct is also the layout inside a counter file (host byte order, one
- * machine). One thread records; another process may copy it meanwhile, and what
- * it computes comes from the buckets alone, so a torn copy is off by the few
- * values recorded during the copy and nothing else.
+ * machine). One thread records; another process may copy the struct meanwhile.
+ * It computes everything from the buckets, so a torn copy is off only by the
+ * few values recorded during the copy.
  */
 #ifndef AQ_HIST_H
 #define AQ_HIST_H
@@ -59,8 +59,8 @@ void hist_merge(struct hist *into, const struct hist *from);
 
 /* How many values were recorded. Walks the buckets. */
 uint64_t hist_count(const struct hist *h);
-/* The value that ppm of a million are at or below: 500000 is the median,
- * 999000 is p99.9. 0 when empty. Interpolates inside the bucket. */
+/* The value that is not exceeded by `ppm` of a million values: 500000 is the
+ * median, 999000 is p99.9. 0 when empty. Interpolates inside the bucket. */
 uint64_t hist_percentile(const struct hist *h, uint32_t ppm);
 double hist_mean(const struct hist *h);
 

@@ -4,8 +4,8 @@
  * Little-endian on every machine. The checksum covers the header only: contents
  * change under one-sided writes and have checks of their own.
  *
- * Versions: a new minor adds fields that old readers may ignore, a new major
- * does not; a reader refuses an unknown major and says both versions.
+ * Versions: a new minor version only adds fields that old readers may ignore. A
+ * reader refuses an unknown major version and names both versions.
  */
 #ifndef AQ_LAYOUT_H
 #define AQ_LAYOUT_H
@@ -31,7 +31,7 @@ STATIC_ASSERT(offsetof(struct layout_header, creator) == 32, "creator");
 STATIC_ASSERT(offsetof(struct layout_header, checksum) == 56, "checksum");
 STATIC_ASSERT(_Alignof(struct layout_header) == 1, "any alignment will do");
 
-/* What a room writes and understands. */
+/* The kind and version of layout that a room writes and understands. */
 struct layout_kind {
 	const char *name;  /* in words, for messages: "counter file" */
 	const char *magic; /* exactly 8 characters */

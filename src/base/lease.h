@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ports of rdma_cm, leased by binding sockets in the rack's runtime directory:
- * exclusive on this machine, and free again when their owner dies. Who connects
- * to a lease learns which queue pair to talk to; who receives a request for the
- * whole machine hands it in there.
+ * exclusive on this machine, and free again when their owner dies. A process
+ * that connects to a lease learns which queue pair to talk to; a process that
+ * receives a request for the whole machine passes it on over the lease.
  */
 #ifndef AQ_LEASE_H
 #define AQ_LEASE_H
@@ -37,20 +37,20 @@ struct lease_msg {
 
 bool lease_ip_is_any(const uint8_t ip[16]);
 
-/* Takes the port for this process; with port 0 any free one. Nobody can connect
- * before it listens. -EADDRINUSE. */
+/* Takes the port for this process; with port 0 any free one. No process can
+ * connect before it listens. -EADDRINUSE. */
 int lease_bind(const struct rack_sockets *r, struct lease_port *port,
 	       int *fd) MUST_CHECK;
 /* Gives the port back and closes fd. */
 void lease_release(const struct rack_sockets *r, const struct lease_port *port,
 		   int fd);
-/* Calls whoever listens on this port, at this address or at any.
- * -ECONNREFUSED: nobody. */
+/* Connects to the process that listens on this port, at this address or at any.
+ * -ECONNREFUSED: none does. */
 int lease_connect(const struct rack_sockets *r, const struct lease_port *port,
 		  int *fd) MUST_CHECK;
 
 int lease_send(int fd, const struct lease_msg *msg) MUST_CHECK;
-/* -EAGAIN: nothing yet. -EPIPE: hung up. -EBADMSG. */
+/* -EAGAIN: nothing yet. -EPIPE: the other side has closed. -EBADMSG. */
 int lease_receive(int fd, struct lease_msg *msg) MUST_CHECK;
 
 #endif

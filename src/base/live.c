@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies in which every word is whole. */
+/* Copies in which every word is whole, of memory that others write to, and to
+ * memory that others read. */
 #include "live.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
 enum {
+	WORD_BYTES = 8,
 	PAIR_BYTES = 16,
 	LINE_BYTES = 4 * PAIR_BYTES,
+	SMALL_BYTES = 96, /* word by word; above, memcpy stores the bulk */
+	TAIL_BYTES = 64,  /* but not the end, which is stored in order */
 };
 
 /* Two words at an address that is a multiple of eight. No processor that loads
@@ -31,8 +35,8 @@ static inline void move_line(uint8_t *dst, const uint8_t *src)
 }
 
 /* LIVE-1, with the release of whoever owns the memory, an application or a NIC
- * (core/touch.c): what is READ after a word is no older than what it announces.
- */
+ * (the stores below, core/touch.c): what is READ after a word is no older than
+ * what it announces. */
 static inline void move8(uint8_t *dst, const uint8_t *src)
 {
 	/* LIVE-1 */
@@ -121,4 +125,100 @@ HOT void live_move(void *to, const void *from, size_t len_bytes)
 	for (; len - n >= 8; n += 8)
 		move8(dst + n, src + n);
 	move_tail(dst + n, src + n, len - n);
+}
+
+/* LIVE-1, with the loads above, or those of the program that owns the memory
+ * and polls it: each store is released after those before it, which costs
+ * nothing on x86. */
+static inline void put8(uint8_t *dst, const uint8_t *src)
+{
+	uint64_t w;
+
+	memcpy(&w, src, sizeof(w));
+	/* LIVE-1 */
+	atomic_store_explicit((_Atomic uint64_t *)(void *)dst, w,
+			      memory_order_release);
+}
+
+static inline void put4(uint8_t *dst, const uint8_t *src)
+{
+	uint32_t w;
+
+	memcpy(&w, src, sizeof(w));
+	/* LIVE-1 */
+	atomic_store_explicit((_Atomic uint32_t *)(void *)dst, w,
+			      memory_order_release);
+}
+
+static inline void put2(uint8_t *dst, const uint8_t *src)
+{
+	uint16_t w;
+
+	memcpy(&w, src, sizeof(w));
+	/* LIVE-1 */
+	atomic_store_explicit((_Atomic uint16_t *)(void *)dst, w,
+			      memory_order_release);
+}
+
+static inline void put1(uint8_t *dst, const uint8_t *src)
+{
+	/* LIVE-1 */
+	atomic_store_explicit((_Atomic uint8_t *)dst, *src,
+			      memory_order_release);
+}
+
+/* As move_head, for `dst`. */
+static size_t put_head(uint8_t *dst, const uint8_t *src, size_t len)
+{
+	size_t n = 0;
+
+	if ((uintptr_t)dst & 1 && len >= 1) {
+		put1(dst, src);
+		n = 1;
+	}
+	if ((uintptr_t)(dst + n) & 2 && len - n >= 2) {
+		put2(dst + n, src + n);
+		n += 2;
+	}
+	if ((uintptr_t)(dst + n) & 4 && len - n >= 4) {
+		put4(dst + n, src + n);
+		n += 4;
+	}
+	return n;
+}
+
+/* Less than eight bytes. */
+static void put_tail(uint8_t *dst, const uint8_t *src, size_t len)
+{
+	size_t n = 0;
+
+	if (len & 4) {
+		put4(dst, src);
+		n = 4;
+	}
+	if (len & 2) {
+		put2(dst + n, src + n);
+		n += 2;
+	}
+	if (len & 1)
+		put1(dst + n, src + n);
+}
+
+HOT void live_place(void *to, const void *from, size_t len_bytes)
+{
+	const uint8_t *src = from;
+	uint8_t *dst = to;
+	size_t len = len_bytes, n, bulk;
+
+	n = UNLIKELY((uintptr_t)dst % WORD_BYTES) ? put_head(dst, src, len) : 0;
+	if (len - n > SMALL_BYTES) {
+		/* Vector instructions, which split no aligned word of eight
+		 * bytes where all of them are. */
+		bulk = (len - n - TAIL_BYTES) / WORD_BYTES * WORD_BYTES;
+		memcpy(dst + n, src + n, bulk);
+		n += bulk;
+	}
+	for (; len - n >= WORD_BYTES; n += WORD_BYTES)
+		put8(dst + n, src + n);
+	put_tail(dst + n, src + n, len - n);
 }

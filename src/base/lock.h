@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A lock for short critical sections on the data path. Taking it free costs one
- * exchange, dropping it a store. A waiter yields while that is cheap, then
+ * A lock for short critical sections on the data path. Taking a free lock costs
+ * one exchange, dropping it a store. A waiter yields while that is cheap, then
  * sleeps until it is woken: on two cores a lock that only spins costs a
  * scheduler slice whenever its holder is preempted, and with real-time
- * priorities it never ends; one that yields among strangers costs a slice of
- * each of them.
+ * priorities it never ends; a waiter that yields while other programs share the
+ * core costs a slice of each of them.
  */
 #ifndef AQ_LOCK_H
 #define AQ_LOCK_H
@@ -17,13 +17,13 @@
 
 struct lock {
 	atomic_uint held;
-	atomic_uint sleepers; /* who wait to be woken */
+	atomic_uint sleepers; /* threads that wait to be woken */
 #ifdef AQ_LOCK_HOLDER
 	_Atomic pthread_t holder;
 #endif
 };
 
-/* Sanitized builds remember who has the lock, for lock_assert_held. */
+/* Sanitized builds remember which thread has the lock, for lock_assert_held. */
 static inline void lock_note_holder(struct lock *l)
 {
 #ifdef AQ_LOCK_HOLDER
@@ -33,8 +33,8 @@ static inline void lock_note_holder(struct lock *l)
 #endif
 }
 
-/* At the entry of what must be called under the lock: that somebody has it, and
- * in sanitized builds that it is this thread. */
+/* Call it at the entry of a function that needs the lock: it asserts that a
+ * thread has the lock, and in sanitized builds that it is this one. */
 static inline void lock_assert_held(const struct lock *l)
 {
 	ASSERT(atomic_load_explicit(&l->held, memory_order_relaxed) != 0);
@@ -45,9 +45,9 @@ static inline void lock_assert_held(const struct lock *l)
 #endif
 }
 
-/* The same for a mutex of the default kind: that somebody has it. (libc notes
- * who, but by a number that it remembers, and a process made by clone() alone
- * remembers its parent's.) */
+/* The same for a mutex of the default kind: it asserts that a thread has it.
+ * (libc notes the owner, but by a cached thread number, and a process made by
+ * clone() alone has its parent's.) */
 void lock_assert_mutex_held(pthread_mutex_t *mutex);
 
 static inline void lock_init(struct lock *l)
@@ -58,7 +58,7 @@ static inline void lock_init(struct lock *l)
 
 static inline bool lock_try(struct lock *l)
 {
-	/* LOCK-1: what the last holder did is seen by the next one. */
+	/* LOCK-1: the next holder sees what the last one did. */
 	if (atomic_load_explicit(&l->held, memory_order_relaxed) != 0 ||
 	    atomic_exchange_explicit(&l->held, 1, memory_order_acquire) != 0)
 		return false;
@@ -79,17 +79,17 @@ static inline void lock_take(struct lock *l)
 }
 
 /*
- * The lock may be gone as soon as it is free, so whether
- * somebody sleeps is read before. Who goes to sleep in between is not woken by
- * this one and looks again by itself (NAP_NS in lock.c): a locked instruction
- * here would prevent it, at the price of all other times.
+ * The lock's memory may be freed as soon as the lock is free, so `sleepers` is
+ * read before. A thread that goes to sleep in between is not woken by this call
+ * and looks again by itself (NAP_NS in lock.c). A locked instruction here would
+ * prevent that, at a cost for every other call.
  */
 static inline void lock_drop(struct lock *l)
 {
 	unsigned sleepers =
 		atomic_load_explicit(&l->sleepers, memory_order_relaxed);
 
-	/* LOCK-1: nobody takes it and misses what was done under it. */
+	/* LOCK-1: the next holder never misses what was done under it. */
 	atomic_store_explicit(&l->held, 0, memory_order_release);
 	if (UNLIKELY(sleepers))
 		lock_wake(l);

@@ -5,8 +5,9 @@
  * from any thread and writes its line with one write(2).
  *
  * Level and form are the one process-wide setting of this room. A program sets
- * them once in main with log_setup(); in a library that nobody set up, the
- * first event reads AQUIFER_LOG=err|warn|info|debug and AQUIFER_LOG_JSON=1.
+ * them once in main with log_setup(); in a library whose program did not set it
+ * up, the first event reads AQUIFER_LOG=err|warn|info|debug and
+ * AQUIFER_LOG_JSON=1.
  */
 #ifndef AQ_LOG_H
 #define AQ_LOG_H
@@ -20,7 +21,7 @@ enum log_level {
 	LOG_LEVEL_DEBUG, /* for the authors */
 };
 
-/* For main, before other threads exist. */
+/* main calls it before other threads exist. */
 void log_setup(enum log_level level, bool json);
 /* "err", "warn", "info" or "debug"; -EINVAL for anything else. */
 int log_level_parse(const char *text, enum log_level *level) MUST_CHECK;
@@ -38,7 +39,7 @@ void log_write(enum log_level level, const char *room, const char *fmt, ...)
 #define log_debug(room, ...) log_write(LOG_LEVEL_DEBUG, room, __VA_ARGS__)
 
 /*
- * For what a peer can trigger: at most LOG_LIMIT_BURST lines per
+ * For events that a peer can trigger: at most LOG_LIMIT_BURST lines per
  * LOG_LIMIT_WINDOW_NS; the first line of the next window says how many were
  * left out. Zero-initialised, embedded in the object that logs and guarded by
  * that object's lock; time comes from the object's env.

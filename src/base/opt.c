@@ -4,13 +4,13 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "config_key.h"
 #include "error.h"
 
 enum {
-	ROWS_MAX = 48,
 	FIRST = 0x100, /* of getopt's results: beside every letter */
 	COLUMNS = 79,
 	NAME_COLUMNS_MAX = 26,
@@ -82,6 +82,18 @@ static int which(const struct opt *o, const char *word, uint32_t *index)
 			 word);
 }
 
+static int real(const struct opt *o, const char *word, double *out)
+{
+	char *end;
+
+	*out = strtod(word, &end);
+	if (end == word || *end || !(*out >= 0 && *out <= (double)o->max))
+		return error_set(-EINVAL,
+				 "--%s is a number from 0 to %llu, not '%.40s'",
+				 o->name, (unsigned long long)o->max, word);
+	return 0;
+}
+
 static int take(const struct opt *o, void *args, const char *word)
 {
 	void *at = (char *)args + o->at;
@@ -89,6 +101,7 @@ static int take(const struct opt *o, void *args, const char *word)
 		o->kind == OPT_KIND_SIZE ? CONFIG_SIZE : CONFIG_INT;
 	char what[64];
 	uint64_t n = 0;
+	double v = 0;
 	uint32_t index;
 	int err = 0;
 
@@ -117,10 +130,51 @@ static int take(const struct opt *o, void *args, const char *word)
 	case OPT_KIND_U64:
 	case OPT_KIND_SIZE:
 		return number(what, kind, word, o->min, o->max, at);
+	case OPT_KIND_REAL:
+		return real(o, word, at);
+	case OPT_KIND_SCALED32:
+	case OPT_KIND_SCALED64:
+		err = real(o, word, &v);
+		v = v * (double)o->min + 0.5;
+		if (!err && o->kind == OPT_KIND_SCALED32)
+			*(uint32_t *)at = (uint32_t)v;
+		else if (!err)
+			*(uint64_t *)at = (uint64_t)v;
+		return err;
 	case OPT_KIND_CALL:
 		return o->take(args, word);
 	}
 	return -EINVAL;
+}
+
+const struct opt *opt_find(const struct opt *table, const char *name)
+{
+	for (; table && table->name; table++)
+		if (strcmp(table->name, name) == 0)
+			return table;
+	return NULL;
+}
+
+void opt_join(struct opt out[OPT_ROWS_MAX], const struct opt *first,
+	      const struct opt *second)
+{
+	unsigned n = 0;
+
+	for (; first && first->name; first++)
+		out[n++] = *first;
+	for (; second && second->name; second++)
+		out[n++] = *second;
+	ASSERT(n < OPT_ROWS_MAX);
+	out[n] = (struct opt)OPT_END;
+}
+
+int opt_set(const struct opt *table, void *args, const char *name,
+	    const char *word)
+{
+	const struct opt *o = opt_find(table, name);
+
+	return o ? take(o, args, word)
+		 : error_set(-EINVAL, "there is no option '--%s'", name);
 }
 
 /* ---- the command line --------------------------------------------------- */
@@ -131,7 +185,7 @@ static unsigned fill(const struct opt *table, struct option *out)
 	unsigned n = 0;
 
 	for (; table[n].name; n++) {
-		ASSERT(n < ROWS_MAX - 2);
+		ASSERT(n < OPT_ROWS_MAX - 1);
 		out[n] = (struct option){table[n].name,
 					 table[n].value ? required_argument
 							: no_argument,
@@ -144,6 +198,11 @@ static unsigned fill(const struct opt *table, struct option *out)
 
 static enum opt_result refuse(const char *who, const char *word, int opt)
 {
+	char letter[] = {'-', (char)optopt, '\0'};
+
+	/* Of several letters together, getopt is still at their word. */
+	if (opt == '?' && optopt > 0 && optopt < FIRST)
+		word = letter;
 	if (opt == ':')
 		(void)error_set(-EINVAL, "%s needs a value", word);
 	else
@@ -158,7 +217,7 @@ enum opt_result opt_parse(const struct opt *table, const char *who, int argc,
 			  char **argv, enum opt_words accept, void *args,
 			  int *words)
 {
-	struct option longs[ROWS_MAX];
+	struct option longs[OPT_ROWS_MAX + 1]; /* --help is one more */
 	const char *shorts = accept == OPT_WORDS_ANY ? ":h" : "+:h";
 	unsigned count = fill(table, longs);
 	int opt;
@@ -206,6 +265,11 @@ static void fold(const char *text, int column, FILE *out)
 		text += len + (text[len] == ' ');
 	}
 	(void)fputc('\n', out);
+}
+
+void opt_help_text(const char *text, FILE *out)
+{
+	fold(text, 0, out);
 }
 
 void opt_help(const struct opt *table, FILE *out)

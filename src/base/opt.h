@@ -25,11 +25,14 @@ enum opt_kind {
 	OPT_KIND_FLAG,	 /* bool: true if given */
 	OPT_KIND_BITS,	 /* uint32_t: the bits of `max` are set */
 	OPT_KIND_TEXT,	 /* const char * */
-	OPT_KIND_WORD,	 /* const char *: one of those in `value` */
-	OPT_KIND_CHOICE, /* uint32_t: which of those in `value`, from 0 */
+	OPT_KIND_WORD,	 /* const char *: one of the words in `value` */
+	OPT_KIND_CHOICE, /* uint32_t: index of the word in `value`, from 0 */
 	OPT_KIND_U32,	 /* min to max */
 	OPT_KIND_U64,
-	OPT_KIND_SIZE, /* uint64_t bytes: 4096, 64K, 8G */
+	OPT_KIND_SIZE,	   /* uint64_t bytes: 4096, 64K, 8G */
+	OPT_KIND_REAL,	   /* double: 0 to max */
+	OPT_KIND_SCALED32, /* uint32_t: a number up to max, times `min` */
+	OPT_KIND_SCALED64,
 	OPT_KIND_CALL, /* `take` does it */
 };
 
@@ -78,6 +81,14 @@ struct opt {
 #define OPT_SIZE(args, member, name, value, min, max, help)                   \
 	OPT_ROW(args, member, uint64_t, OPT_KIND_SIZE, name, value, min, max, \
 		help)
+#define OPT_REAL(args, member, name, value, max, help) \
+	OPT_ROW(args, member, double, OPT_KIND_REAL, name, value, 0, max, help)
+#define OPT_SCALED32(args, member, name, value, max, scale, help)              \
+	OPT_ROW(args, member, uint32_t, OPT_KIND_SCALED32, name, value, scale, \
+		max, help)
+#define OPT_SCALED64(args, member, name, value, max, scale, help)              \
+	OPT_ROW(args, member, uint64_t, OPT_KIND_SCALED64, name, value, scale, \
+		max, help)
 #define OPT_CALL(take, name, value, help)                       \
 	{                                                       \
 		name, value, help, OPT_KIND_CALL, 0, 0, 0, take \
@@ -87,6 +98,10 @@ struct opt {
 		NULL, NULL, NULL, OPT_KIND_FLAG, 0, 0, 0, NULL \
 	}
 
+enum {
+	OPT_ROWS_MAX = 64, /* of a table, with its end */
+};
+
 enum opt_words {
 	OPT_WORDS_NONE,	   /* a word that is no option is wrong */
 	OPT_WORDS_ANY,	   /* words may stand between options */
@@ -95,18 +110,28 @@ enum opt_words {
 
 enum opt_result {
 	OPT_DONE,
-	OPT_HELP,  /* it was asked for, and nothing else counts */
+	OPT_HELP,  /* --help was given; the other options do not count */
 	OPT_WRONG, /* error_last() says what, beginning with `who` or the option
 		    */
 };
 
-/* argv[0] is not looked at. `words` gets the index of the first word, which
- * all others follow; argv is put in that order. Uses getopt(3): one thread. */
+/* argv[0] is skipped. argv is reordered so that all words stand at its end;
+ * `words` gets the index of the first. Uses getopt(3): one thread. */
 enum opt_result opt_parse(const struct opt *table, const char *who, int argc,
 			  char **argv, enum opt_words accept, void *args,
 			  int *words) MUST_CHECK;
 
-/* A size as an option has it, for a word that is none. -EINVAL with words. */
+/* One table of two, each of which may be NULL. */
+void opt_join(struct opt out[OPT_ROWS_MAX], const struct opt *first,
+	      const struct opt *second);
+
+/* The row of that name, without dashes; NULL: there is none. */
+const struct opt *opt_find(const struct opt *table, const char *name);
+/* What `--name word` does. -EINVAL with words. */
+int opt_set(const struct opt *table, void *args, const char *name,
+	    const char *word) MUST_CHECK;
+
+/* Parses a word as an option of kind SIZE would be. -EINVAL with words. */
 int opt_size(const char *what, const char *word, uint64_t *bytes) MUST_CHECK;
 
 /* A number from 1 to max, or "all", which is the number `all`. */
@@ -115,5 +140,7 @@ int opt_count_or_all(const char *what, const char *word, uint32_t max,
 
 /* The lines of --help, in columns. */
 void opt_help(const struct opt *table, FILE *out);
+/* A paragraph of it. */
+void opt_help_text(const char *text, FILE *out);
 
 #endif

@@ -127,7 +127,8 @@ enum plant {
 #ifdef AQ_PLANT
 extern enum plant plant_now; /* lab/sim/plants.c */
 #define PLANTED(id) UNLIKELY(plant_now == PLANT_##id)
-/* Short cuts that would pass a planted bug by are not taken. */
+/* True while any bug is planted: fast paths that would skip the planted code
+ * are then not taken. */
 #define PLANTED_ANY() UNLIKELY(plant_now != PLANT_none)
 #else
 #define PLANTED(id)   false

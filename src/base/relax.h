@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a thread does between two looks at something that another thread or
- * process will do. Alone on its core, or with that other one, it yields: 0.2
- * us, and the other runs at once. Among strangers a yield costs a slice of each
- * of them, 60 ms and more beside sixteen that spin, and who yields gets no
- * credit for it. Who sleeps does: the kernel lets it run soon after it wakes.
- * So a yield that took long is the last one for a while, and naps take its
- * place.
+ * process will do. Alone on its core, or together with that other one, it
+ * yields, which takes 0.2 us, and the other runs at once. On a core that is
+ * crowded, that is, shared with unrelated programs, a yield costs a slice of
+ * each of them, 60 ms and more beside sixteen that spin, and the scheduler
+ * gives the thread no credit for it. A thread that sleeps gets credit: the
+ * kernel runs it soon after it wakes. So after a yield that took long, naps
+ * replace yields for a while.
  */
 #ifndef AQ_RELAX_H
 #define AQ_RELAX_H
@@ -14,17 +15,17 @@
 #include "base.h"
 
 struct relax {
-	uint64_t crowded_until_ns; /* among strangers */
-	uint64_t span_ns;	   /* for how long that was believed last */
+	uint64_t crowded_until_ns; /* naps instead of yields until then */
+	uint64_t span_ns;	   /* length of the last crowded span */
 };
 
 /* One rest, short or not. A nap ends after some 80 us. */
 void relax_rest(struct relax *r);
-/* The same with what the calling thread knows of its core. */
+/* The same with the state of the calling thread. */
 void relax_briefly(void);
 
-/* Whether the calling thread was found among strangers: then it should sleep in
- * a call that what it waits for can end, if it has one. */
+/* Whether the calling thread's core is crowded. If its event can end a sleeping
+ * call, the thread should then sleep in that call. */
 bool relax_is_crowded(void);
 
 #endif

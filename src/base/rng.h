@@ -14,13 +14,13 @@ struct rng {
 	uint64_t s[4];
 };
 
-/* Any seed will do, also 0. */
+/* Any seed is allowed, also 0. */
 void rng_init(struct rng *r, uint64_t seed);
 /* A generator of its own for one part of a test: parts that draw more or less
  * do not disturb each other. `stream` numbers the parts. */
 void rng_init_stream(struct rng *r, uint64_t seed, uint64_t stream);
 
-/* For who has a name and no number. */
+/* For callers that have a name instead of a number. */
 void rng_init_text(struct rng *r, const char *text);
 
 uint64_t rng_u64(struct rng *r);

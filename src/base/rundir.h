@@ -7,17 +7,18 @@
  *   $XDG_RUNTIME_DIR/aquifer/<rack>    without root
  *   /tmp/aquifer-<uid>/<rack>          without either
  *
- * Where somebody else has taken that name in /tmp: /run/user/<uid>/aquifer/
+ * Where another user has taken that name in /tmp: /run/user/<uid>/aquifer/
  * <rack> if there is one of ours, else ~/.local/state/aquifer/run/<rack>.
  *
- * Directories are made with mode 0700. One that exists must belong to the
- * caller and be writable by nobody else: names in /tmp can be taken by anybody,
- * so what is found there is checked, never followed through a symbolic link.
+ * Directories are made with mode 0700. An existing one must belong to the
+ * caller and be writable by no other user. Any user can take names in /tmp, so
+ * a directory found there is checked, and symbolic links are not followed.
  *
  * rack.user and rack.group of rack.ini open the rack's directory, and nothing
- * more: it then belongs to that user (root, if only a group is named), and with
- * a group has its members write, mode 3770: sticky, so that nobody removes what
- * is another's. Its parent may be entered by all, but not be listed by them.
+ * more: it then belongs to that user (root, if only a group is named). With a
+ * group its mode is 3770, so that members can write; the sticky bit keeps them
+ * from removing each other's files. All users may enter its parent, but not
+ * list it.
  */
 #ifndef AQ_RUNDIR_H
 #define AQ_RUNDIR_H
@@ -36,8 +37,8 @@ bool rundir_rack_is_valid(const char *rack);
  * name, -ENAMETOOLONG; error_last() has the words. */
 int rundir_path(const char *rack, char path[RUNDIR_PATH_MAX]) MUST_CHECK;
 
-/* The same, and makes what is missing. Also -EPERM when somebody else owns or
- * could write a directory on the way, or what mkdir(2) returned. */
+/* The same, and makes what is missing. Also -EPERM when another user owns or
+ * could write a directory on the path, or the error of mkdir(2). */
 int rundir_make(const char *rack, char path[RUNDIR_PATH_MAX]) MUST_CHECK;
 /* The same; the descriptor (O_DIRECTORY, O_CLOEXEC) or -errno. */
 int rundir_open(const char *rack) MUST_CHECK;

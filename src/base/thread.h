@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads of a library in somebody else's process. */
+/* Threads of a library in an application's process. */
 #ifndef AQ_BASE_THREAD_H
 #define AQ_BASE_THREAD_H
 
@@ -8,8 +8,8 @@
 
 #include "base.h"
 
-/* 0 or -errno. Signals are the application's, and its threads shall get them;
- * faults stay with who causes them. */
+/* 0 or -errno. The new thread blocks all signals but those of faults, because
+ * the application's own threads shall get its signals. */
 MUST_CHECK static inline int thread_start(pthread_t *thread,
 					  void *(*run)(void *), void *arg)
 {

@@ -100,7 +100,7 @@ mapfile -t names < <(sed -n 's/^  \([a-z]*\) .*/\1/p' "$TMP/out")
 	fail "the list is ${names[*]}"
 for name in "${names[@]}"; do
 	expect 0 "$AQUIFER" bench "$name" --help
-	for option in quick json check busy rounds only help; do
+	for option in quick json check busy rounds only; do
 		grep -q -- "^  --$option " "$TMP/out" ||
 			fail "bench $name has no --$option"
 	done

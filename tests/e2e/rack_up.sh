@@ -66,3 +66,21 @@ printf '[memory m0]\nsize=tiny\n' >"$TMP/rack.ini"
 expect 1 "$AQUIFER" up
 grep -q "rack.ini:2" "$TMP/err" || fail "$(cat "$TMP/err")"
 : >"$TMP/rack.ini"
+
+# A node hangs while it starts, and what has its name takes calls and answers
+# none: each look at it takes a second, and all of them no more than the 15 s.
+mkfifo "$TMP/cert.pem"
+printf '[memory m0]\nsize=2M\nlisten=127.0.0.1:0\ntls_cert=%s\ntls_key=%s\n' \
+	"$TMP/cert.pem" "$TMP/cert.pem" >"$TMP/rack.ini"
+python3 - "$RUNDIR/m0.sock" <<'PY' &
+import signal, socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen(1000)
+signal.pause()
+PY
+PIDS+=("$!")
+until [[ -S $RUNDIR/m0.sock ]]; do sleep 0.05; done
+expect 1 timeout -k 5 100 "$AQUIFER" up
+grep -q "did not answer within 15 s" "$TMP/err" || fail "$(cat "$TMP/err")"
+: >"$TMP/rack.ini"

@@ -69,6 +69,31 @@ wait "$RUN" || status=$?
 grep -q 'agent of process' "$TMP/loop.err" || fail "$(cat "$TMP/loop.err")"
 echo "ok: no agent, no program"
 
+# A filter of the program's own kills the agent of a child that it forks, at its
+# first system call or later: the child does not wait for it, and has its memory.
+for call in 39 436 117 323; do # getpid, close_range, setresuid, userfaultfd
+	far 4M python3 - "$call" <<'PY' || fail "a filter on $call: $? $(cat "$TMP/err")"
+import ctypes, os, struct, sys
+call = int(sys.argv[1])
+data = [bytearray(b'%04d' % i * 1024) for i in range(2000)]
+rules = b''.join(struct.pack('=HBBI', *r) for r in (
+    (0x20, 0, 0, 0),            # the number of the call
+    (0x15, 0, 1, call), (0x06, 0, 0, 0x80000000),  # kill the process
+    (0x06, 0, 0, 0x7fff0000)))  # allow the others
+text = ctypes.create_string_buffer(rules)
+program = ctypes.create_string_buffer(
+    struct.pack('@HP', len(rules) // 8, ctypes.addressof(text)))
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program) == 0
+child = os.fork()
+right = all(d == b'%04d' % i * 1024 for i, d in enumerate(data))
+if not child:
+    os._exit(0 if right else 1)
+assert right and os.waitpid(child, 0)[1] == 0
+PY
+done
+echo "ok: a filter that kills agents"
+
 # All at once: nothing is left that would keep the memory.
 start_loop 4M 12
 agent=$(pgrep -P "$RUN" -x aquifer-agent)

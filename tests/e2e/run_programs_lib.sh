@@ -5,6 +5,7 @@
 # shellcheck disable=SC2016 # the shell that runs the command expands $W
 # shellcheck source=tests/e2e/run_lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/run_lib.sh"
+echo "the rack is up"
 W=$TMP/w
 mkdir "$W"
 export LC_ALL=C W
@@ -57,7 +58,7 @@ watch() {
 	rm -f "$TMP/watching"
 	python3 - $$ "$TMP/watching" >"$TMP/watched" <<'PY' &
 import glob, signal, sys, time
-most = 0
+most, ends = 0, []
 
 def below(pid):
     for path in glob.glob('/proc/%s/task/*/children' % pid):
@@ -85,39 +86,46 @@ def resident(pid):
             return far, max(0, int(line.split()[1]) - others)
     return far, far
 
-def say(*_):
-    print(most << 10)
-    sys.exit()
-
-signal.signal(signal.SIGTERM, say)
+# No exception: one that a handler raises while a file is given back is lost,
+# and with it the end.
+signal.signal(signal.SIGTERM, lambda *_: ends.append(1))
 open(sys.argv[2], 'w').close()
-while True:
+while not ends:
     sums = [0, 0]
     try:
         for pid in below(sys.argv[1]):
             sums = [a + b for a, b in zip(sums, resident(pid))]
+        most = max(most, min(sums))
     except (OSError, KeyError):
-        continue  # somebody ended meanwhile
-    most = max(most, min(sums))
+        pass  # somebody ended meanwhile
     time.sleep(0.03)
+print(most << 10)
 PY
 	WATCH=$!
 	PIDS+=("$WATCH")
-	until [[ -e $TMP/watching ]]; do
+	for _ in {1..600}; do
+		[[ ! -e $TMP/watching ]] || return 0
 		kill -0 "$WATCH" || fail "the watching process is gone"
 		sleep 0.05
 	done
+	fail "the watching process does not start"
 }
 
 unwatch() {
 	kill -TERM "$WATCH"
-	wait "$WATCH" || true
+	for _ in {1..600}; do
+		kill -0 "$WATCH" 2>/dev/null || return 0
+		sleep 0.05
+	done
+	fail "the watching process does not end: $(cat "/proc/$WATCH/stack")"
 }
 
 # same NAME LOCAL COMMAND: in a shell, twice; what it prints is compared.
 same() {
 	local plain
+	echo "$1: plain"
 	plain=$(timeout 60 bash -c "$3" 2>/dev/null | sha256sum)
+	echo "$1: far"
 	watch
 	far "$2" bash -c "$3" >"$TMP/out" || fail "$1: $? $(cat "$TMP/err")"
 	unwatch

@@ -184,7 +184,6 @@ static void test_figures(void **state)
 {
 	static const char *const names[] = {"1",  "7",	"8", "9",
 					    "10", "11", "12"};
-	const struct figure_options o = {.value = {1}};
 	unsigned claims = 0;
 
 	for (unsigned i = 0; i < ARRAY_LEN(names); i++) {
@@ -193,7 +192,7 @@ static void test_figures(void **state)
 		struct figure_run r;
 
 		assert_non_null(f);
-		figure_init(&r, &paging_figures, f, &o);
+		figure_init(&r, &paging_figures, f, paging_figures.defaults);
 		assert_int_equal(f->plan(&r), 0);
 		/* As if each had taken the same. */
 		for (size_t k = 0; k < r.count; k++)

@@ -39,11 +39,35 @@ enum {
 /* All zeros, and all ones, in turn. */
 static uint64_t step_words[STEP_BYTES / 8];
 static volatile sig_atomic_t step_count, step_goes_on;
-/* The other way round: somebody reads words [step_from, step_to) of these after
- * every instruction, and counts those that are half written. */
+/* The other way round: somebody reads bytes [step_from, step_to) of these after
+ * every instruction, and counts the words that are half written. */
 static uint64_t step_read[STEP_BYTES / 8];
 static size_t step_from, step_to;
 static volatile sig_atomic_t step_torn;
+/* And the last byte of what is written from the first one on, if it is set:
+ * counts when that is there before another one. */
+static const uint8_t *step_last;
+static volatile sig_atomic_t step_early;
+
+/* Words of two, four and eight bytes among `len` bytes, the first of which is
+ * at an address `at`, that are neither all zeros nor all ones. */
+static unsigned step_count_torn(const uint8_t *p, size_t at, size_t len)
+{
+	unsigned torn = 0;
+
+	for (size_t size = 2; size <= 8; size *= 2)
+		for (size_t i = (at + size - 1) / size * size;
+		     i + size <= at + len; i += size) {
+			const uint8_t *w = p + i - at;
+
+			for (size_t k = 0; k < size; k++)
+				if (w[k] != w[0] || (w[k] && w[k] != 0xff)) {
+					torn++;
+					break;
+				}
+		}
+	return torn;
+}
 
 static void step_taken(int sig, siginfo_t *info, void *context)
 {
@@ -58,9 +82,13 @@ static void step_taken(int sig, siginfo_t *info, void *context)
 	step_count++;
 	for (unsigned i = 0; i < ARRAY_LEN(step_words); i++)
 		step_words[i] = ~step_words[i];
-	for (size_t i = step_from; i < step_to; i++)
-		if (step_read[i] != 0 && ~step_read[i] != 0)
-			step_torn = step_torn + 1;
+	if (step_count_torn((const uint8_t *)step_read + step_from, step_from,
+			    step_to - step_from))
+		step_torn = step_torn + 1;
+	for (const uint8_t *p = (const uint8_t *)step_read;
+	     step_last && *step_last && p < step_last; p++)
+		if (!*p)
+			step_early = step_early + 1;
 }
 
 static inline void step_begin(void)
@@ -72,7 +100,7 @@ static inline void step_begin(void)
 	assert_int_equal(sigaction(SIGTRAP, &sa, NULL), 0);
 	memset(step_words, 0, sizeof(step_words));
 	memset(step_read, 0, sizeof(step_read));
-	step_count = step_torn = 0;
+	step_count = step_torn = step_early = 0;
 	step_goes_on = 1;
 	assert_int_equal(raise(SIGTRAP), 0);
 }
@@ -87,15 +115,21 @@ static inline void step_end(void)
 static inline void step_check(const uint8_t *copy, size_t at, size_t len)
 {
 	assert_true(step_count > 4);
-	for (size_t i = (at + 7) / 8 * 8; i + 8 <= at + len; i += 8) {
-		uint64_t w;
+	if (step_count_torn(copy, at, len))
+		fail_msg("%zu bytes from %zu: a word is half old", len, at);
+}
 
-		memcpy(&w, copy + i - at, 8);
-		if (w != 0 && ~w != 0)
-			fail_msg("%zu bytes from %zu: the word at %zu is "
-				 "%016lx",
-				 len, at, i, (unsigned long)w);
-	}
+/* What writes `len` bytes at `at` of step_read, and has ended: nobody saw a
+ * word half written. */
+static inline void step_check_written(size_t at, size_t len)
+{
+	assert_true(step_count > 4);
+	if (step_torn)
+		fail_msg("%zu bytes to %zu: a word was half written", len, at);
+	for (size_t i = 0; i < STEP_BYTES; i++)
+		assert_int_equal(((const uint8_t *)step_read)[i],
+				 i >= at && i < at + len ? 0xff : 0);
+	step_from = step_to = 0;
 }
 
 #endif

@@ -272,7 +272,7 @@ static void options_are_one_table(void **state)
 	assert_int_equal(parse(&b, "--port", "shm"), BENCH_USAGE);
 	assert_int_equal(parse(&b, "surplus", NULL), BENCH_USAGE);
 	b.def = &bench_paging;
-	b.given[0] = NULL;
+	b.word[0] = NULL;
 	assert_null(bench_word(&b, "port"));
 }
 

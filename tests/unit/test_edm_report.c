@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "edm/edm_figure.h"
 #include "edm/edm_golden.h"
-#include "edm/edm_options.h"
 #include "edm/edm_sizes.h"
 
 static char *file_with(const char *text)

@@ -89,13 +89,13 @@ static void test_bad_config(void **state)
 /* A whole small figure, with TCP beside it. */
 static void test_figure(void **state)
 {
-	const struct figure_options o = {.jobs = 2};
 	const struct offload_row *row;
 	struct figure_run r;
 
 	(void)state;
 	figure_init(&r, &offload_figures,
-		    figure_by_name(&offload_figures, "14"), &o);
+		    figure_by_name(&offload_figures, "14"),
+		    offload_figures.defaults);
 	assert_int_equal(r.figure->plan(&r), 0);
 	assert_int_equal(figure_points_run(&r), 0);
 	figure_judge(&r);

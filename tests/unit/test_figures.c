@@ -77,6 +77,13 @@ static unsigned draw(struct figure_run *r, const char *dir)
 	return shown;
 }
 
+static const struct figure_options *options_of(const struct figure_system *s)
+{
+	static const struct figure_options none;
+
+	return s->defaults ? s->defaults : &none;
+}
+
 static void test_pictures(void **state)
 {
 	char dir[] = "/tmp/test_figures_XXXXXX", command[512];
@@ -85,14 +92,10 @@ static void test_pictures(void **state)
 	assert_non_null(mkdtemp(dir));
 	for (unsigned i = 0; i < ARRAY_LEN(systems); i++) {
 		const struct figure_system *s = systems[i];
-		struct figure_options o = {.jobs = 1};
-
-		for (unsigned k = 0; k < s->option_count; k++)
-			o.value[k] = s->options[k].unset;
 		for (const struct figure *f = s->figures; f->name; f++) {
 			struct figure_run r;
 
-			figure_init(&r, s, f, &o);
+			figure_init(&r, s, f, options_of(s));
 			assert_int_equal(f->plan(&r), 0);
 			assert_true(r.count > 0);
 			make_up(&r);
@@ -118,13 +121,11 @@ static void test_claims(void **state)
 	for (unsigned i = 0; i < ARRAY_LEN(systems); i++)
 		for (size_t k = 0; k < systems[i]->claim_count; k++) {
 			const struct figure_claim *c = &systems[i]->claims[k];
-			struct figure_options o = {.jobs = 1};
 			struct figure_run r;
 
-			for (unsigned n = 0; n < systems[i]->option_count; n++)
-				o.value[n] = systems[i]->options[n].unset;
 			figure_init(&r, systems[i],
-				    figure_by_name(systems[i], c->figure), &o);
+				    figure_by_name(systems[i], c->figure),
+				    options_of(systems[i]));
 			/* "8 9" is no name of its own. */
 			for (const struct figure *f = systems[i]->figures;
 			     f->name; f++)

@@ -329,6 +329,61 @@ static void a_fenced_client_connects_anew(void **unused)
 	kit_rig_break(&r);
 }
 
+static int cannot_tell(void *ctx, const char *conn)
+{
+	return -EHOSTDOWN;
+}
+
+static struct ibv_mr *no_memory(struct ibv_pd *pd, void *p, size_t bytes,
+				int access)
+{
+	return NULL;
+}
+
+static int renew_without_memory(void *ctx, struct kit_remote *remote)
+{
+	static struct client_verbs verbs;
+	int err = rig_renew(ctx, remote);
+
+	verbs = *remote->link->verbs;
+	verbs.reg_mr = no_memory;
+	remote->link->verbs = &verbs;
+	return err;
+}
+
+/* It once went on with its new connection under the number of its old slot, and
+ * whoever took that for dead ended the old connection only. */
+static void without_a_slot_nothing_goes_on(void **unused)
+{
+	struct kit_client k, others[SLOTS - 1];
+	uint64_t old;
+	struct kit_rig r;
+
+	kit_rig_make(&r, MAIN_BYTES, LOCK_BYTES);
+	with_slot(&r, &k);
+	for (unsigned i = 0; i < SLOTS - 1; i++)
+		with_slot(&r, &others[i]);
+	k.is_broken = true;
+	k.remote.is_alive = cannot_tell;
+	assert_int_equal(kit_reconnect(&k), -EHOSTDOWN);
+	assert_false(k.has_slot);
+	assert_int_equal(kit_cas_now(&k.main, POINT_WRITE, 0, 0, 1, &old),
+			 -ESTALE);
+	k.remote.is_alive = rig_is_alive;
+	k.remote.renew = renew_without_memory;
+	assert_int_equal(kit_reconnect(&k), -ENOMEM);
+	assert_int_equal(kit_cas_now(&k.main, POINT_WRITE, 0, 0, 1, &old),
+			 -ESTALE);
+	assert_int_equal(far_word(r.main), 0);
+	k.remote.renew = rig_renew;
+	leave(&others[0]);
+	assert_int_equal(kit_reconnect(&k), 0);
+	assert_int_equal(kit_swap_now(&k.main, POINT_WRITE, 0, 0, 1), 0);
+	leave(&k);
+	leave(&others[1]);
+	kit_rig_break(&r);
+}
+
 /* ---- chunks ------------------------------------------------------------- */
 
 struct seen {
@@ -396,6 +451,7 @@ int main(void)
 		cmocka_unit_test(asking_about_one_slot_keeps_the_others),
 		cmocka_unit_test(a_name_can_be_changed),
 		cmocka_unit_test(a_fenced_client_connects_anew),
+		cmocka_unit_test(without_a_slot_nothing_goes_on),
 		cmocka_unit_test(words_of_chunks_are_seen_once),
 	};
 

@@ -6,7 +6,7 @@
 struct client {
 	struct mem_fixture f;
 	struct pair pair; /* only a of it */
-	char id[32];
+	char id[32], before[32];
 	const char *session; /* what connections continue, or NULL */
 	int64_t final_psn;   /* of the predecessor; -1: none was told */
 	unsigned patience_ms;
@@ -18,6 +18,21 @@ struct key {
 	uint32_t rkey;
 	uint64_t length;
 };
+
+/* How far that connection came, as the last answer tells; -1: it does not. */
+static int64_t final_of(const struct client *c, const char *id)
+{
+	const json_t *rows = json_object_get(c->f.answer, "finals");
+
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		const json_t *row = json_array_get(rows, i);
+
+		if (strcmp(id, json_string_value(json_object_get(
+				       row, "connection"))) == 0)
+			return json_integer_value(json_object_get(row, "psn"));
+	}
+	return -1;
+}
 
 static void client_connect(struct client *c, const char *access)
 {
@@ -44,10 +59,9 @@ static void client_connect(struct client *c, const char *access)
 		 c->session ? ",\"session\":\"" : "",
 		 c->session ? c->session : "", c->session ? "\"" : "");
 	assert_int_equal(ask(&c->f, "POST /v1/connect", body), 200);
+	memcpy(c->before, c->id, sizeof(c->id));
 	snprintf(c->id, sizeof(c->id), "%s", answer_text(&c->f, "connection"));
-	c->final_psn = json_object_get(c->f.answer, "final_psn")
-			       ? (int64_t)answer_u64(&c->f, "final_psn")
-			       : -1;
+	c->final_psn = final_of(c, c->before);
 	assert_int_equal(answer_u64(&c->f, "mtu"), 1024);
 	assert_int_equal(answer_u64(&c->f, "rd_atomic"), 4);
 	assert_string_equal(answer_text(&c->f, "gid"), hex);
@@ -524,6 +538,47 @@ static void test_patience(void **state)
 	client_stop(&c);
 }
 
+/*
+ * The client had no answer to some attempts, and does not know of the
+ * connections that they made: it asks about the one before, which has executed
+ * something. It once was told the number of an unknown one, and took everything
+ * for written.
+ */
+static void test_session_after_lost_answers(void **state)
+{
+	struct client c = {.session = "0123456789abcdef0123456789abcdef"};
+	char used[32], idle[32];
+	struct key key;
+
+	client_start(&c);
+	client_connect(&c, "rw");
+	assert_int_equal(grant(&c, "rw", 0, 16384, &key), 200);
+	assert_int_equal(transfer(&c, IBV_WR_RDMA_WRITE, &key, 64, 4096),
+			 IBV_WC_SUCCESS);
+	memcpy(used, c.id, sizeof(used));
+	for (unsigned i = 0; i < 2; i++)
+		client_again(&c, "rw");
+	memcpy(idle, c.before, sizeof(idle));
+	assert_int_equal(final_of(&c, used), 7 + 4);
+	assert_int_equal(final_of(&c, idle), 7);
+	/* What was never used is forgotten first. */
+	for (unsigned i = 0; i < MEM_FINALS; i++)
+		client_again(&c, "rw");
+	assert_int_equal(final_of(&c, used), 7 + 4);
+	assert_int_equal(final_of(&c, c.before), 7);
+	assert_int_equal(final_of(&c, idle), -1);
+	/* Nobody remembers everything. */
+	for (unsigned i = 0; i < MEM_FINALS; i++) {
+		assert_int_equal(grant(&c, "rw", 0, 16384, &key), 200);
+		assert_int_equal(transfer(&c, IBV_WR_RDMA_WRITE, &key, 0, 8),
+				 IBV_WC_SUCCESS);
+		client_again(&c, "rw");
+		assert_int_equal(c.final_psn, 7 + 1);
+	}
+	assert_int_equal(final_of(&c, used), -1);
+	client_stop(&c);
+}
+
 /* A successor ends its predecessor and learns how far that one came. */
 static void test_sessions(void **state)
 {
@@ -620,6 +675,7 @@ int main(void)
 		cmocka_unit_test(test_pause),
 		cmocka_unit_test(test_patience),
 		cmocka_unit_test(test_sessions),
+		cmocka_unit_test(test_session_after_lost_answers),
 		cmocka_unit_test(test_connection_limit),
 		cmocka_unit_test(test_grant_limit),
 	};

@@ -192,16 +192,36 @@ static void share_engine(struct bed *a, struct bed *b)
 		offload_session_add(a->engine, &b->config, &b->session), 0);
 }
 
+static void unshare_engine(struct bed *b)
+{
+	offload_session_remove(b->session);
+	b->session = NULL;
+	for (unsigned i = 0; i < b->node_count; i++)
+		for (unsigned k = 0; k < OFFLOAD_KINDS; k++)
+			free(b->node_qp[i][k]);
+	free(b->ring_qp);
+	bed_free(b);
+}
+
 static void run_all(struct bed *b, struct bed *queue)
 {
-	while (bed_packet(b, b->ring_qp) ||
-	       bed_packet(b, b->node_qp[0][OFFLOAD_RD]) ||
-	       bed_packet(b, b->node_qp[0][OFFLOAD_WR]))
+	while (bed_packet(b, b->ring_qp))
 		;
+	for (unsigned i = 0; i < b->node_count; i++)
+		while (bed_packet(b, b->node_qp[i][OFFLOAD_RD]) ||
+		       bed_packet(b, b->node_qp[i][OFFLOAD_WR]))
+			;
 	while (b != queue && b->wc_head != b->wc_tail)
 		queue->wc[queue->wc_tail++ % BED_CQ] =
 			b->wc[b->wc_head++ % BED_CQ];
-	assert_int_equal(offload_ring_look(&b->ring), 0);
+}
+
+static void step_both(struct bed *a, struct bed *b)
+{
+	a->now_ns += 1000;
+	(void)offload_engine_step(a->engine);
+	run_all(a, a);
+	run_all(b, a);
 }
 
 static void test_fair(void **state)
@@ -220,22 +240,16 @@ static void test_fair(void **state)
 			;
 		while (offload_ring_read(&b->ring, 0, 0, buf, 256) > 0)
 			;
-		a->now_ns += 1000;
-		(void)offload_engine_step(a->engine);
-		run_all(a, a);
-		run_all(b, a);
+		step_both(a, b);
+		assert_int_equal(offload_ring_look(&a->ring), 0);
+		assert_int_equal(offload_ring_look(&b->ring), 0);
 	}
 	large = a->ring.done[OFFLOAD_RD] * 8192;
 	small = b->ring.done[OFFLOAD_RD] * 256;
 	/* 32 times as large, but not 32 times as much. */
 	assert_true(small > 0 && large > 0);
 	assert_true(large <= 2 * small && small <= 2 * large);
-	offload_session_remove(b->session);
-	b->session = NULL;
-	for (unsigned k = 0; k < OFFLOAD_KINDS; k++)
-		free(b->node_qp[0][k]);
-	free(b->ring_qp);
-	bed_free(b);
+	unshare_engine(b);
 	bed_free(a);
 }
 
@@ -419,6 +433,40 @@ static void test_lost_node(void **state)
 	assert_int_equal(offload_ring_result(&b->ring, id[2]), -EHOSTDOWN);
 	assert_int_equal(offload_ring_result(&b->ring, id[3]), 1);
 	bed_free(b);
+}
+
+/* Of two nodes that a session has requests for, the first takes none: what is
+ * for the second must not be left for the engine's next session to post. */
+static void test_failed_post(void **state)
+{
+	static const uint8_t mine[8] = "session";
+	struct bed *a = bed_make(1, 2, 64, 8192);
+	struct bed *b = bed_make(2, 2, 64, 8192);
+	uint8_t out[8];
+	int64_t id;
+
+	bed_region(a, 2, 8, 2048);
+	bed_region(b, 2, 8, 2048);
+	bed_start(a);
+	share_engine(a, b);
+	a->node_qp[0][OFFLOAD_RD]->is_failed = true;
+	assert_true(offload_ring_read(&a->ring, 0, 0, out, 8) > 0);
+	assert_true(offload_ring_read(&a->ring, 0, 256, out, 8) > 0);
+	for (unsigned i = 0; i < 1000 && !offload_session_err(a->session); i++)
+		step_both(a, b);
+	assert_int_equal(offload_session_err(a->session), -EHOSTDOWN);
+	assert_int_equal(a->node_qp[1][OFFLOAD_RD]->tail, 1);
+	memcpy(bed_at(b, 0, 256), mine, 8);
+	id = offload_ring_read(&b->ring, 0, 256, out, 8);
+	assert_true(id > 0);
+	for (unsigned i = 0; i < 1000; i++)
+		step_both(a, b);
+	assert_int_equal(offload_ring_look(&b->ring), 0);
+	assert_int_equal(offload_ring_result(&b->ring, id), 1);
+	assert_memory_equal(out, mine, 8);
+	assert_int_equal(b->node_qp[1][OFFLOAD_RD]->tail, 1);
+	unshare_engine(b);
+	bed_free(a);
 }
 
 static void test_lost_application(void **state)
@@ -666,6 +714,7 @@ int main(void)
 		cmocka_unit_test(test_bad_green),
 		cmocka_unit_test(test_bad_sessions),
 		cmocka_unit_test(test_lost_node),
+		cmocka_unit_test(test_failed_post),
 		cmocka_unit_test(test_lost_application),
 		cmocka_unit_test(test_takeover),
 		cmocka_unit_test(test_unknown_fate),

@@ -17,6 +17,9 @@ struct args {
 	bool flag;
 	uint32_t bits, choice, number;
 	uint64_t large, bytes;
+	double real;
+	uint32_t ppm;
+	uint64_t ns;
 	const char *text, *word;
 	int called;
 };
@@ -39,6 +42,9 @@ static const struct opt table[] = {
 	OPT_U32(struct args, number, "number", "N", 3, 9, "from 3 to 9"),
 	OPT_U64(struct args, large, "large", "N", 0, UINT64_MAX, "any"),
 	OPT_SIZE(struct args, bytes, "bytes", "SIZE", 1024, 1 << 20, "memory"),
+	OPT_REAL(struct args, real, "real", "X", 10, "with decimals"),
+	OPT_SCALED64(struct args, ns, "ns", "NS", 4, 1000, "in ps"),
+	OPT_SCALED32(struct args, ppm, "ppm", "X", 1, 1000000, "a share"),
 	OPT_CALL(take, "call", "N", "a function"),
 	OPT_END,
 };
@@ -48,7 +54,7 @@ static enum opt_result parse(const char *line, enum opt_words accept,
 			     struct args *a, int *words)
 {
 	static char text[200];
-	static char *argv[20];
+	static char *argv[40];
 	int argc = 0;
 
 	snprintf(text, sizeof(text), "cmd %s", line);
@@ -66,7 +72,8 @@ static void every_kind_reaches_its_member(void **state)
 
 	assert_int_equal(parse("--flag --two --three --text t --word bc "
 			       "--choice z --number 9 --large 0x10 "
-			       "--bytes 64K --call 7",
+			       "--bytes 64K --real 0.5 --ns 2.5 --ppm 0.25 "
+			       "--call 7",
 			       OPT_WORDS_NONE, &a, &words),
 			 OPT_DONE);
 	assert_true(a.flag);
@@ -77,6 +84,9 @@ static void every_kind_reaches_its_member(void **state)
 	assert_int_equal(a.number, 9);
 	assert_int_equal(a.large, 16);
 	assert_int_equal(a.bytes, 65536);
+	assert_true(a.real == 0.5);
+	assert_int_equal(a.ns, 2500);
+	assert_int_equal(a.ppm, 250000);
 	assert_int_equal(a.called, 7);
 }
 
@@ -87,6 +97,7 @@ static void mistakes_are_named(void **state)
 	} rows[] = {
 		{"--odd", "cmd has no option '--odd'; see 'aquifer help cmd'"},
 		{"-x", "cmd has no option '-x'"},
+		{"--two -xy", "cmd has no option '-x'"},
 		{"--flag=1", "cmd has no option '--flag=1'"},
 		{"--text", "--text needs a value"},
 		{"--word b", "--word is a or bc, not 'b'"},
@@ -95,6 +106,9 @@ static void mistakes_are_named(void **state)
 			       "number from 3 to 9"},
 		{"--number -4", "--number: value '-4'"},
 		{"--bytes 2M", "--bytes: value '2M' is not allowed; bytes"},
+		{"--real nan", "--real is a number from 0 to 10, not 'nan'"},
+		{"--ppm 1.5", "--ppm is a number from 0 to 1, not '1.5'"},
+		{"--ns -1", "--ns is a number from 0 to 4, not '-1'"},
 		{"--call x", "--call: not 'x'"},
 		{"--flag more", "cmd does not understand 'more'"},
 	};

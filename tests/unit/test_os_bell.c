@@ -71,6 +71,44 @@ static void each_producer_rings_once_per_sleep(void **state)
 	bell_release(&b);
 }
 
+/* A peer that says at every look that it has slept again is woken twice in a
+ * turn, however many frames go to it, and an honest one is not left asleep. */
+static void sleeping_again_is_rung_for_at_the_end(void **state)
+{
+	struct bell_peer p;
+	unsigned rung = 0;
+	struct bell b;
+	int s[2];
+
+	assert_int_equal(bell_init(&b), 0);
+	assert_int_equal(bell_peer_init(&p, b.page_fd), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, s), 0);
+	for (unsigned i = 0; i < 100; i++) {
+		bell_sleep(&b, false);
+		assert_true(bell_must_ring(&p));
+		rung += bell_ring_once(&p, s[0]);
+	}
+	assert_int_equal(rung, 1);
+	assert_int_equal(rings_heard(s[1]), 1);
+	assert_true(bell_settle(&p, s[0]));
+	assert_false(bell_settle(&p, s[0]));
+	assert_int_equal(rings_heard(s[1]), 1);
+	/* The next turn rings at once again; and who is awake at the end of it
+	 * has looked by itself. */
+	for (unsigned i = 0; i < 2; i++) {
+		bell_sleep(&b, false);
+		assert_true(bell_must_ring(&p));
+		assert_int_equal(bell_ring_once(&p, s[0]), i == 0);
+	}
+	bell_wake(&b);
+	assert_false(bell_settle(&p, s[0]));
+	assert_int_equal(rings_heard(s[1]), 1);
+	bell_peer_release(&p);
+	bell_release(&b);
+	close(s[0]);
+	close(s[1]);
+}
+
 /* Who waits for an answer learns from the turns whether it could have come. */
 static void turns_tell_who_does_not_run(void **state)
 {
@@ -180,6 +218,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_producer_rings_once_per_sleep),
+		cmocka_unit_test(sleeping_again_is_rung_for_at_the_end),
 		cmocka_unit_test(turns_tell_who_does_not_run),
 		cmocka_unit_test(nobody_else_can_write_the_page),
 		cmocka_unit_test(a_deaf_peer_makes_nobody_wait),

@@ -5,6 +5,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "os/cable.h"
+#include "os/os_priv.h"
 #include "os_end.h"
 
 struct fixture {
@@ -100,6 +102,65 @@ static void test_one_cable_per_pair(void **state)
 	assert_int_equal(test_stats(f->host[1]).connects, s[1].connects);
 	end_release(&more[0]);
 	end_release(&more[1]);
+}
+
+/* The cable to a peer that has introduced itself. */
+static struct cable *known_cable(struct os_host *h)
+{
+	struct cable *c = NULL;
+
+	for (unsigned i = 0; i < 10000 && !c; i++) {
+		lock_take(&h->base.lock);
+		for (c = h->cables; c && !c->peer.page; c = c->next)
+			;
+		lock_drop(&h->base.lock);
+		test_sleep_ms(1);
+	}
+	assert_non_null(c);
+	return c;
+}
+
+/* A peer whose page says at every frame that it has slept again. */
+static void test_wakes_of_a_turn(void **state)
+{
+	enum {
+		FRAMES = 50,
+	};
+	struct fixture *f = *state;
+	struct os_host *h = host_of(f->host[0]), *peer = host_of(f->host[1]);
+	uint64_t sent, put_off;
+	struct cable *c;
+
+	assert_int_equal(
+		end_do(&f->end[0], &f->end[1].card, IBV_WR_RDMA_WRITE, 0, 64),
+		0);
+	c = known_cable(h);
+	/* Nobody else says anything meanwhile. */
+	lock_take(&h->base.lock);
+	lock_take(&peer->base.lock);
+	sent = h->stats->wakes_sent;
+	put_off = h->stats->wakes_put_off;
+	h->in_turn = true;
+	for (unsigned i = 0; i < FRAMES; i++) {
+		uint8_t *frame = c->path.port->tx_begin(&c->path, 64);
+
+		NEED(frame);
+		memset(frame, 0, 64); /* which nobody understands */
+		bell_sleep(&peer->bell, false);
+		c->path.port->tx_end(&c->path, 64);
+	}
+	h->in_turn = false;
+	cable_settle(h);
+	sent = h->stats->wakes_sent - sent;
+	put_off = h->stats->wakes_put_off - put_off;
+	bell_wake(&peer->bell);
+	lock_drop(&peer->base.lock);
+	lock_drop(&h->base.lock);
+	assert_int_equal(sent, 2);
+	assert_int_equal(put_off, FRAMES - 1);
+	assert_int_equal(
+		end_do(&f->end[1], &f->end[0].card, IBV_WR_RDMA_READ, 0, 64),
+		0);
 }
 
 static void test_loop_to_self(void **state)
@@ -305,6 +366,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nobody_drives, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_one_cable_per_pair, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_wakes_of_a_turn, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_loop_to_self, setup,
 						teardown),

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "figures/commands.h"
 #include "figures/model_check.h"
 #include "figures/model_drive.h"
 #include "sim/model_busy.h"
@@ -290,15 +291,16 @@ static void test_command(void **state)
 {
 	char name[] = "nic-model", help[] = "--help", odd[] = "--odd";
 	char list[] = "--constants", json[] = "--json";
-	char *with_help[] = {name, help}, *with_odd[] = {name, odd};
-	char *with_list[] = {name, list, json}, *with_json[] = {name, json};
+	char *with_help[] = {name, help, NULL}, *with_odd[] = {name, odd, NULL};
+	char *with_list[] = {name, list, json, NULL},
+	     *with_json[] = {name, json, NULL};
 
 	(void)state;
-	assert_int_equal(sim_model_cmd(2, with_help), 0);
-	assert_int_equal(sim_model_cmd(2, with_odd), 2);
-	assert_int_equal(sim_model_cmd(3, with_list), 0);
-	assert_int_equal(sim_model_cmd(2, with_json), 0);
-	assert_int_equal(sim_model_cmd(1, with_help), 0);
+	assert_int_equal(model_figure_cmd(2, with_help), 0);
+	assert_int_equal(model_figure_cmd(2, with_odd), 2);
+	assert_int_equal(model_figure_cmd(3, with_list), 0);
+	assert_int_equal(model_figure_cmd(2, with_json), 0);
+	assert_int_equal(model_figure_cmd(1, with_help), 0);
 }
 
 int main(void)

@@ -7,7 +7,7 @@
  *     *, int argc, char **argv)`; argv[0] is the command's name. Its options
  *     are a table, cmd_NAME_options (base/opt.h). Parse with cli_parse, print
  *     with cli_report_print, return an exit code of enum cli_exit. Never call
- *     exit: main.c does, and nobody else;
+ *     exit: only main.c does;
  *  2. declare both below and add a row to commands[] in commands.c, which is in
  *     the order that `aquifer help` shows. --help is made from the two tables;
  *  3. add the file to src/apps/cli/meson.build;
@@ -105,14 +105,14 @@ int cli_group_run(const struct cli_command *self, const struct cli_entry *table,
 
 /* ---- options ------------------------------------------------------------ */
 
-/* Of the commands that have no table of their own. */
+/* Arguments of the commands that have no struct of their own. */
 struct cli_args {
 	bool json;
 	const char *nic;     /* NULL: not given */
 	uint32_t facade_off; /* 1: off */
 };
 
-/* What was not an option. */
+/* The words that are not options. */
 struct cli_words {
 	int count;
 	char **word;

@@ -60,7 +60,7 @@ void cli_check_tls(struct cli_check_result *out);
 void cli_check_password(struct cli_check_result *out);
 void cli_check_units(struct cli_check_result *out);
 
-/* What stands between us and another machine, in rows: route, port, mtu. */
+/* Checks of the path to another machine, in rows: route, port, mtu. */
 struct cli_check_peer;
 
 enum {
@@ -71,7 +71,7 @@ enum {
 int cli_check_peer_create(const char *address,
 			  struct cli_check_peer **out) MUST_CHECK;
 void cli_check_peer_destroy(struct cli_check_peer *p);
-/* In the order of the rows. */
+/* Runs the checks in the order of the rows. */
 void cli_check_peer_run(struct cli_check_peer *p, unsigned row,
 			struct cli_check_result *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the commands share that are daemons: rows of options, and the end. */
+/* What commands that are daemons share: rows of options, and the exit code. */
 #ifndef AQ_CLI_DAEMON_H
 #define AQ_CLI_DAEMON_H
 
@@ -43,16 +43,16 @@ struct cli_daemon {
 
 #define CLI_DAEMON_JSON(args, help) OPT_FLAG(args, base.json, "json", help)
 
-/* cli_parse, and what holds for the options of all daemons. */
+/* cli_parse, and the checks that all daemons share. */
 int cli_daemon_parse(const struct cli_command *self, int argc, char **argv,
 		     struct cli_daemon *args) MUST_CHECK;
 
-/* One line for people and scripts, or `tree`, which it takes over: whoever
- * reads it can connect. */
+/* Prints one line for people and scripts, or `tree`, which it takes over. From
+ * then on clients can connect. */
 void cli_daemon_ready(const struct daemon *d, json_t *tree, const char *fmt,
 		      ...) PRINTF(3, 4);
 
-/* The exit code, when it is over. */
+/* Runs the daemon until it ends; returns the exit code. */
 int cli_daemon_run(struct cli_daemon *args, const struct daemon_kind *kind,
 		   void *self, void (*ready)(struct daemon *d)) MUST_CHECK;
 

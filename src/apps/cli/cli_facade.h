@@ -12,7 +12,7 @@
 /*
  * Describes the devices of the verbs library `path`. Before any thread exists;
  * the process must go on to exec. -EPERM where neither root's rights nor user
- * namespaces are to be had; `why` says in words what failed. After an error
+ * namespaces are available; `why` says in words what failed. After an error
  * past that point the process may be in a half-made namespace.
  */
 int cli_facade_enter(const char *path, char why[256]) MUST_CHECK;

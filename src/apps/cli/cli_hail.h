@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Questions to port 4791 of an address, and what became of them. */
+/* Hails to port 4791 of an address, and their outcome. */
 #ifndef AQ_CLI_HAIL_H
 #define AQ_CLI_HAIL_H
 
@@ -27,21 +27,21 @@ bool cli_hail_addr_is_loopback(const union cli_hail_addr *a);
 /* At least INET6_ADDRSTRLEN bytes. */
 void cli_hail_addr_text(const union cli_hail_addr *a, char *buf);
 
-/* A socket that is connected to the address and forbids fragments; from our
- * own address unless `from` is NULL. -errno is the kernel's word. */
+/* A socket that is connected to the address and forbids fragments; from our own
+ * address unless `from` is NULL. -errno is the kernel's. */
 int cli_hail_open(const union cli_hail_addr *to,
 		  const union cli_hail_addr *from) MUST_CHECK;
 
 /*
  * Asks with `len_bytes`, several times if need be. 0: answered after *rtt_us.
- * -ETIMEDOUT: silence; -ECONNREFUSED: nobody has the port; -EMSGSIZE: the
- * kernel knows that the way is narrower; -EPERM: a local firewall; others.
- * A datagram that arrives at `own_fd` (not -1) counts as an answer.
+ * -ETIMEDOUT: silence; -ECONNREFUSED: no process has the port; -EMSGSIZE: the
+ * kernel knows a smaller MTU of the path; -EPERM: a local firewall; others. A
+ * datagram that arrives at `own_fd` (not -1) counts as an answer.
  */
 int cli_hail_ask(int fd, int own_fd, size_t len_bytes,
 		 unsigned *rtt_us) MUST_CHECK;
 
-/* The MTU that the kernel knows of the way, 0 if it does not say. */
+/* The MTU of the path as the kernel knows it; 0: it does not. */
 unsigned cli_hail_mtu(int fd, sa_family_t family);
 
 /* The interface that has the address: its name and MTU; false if none has. */

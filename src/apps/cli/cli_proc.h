@@ -2,7 +2,7 @@
 /*
  * Processes of a rack on this machine: started in the background with a log
  * file, remembered in a pid file together with their start time, so that a
- * number which now belongs to somebody else is never signalled.
+ * number that now belongs to another process is never signalled.
  */
 #ifndef AQ_CLI_PROC_H
 #define AQ_CLI_PROC_H

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rack that a command is about: settings, places, nodes, and what the nodes
- * say about themselves. */
+/* The rack of a command: settings, directories, nodes, and their status. */
 #ifndef AQ_CLI_RACK_H
 #define AQ_CLI_RACK_H
 
@@ -38,8 +37,8 @@ void cli_rack_close(struct cli_rack *rack);
 /* Looks for nodes and engines again. */
 void cli_rack_scan(struct cli_rack *rack);
 
-/* What /v1/status of a node answers; over TCP a node says more to who has a
- * token, which an engine is not shown. Free it with json_decref. */
+/* What /v1/status of a node answers; over TCP a node says more to a caller with
+ * a token; the token is not sent to engines. Free it with json_decref. */
 int cli_rack_ask(const struct cli_rack *rack, const struct client_node *node,
 		 uint32_t timeout_ms, json_t **status) MUST_CHECK;
 

@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 
-/* Of the region `name`, or of all (NULL). Prints; returns the exit code. */
+/* Prints the grants of a region, or of all (NULL). Returns the exit code. */
 int cli_region_grants(const char *name, uint32_t deadline_ms, bool as_json);
 
 #endif

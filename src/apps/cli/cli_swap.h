@@ -45,7 +45,8 @@ struct swap_server {
 
 /* Where the server of the device is, was or will be. */
 int swap_server_place(const char *device, struct swap_server *out) MUST_CHECK;
-/* Runs the words and waits until it greets: only then the rack was reached. */
+/* Runs the command and waits until the server greets, which it does only once
+ * it has reached the rack. */
 int swap_server_start(const struct swap_server *s,
 		      const char *const words[]) MUST_CHECK;
 /* -ENOENT: there never was one or it has been ended; -ESRCH: it died. */

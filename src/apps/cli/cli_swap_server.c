@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli.h"
 #include "cli_rack.h"
 #include "cli_swap.h"
@@ -68,6 +69,7 @@ int swap_server_start(const struct swap_server *s, const char *const words[])
 	/* env looks for the program and becomes it. */
 	const char *all[SWAP_WORDS_MAX + 1] = {"/usr/bin/env"};
 	struct cli_proc proc;
+	uint64_t end_ms;
 	int err;
 
 	for (unsigned i = 0; i < SWAP_WORDS_MAX && words[i]; i++)
@@ -78,7 +80,8 @@ int swap_server_start(const struct swap_server *s, const char *const words[])
 			     &proc);
 	if (err)
 		return err;
-	for (int i = 0; i < SERVER_MS / LOOK_MS; i++) {
+	end_ms = clock_mono_ms() + SERVER_MS;
+	while (clock_mono_ms() < end_ms) {
 		if (greets(s->socket))
 			return 0;
 		if (cli_proc_find(s->rundir, s->name, &proc) != 0)

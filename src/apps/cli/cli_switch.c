@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/config.h"
 #include "base/config_named.h"
 #include "base/error.h"
@@ -75,7 +76,9 @@ static int start(const struct cli_rack *rack, unsigned i, const char *name,
 static int wait_ready(const struct cli_rack *rack, const char *name,
 		      const struct cli_proc *proc)
 {
-	for (unsigned i = 0; i < READY_MS / LOOK_MS; i++) {
+	uint64_t end_ms = clock_mono_ms() + READY_MS;
+
+	while (clock_mono_ms() < end_ms) {
 		if (switchd_ask(rack->name, name, "hello", NULL) == 0)
 			return 0;
 		if (waitpid(proc->pid, NULL, WNOHANG) == proc->pid)
@@ -207,10 +210,11 @@ static int known(const struct cli_rack *rack, const char *name, size_t *servers,
 int cli_switch_open(const struct cli_rack *rack, unsigned nodes)
 {
 	const char *name = replacing(rack);
+	uint64_t end_ms = clock_mono_ms() + READY_MS;
 
 	if (!name)
 		return 0;
-	for (unsigned i = 0; i < READY_MS / LOOK_MS; i++) {
+	while (clock_mono_ms() < end_ms) {
 		size_t servers = 0;
 		bool ready = false;
 		int err = known(rack, name, &servers, &ready);

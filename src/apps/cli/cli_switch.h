@@ -14,7 +14,8 @@ unsigned cli_switch_up(const struct cli_rack *rack, json_t *rows);
 /*
  * The address of the node with this index, for its environment, or NULL: as
  * configured. Nodes at a switch that replaces atomics have addresses of their
- * own, because it knows servers by address; nobody else sees those.
+ * own, because the switch knows servers by address; no other process uses those
+ * addresses.
  */
 const char *cli_switch_address(const struct cli_rack *rack, unsigned index,
 			       char out[16]);

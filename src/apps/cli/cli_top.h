@@ -16,14 +16,14 @@ enum {
 struct cli_top_process {
 	uint64_t pid;
 	char name[32];
-	/* Of clients. */
+	/* Counted by clients. */
 	uint64_t reads, writes, atomics, errors;
 	uint64_t read_bytes, write_bytes;
-	/* Of the NIC. */
+	/* Counted by the NIC. */
 	uint64_t rx_bytes, tx_bytes, rx_frames, tx_frames, direct_ops;
-	/* Of a switch. */
+	/* Counted by a switch. */
 	uint64_t frames, forwarded, program_drops, program_frames;
-	/* Of an engine; reads, writes and bytes as of clients. */
+	/* Counted by an engine, beside reads, writes and bytes. */
 	uint64_t probes, publications, sessions;
 	bool is_client;
 	bool is_engine;

@@ -2,7 +2,7 @@
 /*
  * The verbs library as a program under `aquifer exec` would see it: loaded by
  * path and asked through its public ABI. So `info` and `doctor` report what
- * really happens there, for the soft NIC and for hardware alike.
+ * such a program would find, for the soft NIC and for hardware alike.
  */
 #ifndef AQ_CLI_VERBS_H
 #define AQ_CLI_VERBS_H

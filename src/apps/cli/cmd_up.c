@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/config.h"
 #include "base/config_named.h"
 #include "base/error.h"
@@ -136,9 +137,10 @@ static int wait_ready(const struct cli_rack *rack, const struct role *role,
 		      const struct cli_proc *proc)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
-	unsigned i;
+	uint64_t end_ms = clock_mono_ms() + READY_MS;
 
-	for (i = 0; i < READY_MS / LOOK_MS; i++) {
+	/* By the clock: one look may take as long as an answer may. */
+	while (clock_mono_ms() < end_ms) {
 		if (answers(rack, role))
 			return 0;
 		if (waitpid(proc->pid, NULL, WNOHANG) == proc->pid)

@@ -14,10 +14,10 @@ enum {
 	ENG_HEARTBEAT_MAX = 1024, /* sessions in one heartbeat */
 	ENG_START_MS = 10000,	  /* from opening a session to its start */
 	ENG_TICK_MS = 100,
-	ENG_PAUSE_MS = 500, /* from one tick to the next: we did not run */
+	ENG_PAUSE_MS = 500, /* between ticks; longer: we did not run */
 
-	ENG_STEPS = 64,		/* between two looks at who waits */
-	ENG_IDLE_YIELDS = 5000, /* then naps, while requests are on the wire */
+	ENG_STEPS = 64,		/* between two looks for waiting requests */
+	ENG_IDLE_YIELDS = 5000, /* before naps, with requests on the wire */
 	ENG_NAP_NS = 50000,
 	ENG_SLEEP_MAX_NS = 100000000,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the engine's process is made of. eng->lock guards everything; the loop
- * holds it while it works and lets it go for requests, which say by `waiting`
- * that they are there.
+ * holds it while it works and drops it for HTTP requests, which announce
+ * themselves in `waiting`.
  */
 #ifndef AQ_ENG_PRIV_H
 #define AQ_ENG_PRIV_H
@@ -38,7 +38,7 @@ struct eng_qp {
 	uint32_t psn;
 };
 
-/* The other end of one. */
+/* The other end of a queue pair. */
 struct eng_far {
 	union ibv_gid gid;
 	uint32_t qpn;
@@ -57,7 +57,7 @@ struct eng_session {
 	uint64_t seen_ns;
 	uint32_t node_count;
 	uint64_t within_ms; /* a node that is silent is given up; 0: default */
-	bool can_auth;	    /* the application */
+	bool can_auth;	    /* the application's NIC can use a MAC */
 	struct eng_far application;
 	struct eng_qp ring;
 	struct eng_qp node[OFFLOAD_NODES_MAX][2]; /* reads, writes */
@@ -81,8 +81,8 @@ struct eng {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
-	bool has_auth; /* nic.auth = psk: applications must */
-	bool can_auth; /* the NIC */
+	bool has_auth; /* nic.auth = psk: applications must use a MAC */
+	bool can_auth; /* our NIC can use a MAC */
 	enum ibv_mtu mtu;
 	const struct client_clock *clock;
 	struct counter_file *counters;
@@ -99,8 +99,8 @@ struct eng {
 /* ---- eng_qp.c ----------------------------------------------------------- */
 
 int eng_qp_open(struct eng *eng, uint32_t depth, struct eng_qp *out) MUST_CHECK;
-/* To RTS. A peer that does not answer is given up within that time; 0: within
- * about a second. */
+/* Moves the queue pair to RTS. A peer that does not answer is given up within
+ * that time; 0: within about a second. */
 int eng_qp_connect(struct eng *eng, struct eng_qp *q, const struct eng_far *far,
 		   uint64_t within_ms) MUST_CHECK;
 void eng_qp_close(struct eng_qp *q);
@@ -109,14 +109,14 @@ void eng_qp_close(struct eng_qp *q);
 
 int eng_session_open(struct eng *eng, struct eng_session *wish,
 		     struct eng_session **out) MUST_CHECK;
-/* With s->config complete. */
+/* Starts a session whose s->config is complete. */
 int eng_session_start(struct eng *eng, struct eng_session *s) MUST_CHECK;
 void eng_session_end(struct eng *eng, struct eng_session *s);
 /* -EINVAL: not an id; -ESTALE: it ended. */
 int eng_session_find(struct eng *eng, const char *id,
 		     struct eng_session **out) MUST_CHECK;
 void eng_session_id(const struct eng_session *s, char out[ENG_ID_TEXT]);
-/* Ends what nobody uses any more. */
+/* Ends sessions that are not used any more. */
 void eng_tick(struct eng *eng);
 
 /* ---- eng_parse.c -------------------------------------------------------- */

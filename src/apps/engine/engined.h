@@ -29,7 +29,7 @@ extern const struct daemon_kind eng_daemon;
 /* Opens the NIC. `token` is what callers must have. */
 int eng_create(const struct daemon *d, const char *token,
 	       struct eng **out) MUST_CHECK;
-/* No request may be on its way any more. */
+/* No request may be under way any more. */
 void eng_destroy(struct eng *eng);
 /* A ctl_handle_fn; ctx is the engine. Any thread. */
 void eng_handle(void *ctx, const struct ctl_request *request,
@@ -37,7 +37,7 @@ void eng_handle(void *ctx, const struct ctl_request *request,
 /* Works until nothing is to be done. Returns when to come again: 0 means soon,
  * else a monotonic time in nanoseconds. */
 uint64_t eng_run(struct eng *eng);
-/* Until then, or until a session is started. */
+/* Sleeps until then, or until a session is started. */
 void eng_sleep(struct eng *eng, uint64_t until_ns);
 
 #endif

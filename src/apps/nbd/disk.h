@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A disk of far pages: byte ranges over a page store. What was never written,
- * or was trimmed, reads as zeros and takes no room; a page that is lost is an
- * error. Belongs to one thread at a time; every call returns within the store's
- * deadline.
+ * A disk of far pages: byte ranges over a page store. Ranges that were never
+ * written, or were trimmed, read as zeros and take no room; a page that is lost
+ * is an error. Belongs to one thread at a time; every call returns within the
+ * store's deadline.
  */
 #ifndef AQ_NBD_DISK_H
 #define AQ_NBD_DISK_H
@@ -15,7 +15,7 @@ struct nbd_disk;
 
 struct nbd_disk_options {
 	const char *rack; /* NULL: as configured */
-	const char *name; /* what the nodes call it */
+	const char *name; /* in the nodes' lists */
 	const char *mode; /* of the page store; NULL: chain */
 	uint64_t size_bytes;
 	unsigned copies;      /* 0: 1 */

@@ -266,10 +266,11 @@ static void agent_main(void *arg)
 	struct core_set all = {{0}};
 	uint32_t hint_seen = 0;
 
-	atomic_store_explicit(&c->had_agent, 1, memory_order_relaxed);
 	be_apart();
 	own_files(&a);
 	give_up_rights(p);
+	/* Not before: who is killed on the way here has had no batch. */
+	atomic_store_explicit(&c->had_agent, 1, memory_order_relaxed);
 	/* RUN-G1: who sees it never sees the agent with rights. */
 	atomic_store_explicit(&p->agent_is_bare, bare, memory_order_release);
 	(void)raw(SYS_futex, &p->agent_is_bare, FUTEX_WAKE_PRIVATE, 1);

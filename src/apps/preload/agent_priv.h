@@ -23,15 +23,15 @@ enum {
 struct agent {
 	struct preload *p;
 	long pid;
-	/* In a table of descriptors of its own; -errno: there is none. */
+	/* Descriptors in a table of the agent's own; -errno: there is none. */
 	long mem_fd;	/* the process's memory */
 	long status_fd; /* what it has pinned, among others */
 	long move_fd;	/* a userfaultfd for the staging area alone */
 	uint8_t *staging;
 	bool can_batch;	     /* process_madvise takes what we give it */
-	bool has_locked;     /* the program has, so pages go one by one */
+	bool has_locked;     /* the program locked memory: page by page */
 	unsigned rush;	     /* slices until it yields again */
-	long guardian;	     /* who adopted it */
+	long guardian;	     /* the process that adopted it */
 	uint32_t heartbeats; /* of the pager, last seen */
 	unsigned silent;
 };
@@ -55,7 +55,7 @@ static inline uint32_t agent_run(const struct run_batch *b, uint64_t mask,
 	return n;
 }
 
-/* Between slices: somebody else may be wanted on this core. */
+/* Between slices: lets another thread run on this core. */
 void agent_yield(struct agent *a);
 /* True: the page is zeros; else its hash. */
 bool agent_look(const uint8_t *page, struct run_hash *hash);

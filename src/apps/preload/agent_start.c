@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "preload.h"
@@ -18,6 +19,7 @@ enum {
 	AGENT_STACK_BYTES = 16384,
 	MAKER_STACK_BYTES = 4096,
 	AGENT_TLS_BYTES = 4096, /* for instrumented code that looks at it */
+	LOOK_NS = 20000000,	/* between looks at whether the agent lives */
 };
 
 /* A number that is nobody's, out of the upper quarter of those that there are
@@ -55,14 +57,22 @@ static uint32_t pick_id(const char *map)
 	return id == 65534 ? id - 1 : id; /* where strangers are shown */
 }
 
+/* It says what it is before it can be of use, unless it is killed first: the
+ * program's own filter of system calls may do that. */
 static int await_bare(struct preload *p)
 {
+	struct timespec look = {.tv_nsec = LOOK_NS};
 	uint32_t bare;
 
 	/* RUN-G1 */
 	while (!(bare = atomic_load_explicit(&p->agent_is_bare,
-					     memory_order_acquire)))
-		(void)raw(SYS_futex, &p->agent_is_bare, FUTEX_WAIT_PRIVATE);
+					     memory_order_acquire))) {
+		if (!atomic_load_explicit(&p->channel->agent_tid,
+					  memory_order_relaxed))
+			return -ECHILD;
+		(void)raw(SYS_futex, &p->agent_is_bare, FUTEX_WAIT_PRIVATE, 0,
+			  &look);
+	}
 	return bare == 1 ? 0 : -ENOSYS;
 }
 
@@ -101,7 +111,10 @@ int preload_agent_start(struct preload *p)
 	p->agent_gid = pick_id("/proc/self/gid_map");
 	p->agent_stack_top = mem + AGENT_STACK_BYTES;
 	p->agent_tls = tls;
+	p->agent_made = -ECHILD; /* until who makes it says otherwise */
 	atomic_store_explicit(&p->agent_is_bare, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->channel->agent_tid, RUN_AGENT_COMES,
+			      memory_order_relaxed);
 	*(void **)(void *)tls = tls; /* what fs:0 has to be */
 	*(void **)(void *)(tls + 16) = tls;
 	err = make_agent(p, tls);

@@ -65,6 +65,8 @@ static int connect_pager(void)
 		return -errno;
 	memcpy(sa.sun_path, preload.socket_path, strlen(preload.socket_path));
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+	/* To connect, too: the pager may be long in taking us in. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
 	if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0)
 		return fd;
 	err = -errno;

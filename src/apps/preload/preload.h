@@ -5,9 +5,9 @@
  * anonymous mappings. Its agent, a process that shares the program's memory and
  * nothing else, copies pages out and drops them.
  *
- * It lives in somebody else's process: no thread, no child, no descriptor left
- * open, no allocation before the allocator is ready. Where it cannot attach,
- * the program runs on with local memory.
+ * It lives in the program's process: it has no thread, no child and no open
+ * descriptor there, and allocates nothing before the allocator is ready. Where
+ * it cannot attach, the program runs on with local memory.
  */
 #ifndef AQ_PRELOAD_H
 #define AQ_PRELOAD_H
@@ -19,12 +19,11 @@ struct preload {
 	_Atomic int state;   /* enum preload_state */
 	_Atomic int is_busy; /* the lock of calls */
 	uint8_t *range;
-	/* Shared with the pager, and with nobody else: a child made by fork
-	 * does not have them. */
+	/* Shared with the pager only: a forked child does not have them. */
 	struct run_channel *channel;
 	uint8_t *buffers;
-	/* A page that says 1, but 0 in a child made by fork, by whatever call,
-	 * until the child has attached for itself. */
+	/* A page that holds 1, but 0 in a child made by fork (by any call)
+	 * until the child has attached itself. */
 	_Atomic uint32_t *is_attached;
 	uint64_t buffer_bytes;
 	uint64_t min_bytes;
@@ -34,23 +33,24 @@ struct preload {
 	_Atomic int maps_lock;
 	uint64_t *maps_used; /* a bit per page of the mappings' part */
 	uint64_t maps_next;  /* where the search starts */
-	/* Advice, rights or locks were given that outlive the pages. */
+	/* Whether there are advice, rights or locks that outlive the pages. */
 	_Atomic int has_oddities;
 	/* The kernel locks what is mapped from now on: no far memory. */
 	_Atomic int locks_future;
-	/* What was mapped elsewhere than was wished, last; and how often in a
-	 * row that was given back at once. */
+	/* The last mapping that was not at the wished address, and how often in
+	 * a row such a mapping was given back at once. */
 	_Atomic uintptr_t unwanted;
 	_Atomic uint32_t unwanted_count;
-	/* Whom the agent becomes, (uid_t)-1: it stays who it is; and a futex
-	 * that says 1 once it has given up what it had, 2 if it could not. */
+	/* The user that the agent becomes, (uid_t)-1: the same user; and a
+	 * futex: 1 once the agent has given up its rights, 2 if it could
+	 * not. */
 	uint32_t agent_uid, agent_gid;
 	_Atomic uint32_t agent_is_bare;
-	/* The process that makes it, by the number that both know it by; and
-	 * what it was told when it did, 0 or more if that went well. */
+	/* The process that makes the agent, by a number valid for both; and the
+	 * result of making it, 0 or more on success. */
 	long agent_maker, agent_made;
 	uint8_t *agent_stack_top, *agent_tls;
-	/* Where it puts pages that it moves; nobody else may touch it. */
+	/* Where the agent puts pages that it moves; for the agent only. */
 	uint8_t *agent_staging;
 };
 
@@ -58,7 +58,7 @@ enum preload_state {
 	PRELOAD_NEW,
 	PRELOAD_STARTING,
 	PRELOAD_FAR,
-	PRELOAD_LOCAL, /* nobody to attach to */
+	PRELOAD_LOCAL, /* no pager to attach to */
 };
 
 extern struct preload preload;
@@ -89,7 +89,7 @@ static inline bool preload_owns(const void *addr)
 	       (uintptr_t)addr - (uintptr_t)preload.range < RUN_RANGE_BYTES;
 }
 
-/* Whether pages that are given back may have more than plain pages have. */
+/* Whether pages given back may have special advice, rights or locks. */
 static inline bool preload_has_oddities(void)
 {
 	return atomic_load_explicit(&preload.has_oddities,
@@ -108,7 +108,7 @@ static inline void preload_set_oddities(void)
 /* Advice that all of the range has: small pages, and no part of core dumps. */
 void preload_plain(void *start, size_t bytes);
 
-/* The system calls themselves: the names are ours. */
+/* The system calls themselves, since this library defines libc's names. */
 void *preload_sys_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		       long offset);
 int preload_sys_munmap(void *addr, size_t len);
@@ -121,12 +121,13 @@ void preload_spin_unlock(_Atomic int *lock);
 
 /* Connects, makes range, userfaultfd and channel; 0 or -errno. */
 int preload_attach(const char *env) MUST_CHECK;
-/* In a forked child: channel, agent and the pager's acknowledgement anew. */
+/* In a forked child: makes channel and agent anew and waits for the pager's
+ * acknowledgement. */
 int preload_attach_forked(void) MUST_CHECK;
 
-/* What the process does that makes the agent. It does not return. */
+/* The main function of the process that makes the agent. It does not return. */
 void preload_agent_make(void *arg);
-/* Starts it, and returns when it has no rights any more. */
+/* Starts the agent, and returns when the agent has given up its rights. */
 int preload_agent_start(struct preload *p) MUST_CHECK;
 
 /* Finds libc's own open and fcntl. */
@@ -134,18 +135,18 @@ void preload_direct_start(void);
 
 /* Rings the bell with a call and waits for its end. */
 int preload_call(uint32_t kind, const void *start, size_t bytes);
-/* A forked child shows who it is by the page that it was told to touch. */
+/* A forked child identifies itself by touching the page that it was told. */
 int preload_call_self(uint32_t bell_page);
 
 /* Pages of the mappings' part; NULL when there is no room. */
 void *preload_maps_alloc(size_t bytes);
-/* Whole pages, whatever has become of them; 0 or -1 with errno. */
+/* Frees whole pages, whatever state they are in; 0 or -1 with errno. */
 int preload_maps_free(void *start, size_t bytes);
 /* Whether it is in that part at all. */
 bool preload_maps_has(const void *addr);
-/* Those very pages; false: they are not free. */
+/* Takes exactly these pages; false: they are not free. */
 bool preload_maps_take(void *start, size_t bytes);
-/* Pages that the program mapped there by itself. */
+/* Marks pages as used that the program mapped there itself. */
 void preload_maps_use(void *start, size_t bytes);
 /* Maps plain far memory anew; false: not possible. */
 bool preload_maps_renew(void *start, size_t bytes);
@@ -155,7 +156,7 @@ bool preload_maps_grow(void *start, size_t old, size_t bytes);
 /* The part of [addr, addr + len) that is in the range; false: none. */
 bool preload_clip(const void *addr, size_t len, void **start, size_t *bytes);
 
-/* Keeps near, again, what must be: in a forked child, and when locks go. */
+/* Keeps pages near again: in a forked child, and when locks are released. */
 void preload_robust_keep(void);
 
 #endif

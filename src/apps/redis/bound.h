@@ -5,16 +5,16 @@
 
 #include "session.h"
 
-/* -EACCES, with words: anybody who reaches that address would have the table.
- */
+/* -EACCES, with words: all hosts that reach the address would have the
+ * table. */
 int bound_check_address(const struct redis_options *o) MUST_CHECK;
-/* Raises the limit of descriptors as far as it goes. How many clients it is
- * enough for, at most so many. */
+/* Raises the limit of descriptors as far as possible. Returns how many clients
+ * that is enough for, at most `wanted`. */
 uint32_t bound_clients(uint32_t wanted);
 
 /* Counts what the client's buffers have now. */
 void bound_account(struct gateway *g, struct session *s);
-/* The client to end because all together have too much; NULL: they have not. */
+/* The client to end if all clients together use too much; else NULL. */
 struct session *bound_largest(const struct gateway *g);
 
 /* A wrong password: the answer, and what the client says next, wait. */

@@ -20,8 +20,8 @@ enum command_flags {
 	COMMAND_FAST = 1u << 2,
 	COMMAND_NO_AUTH = 1u << 3,  /* also before AUTH */
 	COMMAND_BATCH = 1u << 4,    /* may run together with its neighbours */
-	COMMAND_SECONDS = 1u << 5,  /* its times are, and not milliseconds */
-	COMMAND_ABSOLUTE = 1u << 6, /* they are since 1970, not from now on */
+	COMMAND_SECONDS = 1u << 5,  /* its times are in seconds, not ms */
+	COMMAND_ABSOLUTE = 1u << 6, /* its times are since 1970, not relative */
 };
 
 struct command {
@@ -37,11 +37,11 @@ struct command {
 extern const struct command redis_commands[];
 
 const struct command *command_find(struct resp_str name);
-/* Runs the one that the session's parser has read, or answers why not. */
+/* Runs the command that the session's parser has read, or answers why not. */
 void command_run(struct gateway *g, struct session *s, const char *buf);
 
-/* What was collected runs, and is answered in its order. Until then the buffers
- * of these clients stay as they are. */
+/* Runs the collected commands and answers them in their order. Until then the
+ * buffers of these clients must not change. */
 void batch_flush(struct gateway *g);
 /* Whether the command was added to the batch: GET, and SET without options. */
 bool batch_add(struct gateway *g, struct session *s, const struct command *cmd,
@@ -58,7 +58,7 @@ bool str_is(struct resp_str s, const char *word);
 
 /* A number, or an answer that there is none. */
 bool call_int(struct call *c, uint32_t i, int64_t *out);
-/* Answers that the key cannot be one. */
+/* Whether the key is valid; if not, answers so. */
 bool call_key_ok(struct call *c, uint32_t i);
 void call_syntax_error(struct call *c);
 
@@ -102,7 +102,7 @@ void redis_scan(struct call *c);
 void redis_dbsize(struct call *c);
 void redis_flushall(struct call *c);
 
-/* What a time as COMMAND_SECONDS and COMMAND_ABSOLUTE say is in milliseconds
+/* Converts a time, as COMMAND_SECONDS and COMMAND_ABSOLUTE say, to milliseconds
  * since 1970; false, with an answer, when there is no such time. */
 bool call_when(struct call *c, uint32_t i, unsigned flags, int64_t *when_ms);
 

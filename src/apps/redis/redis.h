@@ -31,11 +31,12 @@ struct redis_options {
 	const char *password;	 /* NULL: none is asked for */
 	uint32_t clients_max;	 /* 0: REDIS_CLIENTS_DEFAULT */
 	uint32_t idle_timeout_s; /* 0: never */
-	/* Without a password also on addresses that others can reach. */
+	/* Needs no password on addresses that other hosts can reach. */
 	bool is_open_to_all;
-	/* Memory for what one client sends and was not answered yet, for
-	 * answers that it does not take, and of all clients together. Who has
-	 * more is ended, of all the one who has most. 0: the default. */
+	/* Memory for what one client has sent and was not answered yet, for
+	 * answers that it does not read, and for both of all clients together.
+	 * A client that has more is ended; if all together have more, the one
+	 * with most. 0: the default. */
 	uint64_t query_bytes_max;
 	uint64_t output_bytes_max;
 	uint64_t clients_bytes_max;

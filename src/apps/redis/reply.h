@@ -12,7 +12,7 @@ struct reply {
 	size_t capacity;
 	uint32_t proto; /* 2 or 3 */
 	size_t limit;	/* bytes that it may have; 0: any number */
-	bool is_lost;	/* no memory, or too long: it is not whole */
+	bool is_lost;	/* incomplete: no memory, or too long */
 };
 
 void reply_release(struct reply *r);
@@ -34,7 +34,7 @@ void reply_map(struct reply *r, size_t pairs);
 /* A text of several lines for people. */
 void reply_verbatim(struct reply *r, const char *text, size_t len);
 
-/* What a failed operation on the table is for a client. */
+/* Answers with the Redis error for a failed operation on the table. */
 void reply_kv_error(struct reply *r, int err);
 
 #endif

@@ -41,7 +41,7 @@ struct resp_parser {
 
 struct resp_limits {
 	size_t bulk_max;
-	bool is_stranger; /* has not proved who it is */
+	bool is_stranger; /* has not given the password */
 };
 
 /*

@@ -22,7 +22,7 @@ struct server {
 	struct daemon *daemon;
 	struct aq_rack *rack;
 	int listener_fd[2]; /* TCP, unix; -1: none */
-	/* Kept, so that a client can be told that there is none left. */
+	/* A spare descriptor, to tell a client that there is none left. */
 	int spare_fd;
 	uint64_t listeners_ms; /* when they accept again; 0: they do */
 	struct log_limit full_log;
@@ -36,12 +36,12 @@ void peer_take(struct peer *p, uint32_t events);
  * it. */
 void peer_answer(struct peer *p);
 
-/* Those whose wrong password has been paid for go on. */
+/* Resumes clients whose wait after a wrong password is over. */
 void peers_resume(struct server *v);
-/* While all together have more memory than they may: the one that has most.
+/* Ends the client with most memory, while all together have more than they may.
  * Between turns only. */
 void peers_end_largest(struct server *v);
-/* Those who were silent for too long. */
+/* Ends clients that were silent for too long. */
 void peers_end_idle(struct server *v);
 
 /* ---- listener.c: listening sockets -------------------------------------- */
@@ -49,7 +49,7 @@ void peers_end_idle(struct server *v);
 /* `port` 0: any; *bound is the one. */
 int listener_tcp(const char *address, uint16_t port, uint16_t *bound,
 		 int *fd) MUST_CHECK;
-/* A socket that nobody serves any more is replaced. */
+/* Replaces a socket file that no process serves any more. */
 int listener_unix(const char *path, int *fd) MUST_CHECK;
 /* The next client, not blocking, and where it comes from; or -errno. */
 int listener_accept(int listener_fd, char *address,

@@ -24,7 +24,7 @@ enum {
 	BATCH_OPS = 32,
 	REAP_MS = 100,
 	BATCH_VALUE_BYTES = 1024,
-	/* A client that does not read its answers is not read either. */
+	/* A client with this many unread answers is not read from. */
 	SESSION_OUT_HIGH = 1 << 20,
 	/* Buffers that grew beyond are given back when they are empty. */
 	SESSION_KEEP_BYTES = 64 << 10,
@@ -49,7 +49,7 @@ struct gateway_stats {
 /* Where the search for expired keys is; see reap.c. */
 struct reaper {
 	bool is_awake; /* something may expire */
-	bool has_end;  /* something will, as far as this pass has seen */
+	bool has_end;  /* this pass has seen a key that will expire */
 	uint64_t cursor;
 	uint64_t next_ms;
 };
@@ -100,7 +100,7 @@ struct session {
 	size_t out_at; /* sent so far */
 };
 
-/* reap.c. All keys; what others set meanwhile may stay. */
+/* reap.c. Deletes all keys; keys that others set meanwhile may stay. */
 int reap_all(struct gateway *g) MUST_CHECK;
 /* A key will expire. */
 void reap_wake(struct gateway *g);
@@ -110,16 +110,16 @@ void reap_turn(struct gateway *g);
 void session_init(struct session *s, struct gateway *g, const char *address);
 void session_release(struct gateway *g, struct session *s);
 
-/* Room for more bytes: at least one. -ENOMEM; -E2BIG: the client has said more
- * than it may without a command that is complete. */
+/* Room for more bytes: at least one. -ENOMEM; -E2BIG: the client has sent more
+ * than it may without completing a command. */
 int session_space(const struct gateway *g, struct session *s, char **at,
 		  size_t *len) MUST_CHECK;
-/* That many came: runs every command that is complete, or collects it; see
- * batch_flush. */
+/* That many bytes came: runs every command that is complete, or collects it;
+ * see batch_flush. */
 void session_filled(struct gateway *g, struct session *s, size_t len);
-/* Runs what came but waits, because answers were not read. */
+/* Runs commands that came but waited because answers were not read. */
 void session_run(struct gateway *g, struct session *s);
-/* That many bytes of the answers are on their way. */
+/* That many bytes of the answers were sent. */
 void session_sent(struct session *s, size_t len);
 
 static inline size_t session_unsent(const struct session *s)

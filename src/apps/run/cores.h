@@ -12,12 +12,11 @@ struct cores {
 	uint64_t looked_ns;
 };
 
-/* Whether all of `set` but `ours` have been busy since the last call. `was`:
- * what it said then, which it says again unless it is clear. */
+/* Whether all of `set` but `ours` have been busy since the last call. `was` is
+ * the last result, which is returned again unless the change is clear. */
 bool run_cores_are_busy(struct cores *c, uint64_t now_ns, const cpu_set_t *set,
 			int ours, bool was);
-/* The part for tests: by the text of /proc/stat, and ticks since the last
- * one. */
+/* The part for tests: decides by the text of /proc/stat and elapsed ticks. */
 bool run_cores_judge(struct cores *c, const char *stat, uint64_t ticks,
 		     const cpu_set_t *set, int ours, bool was);
 

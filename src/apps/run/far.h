@@ -3,9 +3,9 @@
  * Far pages by slot: numbers that are counted (forked processes share them) and
  * backed by page stores ("stores"), of which more are opened as they fill.
  *
- * Slots and their counts are of the pager's state, under its lock. Operations
- * are started and ended by two threads, under a lock of their own, so that
- * nobody who wants a page waits for all that are being stored.
+ * Slots and their counts are of the pager's state, under its lock. Two threads
+ * start and end operations, under a lock of their own, so that a thread that
+ * wants a page does not wait for all pages that are being stored.
  */
 #ifndef AQ_RUN_FAR_H
 #define AQ_RUN_FAR_H
@@ -20,10 +20,11 @@
 
 struct aq_rack;
 
-/* Whose operations they are, in page_op.cookie. */
+/* The owner of some operations, in page_op.cookie. */
 struct far_user {
-	/* RUN-F1: one less for each that has ended. Who sees 0 never sees an
-	 * operation without its result, nor a page without its bytes. */
+	/* RUN-F1: one less for each operation that has ended. A thread that
+	 * sees 0 sees the result of every operation and the bytes of every
+	 * page. */
 	_Atomic unsigned left;
 };
 
@@ -44,7 +45,7 @@ struct far {
 	size_t buffer_bytes;
 	struct far_store store[RUN_STORES_MAX];
 	unsigned store_count;
-	uint16_t *refs; /* by slot; slot 0 is nobody's */
+	uint16_t *refs; /* by slot; slot 0 is not used */
 	uint32_t *free; /* a stack */
 	uint32_t free_count;
 	uint32_t slots;	 /* that exist, slot 0 included */
@@ -55,11 +56,11 @@ struct far {
 	int grow_err;  /* why there are no more; 0: not tried */
 	char lost[64]; /* the node; "": none */
 	char ever_lost[64];
-	bool is_silent; /* a node, and that was said */
-	/* Nothing hangs on when these are seen: no room was found; and now
-	 * there seems to be some. */
+	bool is_silent; /* a node is, and that was logged */
+	/* wants_room: no room was found; may_grow: now there seems to be some.
+	 * It does not matter when these are seen. */
 	_Atomic bool wants_room, may_grow;
-	/* Of some operation, ever: not everything is where it was stored. */
+	/* An operation has failed: not every page is where it was stored. */
 	_Atomic bool has_failed;
 };
 
@@ -73,8 +74,8 @@ int64_t run_far_room(struct far *f);
 /* far_grow.c. One more store, with f->lock. */
 int run_far_grow(struct far *f) MUST_CHECK;
 int run_far_tables(struct far *f, uint32_t slots) MUST_CHECK;
-/* Pages of the next store when there are so many: what is not used is a part of
- * what is. */
+/* Pages of the next store when there are `have`: a part of those, which bounds
+ * what is unused. */
 uint64_t run_far_store_pages(uint64_t have);
 /* How many of `want` pages fit on how many of the nodes; 0: too few for a
  * store. Sorts them. */
@@ -87,7 +88,7 @@ uint32_t run_far_slot_new(struct far *f);
 void run_far_slot_get(struct far *f, uint32_t slot);
 /* True: that was the last reference. */
 bool run_far_slot_put(struct far *f, uint32_t slot);
-/* The same for a slot that no node would take: others are given out first. */
+/* The same for a slot that no node took; other slots are given out first. */
 void run_far_slot_refuse(struct far *f, uint32_t slot);
 /* Slots that were refused may be tried again, and the rack is asked for more if
  * there seems to be room. */
@@ -111,14 +112,14 @@ void run_far_load(struct far *f, struct far_load *l, unsigned n,
 /* Starts a store; op->cookie is a far_user that counts it. Waits while the
  * queue is full. op must stay until it has ended. */
 void run_far_store(struct far *f, uint32_t slot, struct page_op *op);
-/* Takes note of operations that have ended. */
+/* Handles operations that have ended. */
 void run_far_poll(struct far *f);
-/* With f->lock. */
+/* The same with f->lock held. */
 void run_far_poll_locked(struct far *f);
 /* Waits until all operations of the user have ended. */
 void run_far_await(struct far *f, struct far_user *u);
-/* The name of a node that is lost, or "": asks the heartbeat. Or of one that
- * ever was, and may be back without what it had. */
+/* The name of a node that is lost, or "": asks the heartbeat. With `ever`, also
+ * of a node that was lost and may be back without its pages. */
 void run_far_lost(struct far *f, bool ever, char *name, size_t bytes);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory of the run's processes that is not far: how much there was, of which
- * process, and why. Counted are pages that a process has for itself (anonymous,
- * as of smaps), in mappings that no userfaultfd watches: so no far page is ever
- * among them, also of a child that has its parent's memory until it calls exec,
- * and none is counted before it is used.
+ * process, and why. It counts private pages (anonymous, as in smaps) in
+ * mappings that no userfaultfd watches. So it never counts a far page, not even
+ * one of a child that has its parent's memory until it calls exec, and no page
+ * before it is used.
  */
 #ifndef AQ_RUN_NEAR_H
 #define AQ_RUN_NEAR_H
@@ -33,9 +33,9 @@ struct near_count {
 void near_read_line(struct near_count *c, const char *line);
 uint64_t near_total(const struct near_count *c);
 enum near_kind near_main_kind(const struct near_count *c);
-/* Whether it is worth a line: much, and a good part of what could be far. */
+/* Whether it is worth a line: much, and a large part of what could be far. */
 bool near_matters(uint64_t near_bytes, uint64_t far_bytes);
-/* What a program is called becomes fit for a line and for JSON. */
+/* Makes a program's name fit for a line and for JSON. */
 void near_clean(char *name);
 /* "the memory is ...", after "because". */
 const char *near_why(enum near_kind kind);
@@ -49,12 +49,12 @@ void run_near_look(struct pager *p, uint64_t now_ns);
 
 /* ---- strict.c ------------------------------------------------------------ */
 
-/* With --strict: -EOPNOTSUPP, with words, for a program of which is known
- * before that the library does not get into it. */
+/* With --strict: -EOPNOTSUPP, with words, for a program that the library
+ * certainly cannot be loaded into. */
 int run_strict_check(const struct run_options *options, const char *program,
 		     char text[RUN_TEXT_MAX]) MUST_CHECK;
-/* A program that never attached, and was perhaps too short to be looked at: the
- * kernel knows how much it had at most. */
+/* For a program that never attached and may have ended too soon to be looked
+ * at: asks the kernel how much it had at most. */
 void run_near_finish(const struct run_options *options,
 		     struct run_shared *shared, const char *program,
 		     uint64_t most_bytes);

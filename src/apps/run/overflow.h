@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What happens when far memory takes no more pages: those without a place there
- * stay in local memory, above the limit if it must be. Pure: time and pages in,
+ * What happens when far memory takes no more pages: pages without a place there
+ * stay in local memory, above the limit if necessary. Pure: time and pages in,
  * decisions out.
  *
  * A page has a place once it was stored; it may leave and come back at any
@@ -17,11 +17,11 @@
 #define OVERFLOW_NO_LIMIT UINT64_MAX
 
 struct overflow {
-	bool is_full;	    /* the last that needed a place found none */
-	bool is_trying;	    /* more were sent than there is known to be room */
+	bool is_full;	    /* the last page that needed a place found none */
+	bool is_trying;	    /* sent more than there is known room for */
 	uint64_t room;	    /* places given back since */
 	uint64_t credit;    /* pages that may be sent to find out */
-	uint64_t pause_ns;  /* between two tries, longer after each in vain */
+	uint64_t pause_ns;  /* between tries; grows when they fail */
 	uint64_t retry_ns;  /* the next one */
 	uint64_t extra;	    /* pages above the limit that may be resident now */
 	uint64_t extra_max; /* that the user allows */
@@ -36,19 +36,19 @@ bool overflow_is_due(struct overflow *o, uint64_t now_ns);
  * overflow_sent how many of them were. */
 uint64_t overflow_budget(const struct overflow *o);
 void overflow_sent(struct overflow *o, uint64_t pages);
-/* Of pages that were sent, so many have got a place, and so many have not. */
+/* Of the pages sent, `placed` have got a place and `refused` have not. */
 void overflow_result(struct overflow *o, uint64_t now_ns, uint64_t placed,
 		     uint64_t refused);
 /* A place is free again. */
 void overflow_freed(struct overflow *o);
 
 /*
- * Nothing can leave although too much is resident: more may be. Not called for
- * each page, because every look for some that can leave takes time.
+ * No page can leave although too much is resident: raises the limit. By more
+ * than one page, because every search for pages that can leave takes time.
  */
 void overflow_raise(struct overflow *o, uint64_t limit_pages,
 		    uint64_t resident);
-/* What is not needed any more is taken back; from time to time. */
+/* Lowers the limit again where it is not needed; call it from time to time. */
 void overflow_settle(struct overflow *o, uint64_t limit_pages,
 		     uint64_t resident);
 /* Whether one more page would be above all that is allowed. */

@@ -10,7 +10,7 @@
 #include "run_channel.h"
 
 /*
- * Where a page is. Who changes that, under the pager's lock:
+ * Where a page is, and which file changes that, under the pager's lock:
  *
  *	UNTOUCHED -> RESIDENT	fault.c: it was touched
  *	RESIDENT -> LEAVING	evict.c: a batch with it is posted
@@ -43,8 +43,8 @@ struct run_page {
 	uint32_t state : 3;
 	uint32_t policy : 4;  /* policy.c's */
 	uint32_t by_copy : 1; /* the kernel did not move it: guard it */
-	/* Told to be removed while a batch covers it; the agent's own drop is
-	 * one of these. */
+	/* Reported as removed while a batch covers it; one report is the
+	 * agent's own drop. */
 	uint32_t removes : 2;
 	/* The agent found it missing when the program had moved memory. */
 	uint32_t is_missed : 1;
@@ -102,22 +102,22 @@ static inline bool run_set_has(const struct run_set *s, uint64_t page)
 
 void run_set_add_range(struct run_set *s, uint64_t page, uint64_t count);
 void run_set_del_range(struct run_set *s, uint64_t page, uint64_t count);
-/* Those of [from, from + count) are afterwards also at `to`; the two do not
+/* Copies the members of [from, from + count) to `to`, which does not
  * overlap. */
 void run_set_copy_range(struct run_set *s, uint64_t to, uint64_t from,
 			uint64_t count);
 
-/* What is said of pages, whether touched or not. */
+/* Properties of pages, whether touched or not. */
 enum run_mark {
 	RUN_MARK_TOUCHED,
-	RUN_MARK_RESIDENT, /* and may leave */
+	RUN_MARK_RESIDENT, /* resident, and may leave */
 	RUN_MARK_HELD,	   /* is here and could not leave: tried now and then */
 	/* The kernel has no far memory there: unmapped, or something else. */
 	RUN_MARK_ALIEN,
 	/* Given up by the program while it was here: gone as soon as the
 	 * program's call goes on, or not at all (MADV_FREE). */
 	RUN_MARK_VAGUE,
-	RUN_MARK_KEPT,	   /* must not leave: locked, or for the kernel's use */
+	RUN_MARK_KEPT,	   /* must not leave: locked, or used by the kernel */
 	RUN_MARK_WIPED,	   /* zeros in a child made by fork */
 	RUN_MARK_WITHHELD, /* not there in a child made by fork */
 	RUN_MARKS,

@@ -13,11 +13,11 @@
  *
  * Pages that the kernel does not move (it moves none that are read-only, and
  * none at all before Linux 6.8) are write-protected while they leave, copied
- * and dropped. Not the kernel's asynchronous kind of protection with a scan for
- * written pages: between scan and drop a write would be lost. A writer who
- * meets the protection waits until the page is gone, and then gets it back.
- * Whether a page is dirty is told by its hash, so loading maps it writable and
- * no first write costs a fault.
+ * and dropped. The kernel's asynchronous protection with a scan for written
+ * pages is not used, because a write between scan and drop would be lost. A
+ * thread that writes to a protected page waits until the page is gone, and then
+ * gets it back. Whether a page is dirty is told by its hash, so loading maps it
+ * writable and no first write costs a fault.
  */
 #ifndef AQ_RUN_PAGER_PRIV_H
 #define AQ_RUN_PAGER_PRIV_H
@@ -46,14 +46,14 @@ struct space;
 
 enum wb_state {
 	WB_FREE,
-	WB_FILLING, /* an agent's */
+	WB_FILLING, /* an agent fills it */
 	WB_HELD,    /* some pages are not stored */
 	WB_STORING,
 	WB_CLEAN, /* all are stored: may be taken for others */
 };
 
 struct wb_page {
-	struct space *space; /* NULL: nobody's any more */
+	struct space *space; /* NULL: its space has ended */
 	uint64_t page;
 	bool is_dirty;
 	struct run_hash hash;
@@ -71,7 +71,7 @@ struct wb_buffer {
 	uint32_t slot[RUN_BATCH_PAGES];
 	uint8_t place[RUN_BATCH_PAGES];
 	uint64_t is_new;   /* bit by place: its slot was empty */
-	bool is_returning; /* HELD: what is dirty has no place to go */
+	bool is_returning; /* HELD: no room for its dirty pages */
 	struct page_op op[RUN_BATCH_PAGES];
 };
 
@@ -98,8 +98,8 @@ struct leaving {
 	struct run_stretch stretch[RUN_BATCH_PAGES];
 };
 
-/* What the kernel told about a space and is not done yet: in order, when no
- * batch is under way. */
+/* Events of a space that are not handled yet: they are handled in order, when
+ * no batch is under way. */
 struct events {
 	struct uffd_msg *msg;
 	unsigned count, room;
@@ -131,7 +131,7 @@ struct space {
 	bool is_killed;	    /* by us, because its agent is gone */
 	bool is_left;	    /* by its process: the agent is to end */
 	bool is_dead;
-	bool has_misrung; /* it is not who it said: it gets no channel */
+	bool has_misrung; /* a false identity: it gets no channel */
 	bool keeps_all;	  /* what is touched from now on is kept */
 };
 
@@ -139,7 +139,7 @@ struct space {
 enum fault_end {
 	FAULT_MAPPED, /* the page is there, and its thread goes on */
 	FAULT_WAITS,  /* it cannot be served yet */
-	FAULT_OVER,   /* there is nothing to map, or nobody to map it for */
+	FAULT_OVER,   /* nothing to map, or the process is gone */
 };
 
 struct fault {
@@ -163,7 +163,7 @@ struct attachment {
 	pid_t pid;
 	uint64_t since_ns;
 	struct share *share;
-	uint32_t bell_page; /* ATTACH_FORKED: a secret of the two of us */
+	uint32_t bell_page; /* ATTACH_FORKED: a shared secret */
 };
 
 /* The thread that takes pages out. */
@@ -171,7 +171,8 @@ struct reclaim_thread {
 	pthread_t thread;
 	bool is_started;
 	_Atomic int ends;
-	/* RUN-K1: added to by who has work for it; it sleeps on it. */
+	/* RUN-K1: a thread with work for the reclaim thread adds to it; the
+	 * reclaim thread sleeps on it. */
 	_Atomic uint32_t kicks;
 	_Atomic uint32_t is_asleep;
 	_Atomic pid_t tid;
@@ -199,23 +200,22 @@ struct pager {
 	struct writeback writeback;
 	uint8_t *scratch; /* what a fault loads */
 	struct space *spaces;
-	struct fault waiting[RUN_WAITING_MAX]; /* that could not be served */
+	struct fault waiting[RUN_WAITING_MAX]; /* not served yet */
 	unsigned waiting_count;
 	struct attachment attachment[RUN_PENDING_HELLOS];
-	bool is_attach_full; /* nobody is let in until an attachment has ended
-			      */
+	bool is_attach_full; /* no room until an attachment has ended */
 	const struct run_start *start;
 	int epoll;
 	int listen;
 	struct policy policy;
-	/* That may be kept: half of what may be here, since the other half has
-	 * to do for all the rest. */
+	/* Pages that may be kept: half of those that may be here; the other
+	 * half is for all other pages. */
 	uint64_t keep_pages;
 	uint64_t resident; /* pages, all spaces */
-	uint64_t unplaced; /* of them, those without a slot */
-	uint64_t held;	   /* of them, could not leave */
-	uint64_t kept;	   /* that may not leave, here or not yet */
-	unsigned events;   /* told and not done, all spaces */
+	uint64_t unplaced; /* resident pages without a slot */
+	uint64_t held;	   /* resident pages that could not leave */
+	uint64_t kept;	   /* pages that may not leave, resident or not */
+	unsigned events;   /* not handled yet, all spaces */
 	uint64_t touched;  /* pages, all spaces, wherever they are */
 	uint64_t progress_ns;
 	uint64_t sweep_ns;
@@ -230,10 +230,10 @@ struct pager {
 	bool has_told_locked;
 	bool has_failed_some; /* for want of room */
 	bool has_said_full;
-	uint64_t said_ns; /* about room */
+	uint64_t said_ns; /* when room was last logged */
 	pid_t self;
 	uint64_t near_ns; /* the next look at what is not far */
-	bool is_stuck;	  /* waited for room in vain, and nothing left since */
+	bool is_stuck;	  /* waited for room in vain; no page left since */
 };
 
 static inline void count(_Atomic uint64_t *c, uint64_t n)
@@ -294,18 +294,18 @@ void run_writeback_filled(struct pager *p, struct space *s,
 			  const struct leaving *l,
 			  const struct run_hash hash_of[], uint64_t zero,
 			  uint64_t failed);
-/* The page went back, or is of no use any more. */
+/* The page went back, or is not needed any more. */
 void run_writeback_forget(struct pager *p, uint32_t buffer_page);
 /* Its space has it at another address. */
 void run_writeback_moved(struct pager *p, uint32_t buffer_page, uint64_t page);
-/* Starts a few stores of buffers that will be needed soon, for which the lock
- * is dropped, and takes note of those that have ended; false: nothing to do. */
+/* Starts a few stores of buffers that will be needed soon, for which it drops
+ * the lock, and handles stores that have ended; false: nothing to do. */
 bool run_writeback_store(struct pager *p);
 /* Whether the oldest buffers wait for far memory. */
 bool run_writeback_is_storing(const struct pager *p);
-/* What found no place goes back to its program; true: some did. Only by the
- * thread that reads events: a page that comes between a fork and its event
- * would not be the child's. */
+/* Gives pages that found no place back to their program; true: some went back.
+ * Only the thread that reads events may call it: a page that is mapped between
+ * a fork and its event would be missing in the child. */
 bool run_writeback_return(struct pager *p);
 /* Whether only the buffer has the page's bytes. */
 bool run_writeback_is_dirty(const struct pager *p, uint32_t buffer_page);
@@ -324,23 +324,23 @@ int run_space_fork(struct pager *p, struct space *parent, int uffd) MUST_CHECK;
 void run_space_set_share(struct pager *p, struct space *s, struct share *share,
 			 pid_t pid);
 void run_space_set_resident(struct pager *p, struct space *s, uint64_t page);
-/* It is not here any more: its state is the caller's to set. */
+/* The page is not here any more; the caller sets its state. */
 void run_space_set_gone(struct pager *p, struct space *s, uint64_t page);
 /* It has no memory anywhere: as if it had never been touched. */
 void run_space_set_untouched(struct pager *p, struct space *s, uint64_t page);
 /* The page is here and cannot leave; and may be tried again. */
 void run_space_hold(struct pager *p, struct space *s, uint64_t page,
 		    bool holds);
-/* The program gives [page, page + pages) up: what is here may be here for a
+/* The program gives [page, page + pages) up; pages that are here may stay for a
  * moment longer. */
 void run_space_discard(struct pager *p, struct space *s, uint64_t page,
 		       uint64_t pages);
 /* The kernel has no far memory there any more. */
 void run_space_forget(struct pager *p, struct space *s, uint64_t page,
 		      uint64_t pages);
-/* After pages became alien, or far again. */
+/* Call it after pages became alien, or far again. */
 void run_space_show_aliens(struct space *s);
-/* Frees spaces whose memory is gone; `only_left`: looks at those only whose
+/* Frees spaces whose memory is gone; `only_left`: looks only at spaces whose
  * processes have left them. */
 void run_spaces_sweep(struct pager *p, bool only_left);
 
@@ -349,12 +349,13 @@ int run_reclaim_start(struct pager *p) MUST_CHECK;
 void run_reclaim_stop(struct pager *p);
 /* There is something to do: too much is resident. */
 void run_reclaim_kick(struct pager *p);
-/* Batches begun or collected, and a few pages storing, for which the lock is
- * dropped; false: nothing could be done. */
+/* Begins or collects batches and starts to store a few pages, for which it
+ * drops the lock; false: nothing could be done. */
 bool run_reclaim_turn(struct pager *p);
-/* Whether turns are needed although nobody faults. */
+/* Whether turns are needed although there are no faults. */
 bool run_reclaim_is_busy(const struct pager *p);
-/* Where it and the agents run: after `cpu` or the threads has changed. */
+/* Sets the cores of the reclaim thread and the agents; call it after `cpu` or
+ * the number of threads has changed. */
 void run_reclaim_place(struct pager *p);
 
 /* Faults come faster than pages leave: gives the agents time. */
@@ -368,8 +369,8 @@ void run_mender_stop(struct pager *p);
 /* Collects and, where too much is resident, begins batches; true: something was
  * done. */
 bool run_evict_step(struct pager *p);
-/* Far memory was full, and more is local than should be: finds out whether that
- * is still so, also if nobody faults. Not more often than it helps. */
+/* Far memory was full, and too much is local: finds out whether it is still
+ * full, even without faults, and not more often than it helps. */
 void run_evict_try(struct pager *p);
 /* Takes the results of ended batches; true if there were any. */
 bool run_evict_collect(struct pager *p, struct space *s);
@@ -390,12 +391,12 @@ uint64_t run_batches_pages(const struct pager *p);
 void run_room_say(struct pager *p);
 /* How many pages that need a new place may leave now. */
 uint64_t run_room_budget(struct pager *p);
-/* Stores that needed a new place: so many got one; so many of any did not. */
+/* Results of stores: how many got a new place, and how many failed. */
 void run_room_result(struct pager *p, uint64_t placed, uint64_t refused,
 		     int err);
 /* Tells the programs whether they may have more. */
 void run_room_tell(struct pager *p);
-/* From time to time. */
+/* Call it from time to time. */
 void run_room_settle(struct pager *p);
 void run_room_put_slot(struct pager *p, uint32_t slot);
 /* Pages of the buffer that were not stored go back; false: some cannot yet. */
@@ -404,11 +405,11 @@ bool run_room_return(struct pager *p, struct wb_buffer *t);
 void run_room_copy(struct pager *p, struct space *child, uint64_t page,
 		   uint32_t buffer_page);
 bool run_room_is_spent(const struct pager *p);
-/* Says that there is no room anywhere for a page that was never touched. */
+/* Logs that there is no room anywhere for a page that was never touched. */
 void run_room_complain(struct pager *p, const struct space *s);
 
 /* prefetch.c */
-/* What a fault brings: the wanted page is the first of its kind. */
+/* The pages that a fault brings; the wanted page is the first. */
 struct fetch {
 	uint64_t far[RUN_PREFETCH_MAX + 1];
 	unsigned far_count;
@@ -425,26 +426,25 @@ void run_fault_retry(struct pager *p);
 void run_fault_later(struct pager *p, const struct fault *f);
 /* Brings a page that has left, if it has. */
 void run_fault_bring(struct pager *p, struct space *s, uint64_t page);
-/* Whether an agent waits for it: to be served at once. */
+/* Whether an agent waits for it; it is then served at once. */
 bool run_fault_is_agents(const struct fault *f);
-/* What an ioctl that maps a page has said, where the table knows nothing of the
- * page; `err` may also be a number of pages. */
+/* Interprets the result of an ioctl that maps a page which the table does not
+ * know; `err` may also be a number of pages. */
 enum fault_end run_fault_answered(const struct space *s, uint64_t page,
 				  int err);
 
 /* owner.c */
 /* The space is that process's from now on. */
 void run_owner_set(struct pager *p, struct space *s, pid_t pid);
-/* Its process has ended: the agent, which alone keeps the memory, is told. */
+/* The process has ended: tells the agent, the last user of the memory. */
 void run_owner_ended(struct pager *p, struct space *s);
 /* Now and then: whether the process has executed something else, and whether
  * its agent is there. */
 void run_owner_look(struct pager *p, struct space *s, bool is_thorough);
 void run_owner_release(struct pager *p, struct space *s);
-/* Its agent, if it sleeps, after something was wished of it. */
+/* Wakes the agent, if it sleeps, after a request to it. */
 void run_owner_wake(struct run_channel *c);
-/* What epoll says of a process is marked so, beside what it says of its space.
- */
+/* The epoll mark for the process of a space, beside that of the space. */
 static inline void *run_owner_who(struct space *s)
 {
 	return (char *)s + 1;
@@ -455,25 +455,24 @@ static inline struct space *run_owner_space(void *who)
 }
 
 /* event.c */
-/* Reads what userfaultfd has to say. All but faults is done or, in order, kept
- * until it can be; then come the faults, of which w[] gets those that there
- * are. Returns how many, or -1: nothing was said. The first thread only. */
+/* Reads the events of a userfaultfd. All but faults are handled or, in order,
+ * kept until they can be; then w[] gets the faults. Returns how many, or -1:
+ * there was no event. Only the first thread calls it. */
 int run_events_read(struct pager *p, struct space *s,
 		    struct fault w[RUN_EVENTS]);
-/* Reads only, and does nothing: for a caller to whom the kernel says EAGAIN. */
+/* Only reads and keeps events, for a caller that got EAGAIN from the kernel. */
 void run_events_note(struct pager *p, struct space *s);
-/* The same where agents are at work, for who waits for them: they wait for
- * that.
- */
+/* The same for all spaces with working agents, for a caller that waits for
+ * agents, because agents wait until events are read. */
 void run_events_meanwhile(struct pager *p);
-/* Does what can be done by now; false: something is left. */
+/* Handles the events that can be handled by now; false: some are left. */
 bool run_events_settle(struct pager *p, struct space *s);
-/* The space ends: what was told is done whatever its batches may be at. */
+/* The space ends: handles its events regardless of its batches. */
 void run_events_end(struct pager *p, struct space *s);
 
 /* move.c */
-/* The program moved bytes of its memory: what is not here moves along, or comes
- * where it goes outside of the range. */
+/* The program moved memory: entries of pages that are not here move along;
+ * pages that leave the range are brought. */
 void run_move(struct pager *p, struct space *s, uint64_t from, uint64_t to,
 	      uint64_t bytes);
 
@@ -492,7 +491,7 @@ int run_marks_keep_all(struct pager *p, struct space *s, bool later) MUST_CHECK;
 /* The program has locked pages past libc, so many as the mask has bits: says so
  * once. */
 void run_marks_locked(struct pager *p, const struct space *s, uint64_t mask);
-/* What was said of a mapping ends with it. */
+/* Clears the marks of a mapping that ends. */
 void run_marks_clear(struct pager *p, struct space *s, uint64_t page,
 		     uint64_t pages);
 
@@ -500,9 +499,9 @@ void run_marks_clear(struct pager *p, struct space *s, uint64_t page,
 int run_attach_open(struct pager *p) MUST_CHECK;
 void run_attach_accept(struct pager *p);
 void run_attach_read(struct pager *p, struct attachment *c);
-/* Makes room where processes wait to attach and others take too long. */
+/* Ends attachments that take too long, if other processes wait to attach. */
 void run_attach_sweep(struct pager *p);
-/* A forked child shows which space is its own, by the page that it was told. */
+/* A forked child shows its space by touching the page that it was told. */
 int run_attach_bind(struct pager *p, struct space *s,
 		    uint64_t bell_page) MUST_CHECK;
 

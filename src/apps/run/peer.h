@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may attach to a pager, as far as the kernel tells about him. */
+/* Which processes may attach to a pager, by what the kernel tells of them. */
 #ifndef AQ_RUN_PEER_H
 #define AQ_RUN_PEER_H
 
@@ -11,14 +11,15 @@
 bool run_peer_is_below(pid_t pid, pid_t ancestor);
 
 /*
- * The program's user and root may: they could read the program's memory anyway.
- * Anybody else only as a descendant of the supervisor, which adopts orphans:
- * the program has become, or has started, another user's.
+ * The program's user and root may, because they could read the program's memory
+ * anyway. Another user's process may only as a descendant of the supervisor,
+ * which adopts orphans: the program has become, or has started, that user's
+ * process.
  */
 bool run_peer_is_allowed(uid_t uid, pid_t pid, uid_t user, pid_t supervisor);
 
-/* Where the process's first thread has its stack, which is another place for
- * every program that it executes; 0: that is not told. */
+/* The address of the stack of the process's first thread, which differs for
+ * every program that it executes; 0: not known. */
 uint64_t run_peer_stack(pid_t pid);
 
 #endif

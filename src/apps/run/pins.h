@@ -8,9 +8,9 @@
 /*
  * Where the kernel does not tell which pages are pinned (before Linux 6.8), far
  * memory must have none: for this process and all that it starts, calls that
- * would pin memory for a transfer fail in a way that programs know from file
- * systems and kernels that lack them, and do without. Without CAP_SYS_ADMIN
- * also sets no_new_privs: the kernel asks for it.
+ * would pin memory for a transfer fail as on file systems and kernels that lack
+ * them, which programs can handle. Without CAP_SYS_ADMIN also sets
+ * no_new_privs: the kernel asks for it.
  */
 int run_pins_refuse(void) MUST_CHECK;
 

@@ -5,12 +5,12 @@
  *	/run/aquifer-run-<pid>-<random>/<name>	as root
  *	<runtime directory>/run/run-<pid>/<name>	else
  *
- * The second can be entered by its owner only. In the first one everybody may
- * look a name up, because a program that started as root may become any user
- * and start others; but nobody may list it, and the name is a secret of 128
- * bits, which also /proc/net/unix does not show. The secret keeps strangers
- * from making the pager work; what protects the program is what the pager asks
- * of those who come (peer.h, and the token).
+ * The second can be entered by its owner only. In the first one every user may
+ * look a name up, because a program that started as root may become any user;
+ * but no other user may list it, and the name is a secret of 128 bits, which
+ * /proc/net/unix does not show either. The secret keeps strangers from making
+ * the pager work; what protects the program are the pager's checks of processes
+ * that connect (peer.h, and the token).
  */
 #ifndef AQ_RUN_PLACE_H
 #define AQ_RUN_PLACE_H

@@ -2,7 +2,7 @@
 /*
  * The policy of eviction: which page leaves, when, and how many do. It is a
  * clock: a hand per space goes through resident pages by address and spares
- * those that were wanted back, the longer the more often they were.
+ * pages that came back, the longer the more often they did.
  *
  * Only policy.c changes the policy's state, and only it knows what the bits of
  * a page mean:
@@ -15,14 +15,15 @@
  *	pager	next		the space that gives the next batch
  *	pager	probe_ns	when pages that could not leave are tried again
  *
- *	event				heat		returns	hand
+ *	event				heat		returns
  *	the hand passes it		1 less
  *	it leaves; a fork copies it	0
  *	it could not leave		1 (*)
- *	it came back from its buffer	returns		1 more	jumps if
- *followed its buffer was needed: it is far			0
+ *	it came back from its buffer	returns (**)	1 more
+ *	its buffer was needed: far			0
  *
- * (*) 0 if it only has to be guarded: then it leaves the next time.
+ * (*) 0 if it only has to be guarded: then it leaves the next time. (**) The
+ * hand jumps, if it is followed.
  */
 #ifndef AQ_RUN_POLICY_H
 #define AQ_RUN_POLICY_H
@@ -34,7 +35,7 @@ struct pager;
 struct space;
 
 struct policy {
-	uint64_t limit_pages; /* that may be resident, but for those held */
+	uint64_t limit_pages; /* that may be resident, without held ones */
 	uint64_t slack_pages;
 	struct space *next; /* NULL: the first */
 	uint64_t probe_ns;
@@ -58,15 +59,15 @@ struct policy_pick {
 /* Divides the pages of local memory; returns how many writeback buffers there
  * are to be. */
 uint32_t run_policy_init(struct policy *y, uint64_t local_pages);
-/* What counts against the limit: nobody shall wait for pages that cannot leave.
- */
+/* The pages that count against the limit: without those that cannot leave,
+ * because nothing should wait for them. */
 uint64_t run_policy_load(const struct pager *p);
-/* Whether the reclaim thread is wanted; and whether, with so many pages on
+/* Whether the reclaim thread is needed; and whether, with this many pages on
  * their way out, more should follow. */
 bool run_policy_is_over(const struct pager *p, uint64_t leaving);
 /* Whether faults have to wait; and, once they do, still have to. */
 bool run_policy_must_wait(const struct pager *p, bool does_wait);
-/* How many pages may come at once; at least the one that is wanted. */
+/* How many pages may come at once; at least the wanted one. */
 unsigned run_policy_room(const struct pager *p, unsigned want);
 
 /* ---- which space, and when ----------------------------------------------- */
@@ -76,7 +77,7 @@ struct space *run_policy_next_space(struct pager *p);
 /* Whether pages that were held are tried again: only where there are too many
  * here, and now and then. */
 bool run_policy_probe_is_due(struct pager *p);
-/* Some could leave: who lets go of one page mostly lets go of many. */
+/* Held pages could leave: programs that unpin one page mostly unpin many. */
 void run_policy_probe_helped(struct pager *p);
 /* Far memory was full, and more is local than should be. */
 bool run_policy_retry_is_due(const struct pager *p);
@@ -85,8 +86,8 @@ void run_policy_space_gone(struct pager *p, const struct space *s);
 /* ---- which pages --------------------------------------------------------- */
 
 void run_policy_space_init(struct policy_space *y);
-/* From the hand on, at most twice around; or pages that could not leave the
- * last time. Returns how many, in ascending order. */
+/* Picks pages from the hand on, at most twice around; or pages that could not
+ * leave the last time. Returns how many, in ascending order. */
 uint32_t run_policy_pick(struct policy_space *y, const struct run_pages *pages,
 			 uint64_t resident_count, struct policy_pick *c,
 			 uint64_t page[RUN_BATCH_PAGES]);
@@ -101,10 +102,9 @@ void run_policy_stayed(struct run_page *e, bool to_be_guarded);
 void run_policy_came_back(struct run_page *e);
 void run_policy_is_far(struct run_page *e);
 /*
- * A page was wanted that came back from a buffer. With the hand at most `reach`
- * pages ahead of it, somebody goes through memory behind the hand, which takes
- * what he will want next, and each page that comes back moves it on by one: it
- * jumps ahead, not more than `most` pages.
+ * A page came back from a buffer. If the hand is at most `reach` pages ahead of
+ * it, the program goes through memory right behind the hand, which takes the
+ * pages it will touch next; so the hand jumps ahead, at most `most` pages.
  */
 void run_policy_followed(struct policy_space *y, uint64_t page, uint64_t reach,
 			 uint64_t most);

@@ -18,8 +18,8 @@ bool run_proc_name(pid_t pid, char *name, size_t bytes);
 int64_t run_proc_stat(pid_t pid, pid_t tid, int field);
 /* SIGKILL for all that its first thread has started, and so on. */
 void run_proc_kill_below(pid_t pid);
-/* Whether we have a child but that one, and but agents, which wait for the
- * pager's word to end. Not known is yes. */
+/* Whether we have a child other than `but` and other than agents, which end
+ * when the pager tells them to. True if it is not known. */
 bool run_proc_has_child(pid_t but);
 
 #endif

@@ -10,8 +10,8 @@
 /* Supervisor: signals for a program of another user, also the one that the
  * kernel sends in its name when it dies. */
 #define RUN_CAPS_SUPERVISOR (1ull << CAP_KILL)
-/* What opens rack and NIC, and the NIC's threads, which start then and keep it:
- * files may be another user's, and ports need rights of the network. */
+/* The rights to open rack and NIC. The NIC's threads, which start then, keep
+ * them: files may belong to another user, and ports need network rights. */
 #define RUN_CAPS_OPEN                                          \
 	(1ull << CAP_DAC_READ_SEARCH | 1ull << CAP_NET_ADMIN | \
 	 1ull << CAP_NET_RAW | 1ull << 39 /* CAP_BPF */)
@@ -20,8 +20,8 @@
 #define RUN_CAPS_PAGER (1ull << CAP_KILL | 1ull << CAP_SYS_PTRACE)
 #define RUN_CAPS_NONE  0ull
 
-/* Calls `work` in a thread that is confined so, and returns what it returns.
- * The threads that it starts inherit the mask, not what the caller has. */
+/* Calls `work` in a thread that keeps only `mask`, and returns its result.
+ * Threads that it starts inherit the mask, not the caller's rights. */
 int run_confined(uint64_t mask, int (*work)(void *), void *arg) MUST_CHECK;
 
 #endif

@@ -19,18 +19,18 @@
 
 #define RUN_LOCAL_MIN (1ull << 20)
 
-/* Whom the program runs as. */
+/* The user that the program runs as. */
 struct run_user {
 	uid_t uid;
 	gid_t gid;
 	gid_t *groups; /* run_user_release frees them */
 	int group_count;
-	bool is_other; /* than the caller: it has to be changed */
+	bool is_other; /* not the caller: the user has to be changed */
 };
 
 /*
  * The named user; without a name the caller, or, where sudo made the caller
- * root, the one who called sudo (SUDO_UID, SUDO_GID): far memory needs root,
+ * root, the user who called sudo (SUDO_UID, SUDO_GID): far memory needs root,
  * the program does not. -ENOENT, -EINVAL, -EPERM, with words in
  * aq_last_error().
  */
@@ -49,7 +49,7 @@ struct run_options {
 	 * full; UINT64_MAX: all there is. */
 	uint64_t overflow_bytes;
 	unsigned patience_ms; /* how long a node may be silent */
-	bool is_strict;	      /* no process may use more memory than it may */
+	bool is_strict;	      /* nothing runs whose limit cannot be kept */
 	/* How nodes keep pages, as of the page store; NULL: "static". */
 	const char *mode;
 	bool is_unmapped;    /* also on one host, pages go through the NICs */
@@ -87,8 +87,8 @@ struct run_stats {
 	_Atomic uint64_t lost_pages; /* asked for after their node was lost */
 	_Atomic uint64_t returned;  /* pages that found no room and came back */
 	_Atomic uint64_t over_peak; /* pages above the local bytes */
-	_Atomic uint64_t refused;   /* who wanted to attach and may not */
-	_Atomic uint64_t locked;    /* that could not leave */
+	_Atomic uint64_t refused;   /* attempts to attach */
+	_Atomic uint64_t locked;    /* pages that could not leave */
 };
 
 enum {

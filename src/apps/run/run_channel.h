@@ -6,13 +6,13 @@
  *
  * Attaching: the library connects to the pager's socket and sends a run_hello
  * with the token. Only then does it get anything: a run_welcome with the memory
- * that the two share (channel and buffers, this process's alone), and with the
+ * that the two share (channel and buffers of this process only), and with the
  * userfaultfd device where there is one. A new process makes a userfaultfd,
  * sends it with a run_range, and waits for a run_welcome that says 0: the pager
  * sets it up, because events of fork are a privilege that the program need not
  * have. A child made by fork sends no more than the hello. The pager has its
- * userfaultfd already from the fork event, and learns whose it is when the
- * child touches the page that the welcome named.
+ * userfaultfd already from the fork event, and learns which process it belongs
+ * to when the child touches the page that the welcome named.
  *
  * Calls: the library writes `call` and touches the range's first page, which is
  * never there. The fault is the bell, and its end the answer. So a call needs
@@ -27,7 +27,7 @@
 
 #define RUN_AGENT_NAME "aquifer-agent"
 #define RUN_ENV	       "AQUIFER_RUN" /* "<path of the socket> <token>[ strict]" */
-#define RUN_ENV_STRICT "strict"	     /* who cannot attach ends */
+#define RUN_ENV_STRICT "strict"	     /* end if attaching fails */
 
 enum {
 	RUN_PAGE_BYTES = 4096,
@@ -39,6 +39,9 @@ enum {
 };
 
 #define RUN_HINT_HERE (1u << 31)
+
+/* A number that no thread has. */
+#define RUN_AGENT_COMES UINT32_MAX
 
 /* A space: pages that are bells, the first for calls, then the heap, then what
  * mmap gives out. */
@@ -56,14 +59,14 @@ enum run_hello_kind {
 	RUN_HELLO_FORKED,
 };
 
-/* Without descriptors. */
+/* Sent without descriptors. */
 struct run_hello {
 	uint32_t magic;
 	uint32_t kind; /* enum run_hello_kind */
 	uint8_t token[RUN_TOKEN_BYTES];
 };
 
-/* With one descriptor: the userfaultfd. */
+/* Sent with one descriptor, the userfaultfd. */
 struct run_range {
 	uint32_t magic;
 	uint32_t reserved;
@@ -94,8 +97,8 @@ struct run_stretch {
 	uint64_t bytes;
 };
 
-/* What became of a batch, bit i of page[i]: whether it is still there, and if
- * so, why; whether it was zeros. */
+/* The outcome of a batch, bit i for page[i]: whether the page is still there,
+ * and if so, why; whether it was zeros. */
 struct run_outcome {
 	uint64_t failed;
 	uint64_t refused; /* only because it was not guarded */
@@ -108,12 +111,13 @@ struct run_outcome {
 };
 
 /*
- * Move page[i] to place buffer_page + i of the buffers. What the kernel does
- * not move is copied and dropped, if it is guarded: if the pager keeps writers
- * away from it. Where nothing is moved, all pages are guarded, and the
- * stretches are dropped as a whole. The agent also looks at the bytes, since it
- * has them in its cache. Neither hash nor buffer is checked again: no other
- * process can write them, so a program that changes them deceives itself only.
+ * Move page[i] to place buffer_page + i of the buffers. A page that the kernel
+ * does not move is copied and dropped if it is guarded, that is, if the pager
+ * keeps writers away from it. Where nothing is moved, all pages are guarded,
+ * and the stretches are dropped as a whole. The agent also looks at the bytes,
+ * since it has them in its cache. Neither hash nor buffer is checked again: no
+ * other process can write them, so a program that changes them harms only
+ * itself.
  */
 struct run_batch {
 	uint32_t buffer_page;
@@ -137,14 +141,13 @@ enum run_way {
 enum run_call_kind {
 	RUN_CALL_NONE,
 	RUN_CALL_SELF, /* a forked child shows which space it is */
-	/* [start, start + bytes): something else will be mapped there. Answered
-	 * when nobody drops pages there any more. */
+	/* Something else will be mapped at [start, start + bytes). Answered
+	 * when no agent drops pages there any more. */
 	RUN_CALL_LEAVE,
-	RUN_CALL_TAKE,	 /* was mapped anew: far memory from now on */
+	RUN_CALL_TAKE,	 /* mapped anew: far memory from now on */
 	RUN_CALL_KEEP,	 /* must not leave; -ENOMEM: too much */
 	RUN_CALL_UNKEEP, /* may leave */
-	/* All that there is, wherever; and with `bytes`, or only, what will
-	 * be touched. */
+	/* Keeps all touched pages; with `bytes` also, or only, later ones. */
 	RUN_CALL_KEEP_ALL,
 	RUN_CALL_KEEP_LATER,
 	/* As madvise has it; see enum run_mark. */
@@ -185,14 +188,15 @@ struct run_channel {
 	/* One more than the core that faults come from. The agent keeps away
 	 * from it; with RUN_HINT_HERE, it runs on no other. */
 	_Atomic uint32_t core_hint;
-	/* The kernel writes it as the agent starts, and 0 when it ends. */
+	/* RUN_AGENT_COMES before there is one; the kernel writes the number as
+	 * the agent starts, and 0 when it ends. */
 	_Atomic uint32_t agent_tid;
 	/* RUN-P2: the pager wants the agent to end: its process has ended or
 	 * executed something else, and the agent alone keeps the memory. */
 	_Atomic uint32_t quits;
 	/* The pager adds to it now and then, as long as it lives. */
 	_Atomic uint32_t heartbeats;
-	_Atomic uint32_t had_agent; /* written by the agent as it starts */
+	_Atomic uint32_t had_agent; /* written by the agent when it is ready */
 	uint32_t may_move; /* written by the pager before there is an agent */
 	_Atomic uint32_t way; /* RUN-W1: enum run_way, once it is known */
 	_Atomic uint32_t has_aliens; /* some of the range is not far: a hint */

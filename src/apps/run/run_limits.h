@@ -6,7 +6,7 @@
 enum {
 	RUN_STORES_MAX = 64,
 	RUN_STORE_PAGES = 4096, /* of the first store: 16 MiB */
-	RUN_STORE_PART = 4,	/* of those that there are: a later one */
+	RUN_STORE_PART = 4,	/* later stores: a quarter of what there is */
 	RUN_STORE_PAGES_MAX = 1 << 20,
 	RUN_STORE_PAGES_MIN = 256,
 	RUN_STORING_MAX = 4, /* buffers that are being stored */
@@ -17,13 +17,13 @@ enum {
 	RUN_PREFETCH_MAX = 64,
 	RUN_ZERO_WINDOW_MAX = 64,
 	RUN_PENDING_HELLOS = 64,
-	/* An attachment may take longer only as long as nobody waits for its
-	 * place: before and after it has shown the token. */
+	/* An attachment may take longer only as long as no other process waits
+	 * for its place: before and after it has shown the token. */
 	RUN_HELLO_MS = 2000,
 	RUN_ATTACH_MS = 30000,
 	RUN_ANCESTORS_MAX = 256, /* between a process and the supervisor */
 	RUN_SWEEP_MS = 100,	 /* between looks for processes that ended */
-	RUN_PARTING_MS = 50,	 /* after one has, looked all the time */
+	RUN_PARTING_MS = 50,	 /* of constant looking after one has ended */
 	RUN_LOOKS = 16,	  /* processes asked what they execute, each time */
 	RUN_MOVE_MS = 20, /* that an agent may take for one move */
 	RUN_FOLLOW_FAULTS = 128,

@@ -4,10 +4,10 @@
  * buffers.
  *
  * Each process has a share of its own, and a forked child loses its parent's
- * with the fork. So what a process puts into buffers is seen by nobody else,
- * also not by a child of the same program that gave up rights which the process
- * still has. The pager makes the memory and seals its size: nobody can truncate
- * it under the pager's hands.
+ * with the fork. So no other process sees what a process puts into buffers, not
+ * even a child of the same program that gave up rights which the process still
+ * has. The pager makes the memory and seals its size, so no process can
+ * truncate it while the pager uses it.
  *
  * All shares have room for all buffers, but memory only where they were used:
  * of one buffer, one share at a time.
@@ -17,16 +17,16 @@
 
 #include "run_channel.h"
 
-/* Counted: a space's, and that of buffers that still have bytes there. All
- * under the pager's lock. */
+/* Counted: by its space, and by buffers that still have bytes there. All under
+ * the pager's lock. */
 struct share {
 	unsigned refs;
 	uint8_t *mem;
 	size_t bytes;
 };
 
-/* With one reference, and a descriptor for the process, which is the caller's.
- */
+/* Makes a share with one reference, and the process's descriptor, for the
+ * caller. */
 int run_share_create(uint32_t buffer_count, struct share **out,
 		     int *fd) MUST_CHECK;
 struct share *run_share_get(struct share *s);

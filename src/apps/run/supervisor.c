@@ -162,8 +162,9 @@ static int start_pager(struct supervisor *k)
 static int await_pager(struct supervisor *k)
 {
 	struct timespec pause = {.tv_nsec = 1000000};
+	uint64_t end_ms = clock_mono_ms() + READY_MS;
 
-	for (int i = 0; i < READY_MS; i++) {
+	while (clock_mono_ms() < end_ms) {
 		/* RUN-R1 */
 		int ready = atomic_load_explicit(&k->start.shared->ready,
 						 memory_order_acquire);

@@ -3,8 +3,8 @@
  * Which pages a thread will want next: the majority of its last distances
  * between faults, as in Leap, and a window that doubles while it is right.
  *
- * What was prefetched is mapped and faults no more, so a stream that goes on is
- * seen one window further.
+ * Prefetched pages are mapped and do not fault, so a stream that goes on faults
+ * again one window further.
  */
 #ifndef AQ_RUN_TREND_H
 #define AQ_RUN_TREND_H
@@ -29,17 +29,17 @@ struct trend {
 	uint64_t key; /* thread and neighbourhood */
 };
 
-/* Those of a space, by the hash of their keys. Zero-initialised. */
+/* The trends of a space, by the hash of their keys. Zero-initialised. */
 struct trends {
 	struct trend at[TRENDS];
 };
 
-/* The one that the fault belongs to. */
+/* The trend that the fault belongs to. */
 struct trend *run_trend_of(struct trends *ts, uint32_t tid, uint64_t page);
 
 /*
- * Tells it of a fault; *stride and the result say what to fetch: page +
- * stride, page + 2 * stride, ... Not more than `max`.
+ * Notes a fault; *stride and the result say what to fetch: page + stride, page
+ * + 2 * stride, ... Not more than `max`.
  */
 uint32_t run_trend_fault(struct trend *t, uint64_t page, uint32_t max,
 			 int64_t *stride);

@@ -9,14 +9,14 @@
 
 #include "base/base.h"
 
-/* Sets a new one up for a range of its process: faults of threads and of
- * system calls, writes to protected pages, children made by fork, and all that
- * takes pages away or moves them. -EPERM without CAP_SYS_PTRACE, -EOPNOTSUPP.
- */
+/* Sets a new userfaultfd up for a range of its process: faults of threads and
+ * of system calls, writes to protected pages, children made by fork, and all
+ * that takes pages away or moves them. -EPERM without CAP_SYS_PTRACE,
+ * -EOPNOTSUPP. */
 int run_uffd_open(int fd, uint64_t start, uint64_t bytes) MUST_CHECK;
-/* For memory that was mapped later; more than once does no harm. */
+/* Registers memory that was mapped later; it may be called more than once. */
 int run_uffd_register(int fd, uint64_t start, uint64_t bytes) MUST_CHECK;
-/* It is as any memory; whoever waits there goes on. */
+/* Makes it ordinary memory again; threads that wait there go on. */
 void run_uffd_unregister(int fd, uint64_t start, uint64_t bytes);
 /* Up to `pages` pages, and stops at the first that is there; returns how many,
  * or -errno for the first. */
@@ -28,15 +28,15 @@ int run_uffd_copy_protected(int fd, uint64_t to, const void *from) MUST_CHECK;
  * returns how many, or -errno for the first. */
 int run_uffd_zero(int fd, uint64_t to, unsigned pages) MUST_CHECK;
 int run_uffd_protect(int fd, uint64_t start, uint64_t bytes) MUST_CHECK;
-/* Also wakes who waits there. */
+/* Also wakes threads that wait there. */
 int run_uffd_unprotect(int fd, uint64_t start, uint64_t bytes) MUST_CHECK;
 void run_uffd_wake(int fd, uint64_t start, uint64_t bytes);
 /* Every access is SIGBUS from now on; -EINVAL: not in this kernel. */
 int run_uffd_poison(int fd, uint64_t page) MUST_CHECK;
 /* Whether something could be done at all: 0, -EAGAIN, -ESRCH. */
 int run_uffd_ask(int fd, uint64_t start) MUST_CHECK;
-/* Whether this kernel moves pages (UFFDIO_MOVE, Linux 6.8) for everybody who
- * asks: the agents of programs without rights do. */
+/* Whether this kernel moves pages (UFFDIO_MOVE, Linux 6.8) for unprivileged
+ * processes, as agents are. */
 bool run_uffd_can_move(void);
 /* Whether the memory that it is for still exists. */
 bool run_uffd_is_alive(int fd, uint64_t start);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process around a switch: os/ gives the links, tor/ decides; one thread
+/* The process around a switch: os/ gives the links, switch/ decides; one thread
  * moves frames, sleeps when there are none, and answers control calls. */
 #ifndef AQ_SWITCHD_H
 #define AQ_SWITCHD_H

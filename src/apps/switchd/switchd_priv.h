@@ -23,8 +23,8 @@ struct switchd {
 	struct os_board *board;
 	struct tor *tor;
 	struct counter_file *counters;
-	char run[17]; /* hex; of this process, so that others know it anew */
-	/* Control calls: a listener and those that have not said a line yet. */
+	char run[17]; /* hex; random, shows that it was restarted */
+	/* Control calls: a listener, and connections without a line yet. */
 	int ctl_fd;
 	int clients[CTL_CLIENTS]; /* -1: free */
 };
@@ -37,12 +37,12 @@ void control_close(struct switchd *s);
 /* A descriptor of it is readable; false: not one of these. */
 bool control_event(struct switchd *s, int fd);
 
-/* trace.c: everything that the switch was given and gave, as text. All calls
+/* trace.c: everything that enters and leaves the switch, as text. All calls
  * with a NULL trace do nothing. */
 int trace_open(const char *path, struct trace **out) MUST_CHECK;
 int trace_close(struct trace *t); /* 0, or that it could not be written */
-/* Before a batch ('b'), before timers run ('t'), or after them (0); the time is
- * asked for when something happens. */
+/* Call it before a batch ('b'), before timers run ('t'), or after them (0); the
+ * time is read when something happens. */
 void trace_turn(struct trace *t, const struct tor *tor, char kind);
 /* Timers ran, also if nothing came of it: they may have been set again. */
 void trace_tick(struct trace *t);

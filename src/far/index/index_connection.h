@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client's connection to an index of a rack, whatever its kind. Only for this
- * room. */
+/* A client's connection to an index of either kind. Only for this room. */
 #ifndef AQ_INDEX_CONNECTION_H
 #define AQ_INDEX_CONNECTION_H
 

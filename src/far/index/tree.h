@@ -6,11 +6,11 @@
  *
  * A read is the READ of a leaf, to which the client's copies of inner nodes
  * lead; a change is lock and READ, then the entry and the unlocking. Clients of
- * one process wait for each other at home (struct tree_locals) and hand locks
- * on. Every step leaves a tree in which everything is found: a lock is held for
- * one node only, and what was not finished whoever comes across it finishes.
- * Who holds a lock and is silent for the failure time is fenced, and the lock
- * is taken over from it.
+ * one process wait for each other inside the process (struct tree_locals) and
+ * hand locks on. Every step leaves a tree in which every key is found: a client
+ * holds the lock of one node only, and the next client that meets an unfinished
+ * change finishes it. A client that holds a lock and is silent for the failure
+ * time is fenced, and its lock is taken over.
  *
  * Consistency: operations on one key are linearizable; a scan is not a
  * snapshot, see tree_scan. A client belongs to one thread at a time. Errors are
@@ -39,7 +39,7 @@ struct tree_options {
 	uint32_t clients;     /* at one time; 0: 256 */
 	uint32_t failure_ms;  /* a silent client is dead; 0: 1000 */
 	uint32_t locks;	      /* 0: one per node, up to 8192 */
-	uint32_t chunk_nodes; /* that a client takes at a time; 0: by size */
+	uint32_t chunk_nodes; /* a client takes at a time; 0: by size */
 };
 
 /* A geometry from options; -EINVAL with words. */
@@ -75,8 +75,8 @@ void tree_locals_destroy(struct tree_locals *l);
 struct tree_config {
 	uint32_t deadline_ms; /* of one operation; 0: 5000 */
 	uint32_t cache_nodes; /* inner nodes that are remembered; 0: 4096 */
-	/* Of this process, and of this index; NULL: it has one client. Outlives
-	 * the client. */
+	/* Shared by the process's clients of this index; NULL: there is one
+	 * client. It must outlive the client. */
 	struct tree_locals *locals;
 	/* NULL: never. True stops the client for good. */
 	bool (*crash)(void *ctx, int point);
@@ -96,7 +96,7 @@ int tree_client_create(const struct kit_remote *remote,
 		       const struct tree_geometry *g,
 		       const struct tree_config *config,
 		       struct tree_client **out) MUST_CHECK;
-/* After a crash it leaves everything as it is; otherwise it says goodbye. */
+/* After a crash it leaves everything as it is; otherwise it leaves its slot. */
 void tree_client_destroy(struct tree_client *c);
 bool tree_client_is_crashed(const struct tree_client *c);
 
@@ -119,8 +119,8 @@ struct tree_range {
 
 /*
  * Calls `each` in the order of keys; stops when it returns other than 0, which
- * is returned. Each pair was there at some moment of the scan, and a key that
- * was there all the time is not missing. Key and value live for the call.
+ * is returned. Each pair existed at some moment of the scan, and no key that
+ * existed all the time is missing. Key and value live for the call.
  */
 typedef int (*tree_pair_fn)(void *user, const void *key, size_t key_len,
 			    const void *value, size_t len);
@@ -165,8 +165,7 @@ struct tree_stats {
 
 const struct tree_stats *tree_client_stats(struct tree_client *c);
 
-/* What is wrong with an index. On one in use, what changes at the moment may
- * be reported. */
+/* What is wrong with an index. In an index in use, changes under way may be. */
 struct tree_report {
 	uint64_t keys;
 	uint64_t levels;
@@ -177,7 +176,7 @@ struct tree_report {
 	uint64_t bad_entries;  /* out of their node's range, or twice */
 	uint64_t bad_links;    /* ranges that do not join */
 	uint64_t bad_children; /* pointers that do not lead to the key's node */
-	uint64_t unnamed;      /* nodes that no parent has yet; harmless */
+	uint64_t unnamed;      /* nodes not in a parent yet; harmless */
 	uint64_t locks_held;
 	uint64_t clients;
 	uint64_t chunks;

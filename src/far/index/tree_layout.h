@@ -6,25 +6,26 @@
  *	struct tree_head	(512 bytes)
  *	le64			the root, a pointer (in 64 bytes of its own)
  *	clients			struct kit_slot, 64 bytes each
- *	chunk words		le64 []: who has the chunk; 0: nobody ever
+ *	chunk words		le64 []: owner of the chunk; 0: none ever
  *	nodes			struct tree_node, fences and slots
  *
  * A node has a range of keys, from its low fence up to and without its high
  * fence, and a pointer to the node with the next range (a B-link tree), so a
- * reader that comes by an old way finds out and goes on to the right. Leaves
- * (level 0) and inner nodes are the same but for the size of their values; an
- * inner node's are pointers to children, whose low fence is the key. Entries
- * are in no order: a change writes one of them and not the node.
+ * reader that used an old copy of an inner node notices and goes on to the
+ * right. Leaves (level 0) and inner nodes are the same but for the size of
+ * their values; an inner node's are pointers to children, whose low fence is
+ * the key. Entries are in no order: a change writes one of them and not the
+ * node.
  *
  * Readers take no lock, so they must see when a node changed under them. Every
  * slot, used or not, has the version of the node it was written for, a version
- * of its own, and a sum over both and over what is in it. Who changes the
- * node's range writes all of it with the next version. What a READ brings is
- * whole when all its slots have the node's version and their sums are right; a
- * slot alone, when its own is.
+ * of its own, and a sum over both and over what is in it. A client that changes
+ * the node's range writes all of the node with the next version. A node that
+ * was read is whole when all its slots have the node's version and their sums
+ * are right; a single slot is whole when its own sum is right.
  *
- * Who holds the node's lock is the only one who writes to it. What a client
- * leaves that dies over it can be put in order from what is there (see
+ * Only the client that holds the node's lock writes to the node. What a client
+ * that dies meanwhile leaves can be repaired from what is there (see
  * tree_node_mend), because a slot's head never crosses 16 bytes, and the body
  * of an entry that stays is not touched when its node is written.
  *
@@ -77,8 +78,8 @@ static inline uint32_t tree_generation(uint64_t pointer)
 	return (uint32_t)(pointer >> 32);
 }
 
-/* In a lock: who holds it, and the how many-th time, so that it is another
- * word each time. */
+/* The word of a held lock: the holder's slot and epoch, and the holder's count
+ * of locks, so that each word is different. */
 static inline uint64_t tree_lock_word(uint32_t slot, uint32_t epoch,
 				      uint32_t count)
 {
@@ -96,12 +97,12 @@ static inline uint32_t tree_lock_epoch(uint64_t word)
 	return (uint32_t)(word >> 16) & TREE_LOCK_EPOCHS;
 }
 
-/* Of one that somebody had and has left in order. */
+/* The word of a chunk whose owner has left it in order. */
 #define TREE_CHUNK_LEFT UINT64_MAX
 
 /* ---- in far memory ------------------------------------------------------ */
 
-/* Written once, before the index is known to anybody. */
+/* Written once, before any client can open the index. */
 struct tree_head {
 	struct layout_header layout;
 	le64 chunk_count;
@@ -135,13 +136,13 @@ enum tree_node_state {
 
 struct tree_node {
 	le32 crc;     /* of the rest of the head, and the fences */
-	le32 version; /* one more each time all of it is written */
+	le32 version; /* incremented when the whole node is written */
 	le64 self;    /* a pointer to this node */
 	le64 sibling; /* with the next range; 0: none */
 	uint8_t level;
 	uint8_t state; /* enum tree_node_state */
 	uint8_t low_len;
-	uint8_t high_len; /* TREE_NO_END: all that is above */
+	uint8_t high_len; /* TREE_NO_END: no upper end */
 	uint8_t reserved[4];
 	/* the low fence, the high fence, slots */
 };
@@ -151,7 +152,7 @@ STATIC_ASSERT(sizeof(struct tree_node) == TREE_NODE_HEAD, "tree node");
 struct tree_entry {
 	le32 crc; /* of the rest of the head, the key and the value */
 	le32 node_version;
-	le32 version; /* one more each time the slot is written */
+	le32 version; /* incremented when the slot is written */
 	uint8_t is_used;
 	uint8_t key_len;
 	uint8_t value_len[2];

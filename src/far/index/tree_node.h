@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One node of an ordered index, as bytes that came from far memory or will go
- * there: looking into it, changing it, splitting it. Whatever the bytes are,
- * these functions stay inside the node.
+ * there: reading, changing and splitting it. Whatever the bytes are, these
+ * functions stay inside the node.
  */
 #ifndef AQ_TREE_NODE_H
 #define AQ_TREE_NODE_H
@@ -22,11 +22,11 @@ struct tree_item {
 };
 
 enum {
-	/* In the largest node, with the shortest keys. */
+	/* The slots of the largest node with the shortest keys. */
 	TREE_SLOTS_MAX = TREE_NODE_BYTES_MAX / 32,
 };
 
-/* The order of bytes; of two where one begins with the other, the shorter. */
+/* Compares bytes; a key that is a prefix of the other comes first. */
 int tree_key_compare(struct tree_key a, struct tree_key b);
 
 static inline uint32_t tree_stride(const struct tree_geometry *g, uint8_t level)
@@ -54,15 +54,15 @@ enum tree_verdict {
 	TREE_OTHER /* the memory has another use: the pointer is old */
 };
 
-/* The head and the fences alone. A dead node is whole. */
+/* Judges the head and the fences only. A dead node is whole. */
 enum tree_verdict tree_node_judge_head(const struct tree_geometry *g,
 				       const struct tree_node *n,
 				       uint64_t pointer);
-/* And all slots. */
+/* The same with all slots. */
 enum tree_verdict tree_node_judge(const struct tree_geometry *g,
 				  const struct tree_node *n, uint64_t pointer);
 
-/* Of a node whose head is whole. */
+/* The low fence of a node whose head is whole. */
 struct tree_key tree_node_low(const struct tree_node *n);
 struct tree_key tree_node_high(const struct tree_geometry *g,
 			       const struct tree_node *n);
@@ -83,8 +83,8 @@ enum tree_slot_verdict {
 enum tree_slot_verdict tree_slot_look(const struct tree_geometry *g,
 				      const struct tree_node *n, uint32_t slot,
 				      struct tree_item *item);
-/* USED: found, and that is certain. EMPTY: it is not there, which only counts
- * because no slot is torn. TORN: read again. */
+/* USED: certainly found. EMPTY: certainly absent, since no slot is torn. TORN:
+ * read the node again. */
 enum tree_slot_verdict tree_node_find(const struct tree_geometry *g,
 				      const struct tree_node *n,
 				      struct tree_key key,
@@ -114,19 +114,19 @@ void tree_slot_put(const struct tree_geometry *g, struct tree_node *n,
 		   uint32_t value_len);
 void tree_slot_clear(const struct tree_geometry *g, struct tree_node *n,
 		     uint32_t slot);
-/* After a change of the head: the next version for it and for all slots, which
+/* After a change of the head: gives it and all slots the next version; slots
  * keep their entries and places. */
 void tree_node_renew(const struct tree_geometry *g, struct tree_node *n);
 /* Another end of its range, and another node behind it; needs a renew. `high`
  * may be in another node. */
 void tree_node_set_end(const struct tree_geometry *g, struct tree_node *n,
 		       struct tree_key high, bool has_end, uint64_t sibling);
-/* Only the head: for a node that nobody looks into any more. */
+/* Changes only the head, for a node whose slots are not read any more. */
 void tree_node_set_state(const struct tree_geometry *g, struct tree_node *n,
 			 enum tree_node_state state);
 
-/* Where to split a full, whole node for another key: the middle, or where keys
- * only ever come at the end, there. Copies it to `mid`. */
+/* Where to split a full, whole node for another key: in the middle, or at the
+ * end if keys are only ever added there. Copies that key to `mid`. */
 void tree_node_middle(const struct tree_geometry *g, const struct tree_node *n,
 		      struct tree_key key, uint8_t mid[TREE_KEY_MAX],
 		      uint32_t *mid_len);
@@ -136,9 +136,9 @@ void tree_node_split(const struct tree_geometry *g, struct tree_node *left,
 		     struct tree_node *right, uint64_t right_self,
 		     uint32_t right_version, struct tree_key mid);
 
-/* Brings a node in order whose writer died: its range is what the head says,
- * and what is not in it, or half written, goes. -EBADMSG: the head is damaged.
- * *lost counts entries that were half written. */
+/* Repairs a node whose writer died: its range is what the head says, and
+ * entries outside of it, or half written, are removed. -EBADMSG: the head is
+ * damaged. *lost counts entries that were half written. */
 int tree_node_mend(const struct tree_geometry *g, struct tree_node *n,
 		   uint64_t pointer, unsigned *lost) MUST_CHECK;
 

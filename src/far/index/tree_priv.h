@@ -14,18 +14,18 @@ enum {
 	TREE_CACHE_NODES_MAX = 1 << 20,
 	TREE_CACHE_WAYS = 4,
 	TREE_SCAN_BATCH = 8, /* leaves read together */
-	TREE_HANDED_MAX = 4, /* times that a lock is handed on at home */
+	TREE_HANDED_MAX = 4, /* times a lock is handed on in the process */
 	TREE_BACKOFF_NS_MIN = 500,
 	TREE_BACKOFF_NS_MAX = 100000,
 	TREE_TORN_SHARE = 4, /* of the failure time: a torn node is mended */
-	TREE_RESTARTS = 3,   /* then all that is remembered is forgotten */
+	TREE_RESTARTS = 3,   /* before the whole cache is dropped */
 	TREE_RIGHT_STEPS = 1 << 16,
 	TREE_HELPS = 4, /* separators put in after one operation */
 	TREE_NESTED_MAX = 3,
-	TREE_DEAD_ROW = 64, /* empty leaves beside each other, taken out */
+	TREE_DEAD_ROW = 64, /* adjacent empty leaves that are taken out */
 };
 
-/* The words that atomics answer with. */
+/* Words that atomics return their old values in. */
 enum tree_atom {
 	TREE_ATOM_LOCK,
 	TREE_ATOM_OTHER,
@@ -42,7 +42,7 @@ struct tree_inner {
 	struct tree_node *node;
 };
 
-/* A node that may be used, and what it was last. */
+/* A free node, and its last generation and version. */
 struct tree_spare {
 	uint32_t number;
 	uint32_t generation;
@@ -54,7 +54,7 @@ struct tree_hold {
 	uint32_t lock;
 	uint64_t word;
 	bool is_held;
-	bool hands_on; /* to another client here */
+	bool hands_on; /* to another client of this process */
 };
 
 /* A separator that a parent should have. */
@@ -84,7 +84,7 @@ struct tree_client {
 	struct tree_hold hold;
 	struct tree_missing missing;
 	unsigned restarts; /* of this operation */
-	unsigned nested;   /* works on the tree that another one waits for */
+	unsigned nested;   /* operations that another one waits for */
 
 	uint64_t root; /* 0: not known */
 	uint64_t root_op;
@@ -115,11 +115,12 @@ int tree_begin(struct tree_client *c) MUST_CHECK;
  * there is no lock. */
 int tree_lock_read(struct tree_client *c, uint64_t pointer, struct tree_node *n,
 		   enum tree_verdict *verdict) MUST_CHECK;
-/* Adds to the batch: lets it go, or leaves it to a client here. */
+/* Adds to the batch: drops the lock, or hands it to a client of this
+ * process. */
 void tree_unlock_add(struct tree_client *c);
-/* Runs the batch, after which the lock is not ours, whatever happened. */
+/* Runs the batch, after which the lock is not held, even on an error. */
 int tree_unlock_run(struct tree_client *c) MUST_CHECK;
-/* Both, with nothing before them. */
+/* Both, with nothing else in the batch. */
 int tree_unlock(struct tree_client *c) MUST_CHECK;
 
 /* ---- tree_cache.c: copies of inner nodes --------------------------------- */
@@ -129,11 +130,10 @@ void tree_cache_release(struct tree_client *c);
 void tree_cache_forget_all(struct tree_client *c);
 void tree_cache_forget(struct tree_client *c, uint64_t pointer);
 struct tree_inner *tree_cache_find(struct tree_client *c, uint64_t pointer);
-/* Of an inner node that is whole; NULL: no memory. */
+/* Keeps a copy of an inner node that is whole; NULL: no memory. */
 struct tree_inner *tree_cache_put(struct tree_client *c,
 				  const struct tree_node *n);
-/* Which of its entries leads to the key, or with is_before to what is before
- * the key; -1. */
+/* The entry that leads to the key, or with is_before to keys before it; -1. */
 int tree_inner_find(const struct tree_client *c, const struct tree_inner *in,
 		    struct tree_key key, bool is_before);
 struct tree_item tree_inner_item(const struct tree_client *c,
@@ -141,8 +141,8 @@ struct tree_item tree_inner_item(const struct tree_client *c,
 
 /* ---- tree_walk.c: the way to a node ------------------------------------- */
 
-/* The node of that level in whose range the key is; or with is_before the one
- * in whose range, or at whose end, what is just before the key is. */
+/* What is looked for: the node of that level whose range contains the key; with
+ * is_before, the one that contains, or ends, just before it. */
 struct tree_target {
 	struct tree_key key;
 	uint8_t level;
@@ -151,7 +151,7 @@ struct tree_target {
 
 struct tree_way {
 	uint64_t pointer;
-	uint64_t parent; /* that led there; 0: it is the root, or beside */
+	uint64_t parent; /* that led there; 0: root, or by a sibling */
 	uint64_t via;	 /* the node that the pointer is from; 0: none */
 	bool is_fresh;	 /* the parent, or the root, was read just now */
 	uint8_t level;	 /* of the pointer, if there is a parent */
@@ -163,8 +163,8 @@ struct tree_way {
  * -ERANGE: the tree has no such level. */
 int tree_way_find(struct tree_client *c, const struct tree_target *t,
 		  struct tree_way *w) MUST_CHECK;
-/* It led nowhere: the next one will not go by what is remembered of this one.
- * -ETIMEDOUT. */
+/* The cached path led nowhere: forgets it, so that the next try reads the
+ * nodes. -ETIMEDOUT. */
 int tree_way_failed(struct tree_client *c, const struct tree_way *w) MUST_CHECK;
 /* Reads a node until it is whole. *verdict is not TREE_TORN. */
 int tree_read_node(struct tree_client *c, uint64_t pointer, struct tree_node *n,
@@ -176,7 +176,7 @@ int tree_reach(struct tree_client *c, const struct tree_target *t, bool lock,
 
 /* ---- tree_change.c ------------------------------------------------------ */
 
-/* A pointer to a node for its parent. Nothing when there is one already. */
+/* Gives the parent a pointer to the node, unless it has one already. */
 int tree_name(struct tree_client *c, uint8_t level, struct tree_key key,
 	      uint64_t child) MUST_CHECK;
 /* After an operation: puts in the separators that it found missing. */
@@ -184,24 +184,24 @@ int tree_help(struct tree_client *c) MUST_CHECK;
 
 /* ---- tree_prune.c: empty nodes ------------------------------------------ */
 
-/* The range of a dead node goes to the one before it, the parent forgets it,
- * and its memory is free. Others may be at it, too. */
+/* Gives the range of a dead node to the node before it, removes it from the
+ * parent, and frees its memory. Others may do it, too. */
 int tree_prune(struct tree_client *c, uint8_t level, struct tree_key low,
 	       uint64_t pointer) MUST_CHECK;
-/* A parent of that level has a pointer to what is no node any more. */
+/* Removes a parent's pointer to a node that no longer exists. */
 int tree_unname(struct tree_client *c, uint8_t level, struct tree_key sep,
 		uint64_t child) MUST_CHECK;
 
 /* ---- tree_pool.c: this client's memory ---------------------------------- */
 
-/* One node at least is at hand; -ENOSPC. No lock may be held. */
+/* Makes sure that there is a free node; -ENOSPC. No lock may be held. */
 int tree_pool_fill(struct tree_client *c) MUST_CHECK;
 /* -ENOSPC: fill first. */
 int tree_pool_take(struct tree_client *c, uint64_t *pointer,
 		   uint32_t *version) MUST_CHECK;
-/* It was not used after all. */
+/* Gives back a node that was not used. */
 void tree_pool_give(struct tree_client *c, uint64_t pointer, uint32_t version);
-/* Others may have what is left of the chunks. */
+/* Leaves the chunks to other clients. */
 int tree_pool_leave(struct tree_client *c) MUST_CHECK;
 void tree_pool_forget(struct tree_client *c);
 

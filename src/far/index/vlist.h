@@ -6,13 +6,14 @@
  * there. Clients do everything with one-sided operations. Layout and invariants
  * are in vlist_layout.h.
  *
- * There is no metadata server. Its jobs are done by clients: the index is in
- * far memory, memory for versions comes from chunks of which a client has some
- * for itself, and who made a version collects it when it is old.
+ * There is no metadata server. Clients do its jobs: the index is in far memory,
+ * memory for versions comes from chunks that a client takes for itself, and the
+ * client that made a version collects it when it is old.
  *
- * A switch on the way may change the place of an append, and the version that
- * a READ is answered with (`steer` in tor/). Clients find out from the answers,
- * take nothing for committed that is not, and never depend on it.
+ * A switch on the path may change the place of an append, and the version that
+ * a READ is answered with (`steer` in switch/). Clients see this in the
+ * answers, never take an uncommitted version for committed, and do not depend
+ * on the switch.
  *
  * Consistency: operations on one key are linearizable. A client belongs to one
  * thread at a time. Errors are 0 or -errno with words, among them
@@ -33,7 +34,7 @@
 #include "wire/vlist_layout.h"
 
 struct vlist_options {
-	uint64_t keys;	      /* that the index has room for; needed */
+	uint64_t keys;	      /* room for this many; required */
 	uint64_t versions;    /* at one time; 0: four per key, and some */
 	uint32_t value_max;   /* bytes; 0: 128 */
 	uint32_t clients;     /* at one time; 0: 256 */
@@ -67,8 +68,8 @@ enum vlist_point {
 struct vlist_config {
 	uint32_t deadline_ms; /* of one operation; 0: 5000 */
 	uint32_t cache_keys;  /* remembered places; 0: 4096 */
-	/* Every so many writes of a key its entry is moved on, and what is
-	 * before is collected; 0: 4. */
+	/* After this many writes of a key its entry is moved on, and older
+	 * versions are collected; 0: 4. */
 	uint32_t collect_every;
 	bool no_steer; /* READs that no switch changes */
 	/* NULL: never. True stops the client for good: it posts what comes
@@ -90,7 +91,7 @@ int vlist_client_create(const struct kit_remote *remote,
 			const struct vlist_geometry *g,
 			const struct vlist_config *config,
 			struct vlist_client **out) MUST_CHECK;
-/* After a crash it leaves everything as it is; otherwise it says goodbye. */
+/* After a crash it leaves everything as it is; otherwise it leaves its slot. */
 void vlist_client_destroy(struct vlist_client *c);
 /* Frees what it has here and says nothing to the store, as if its process had
  * ended. Its remote stays open. NULL is allowed. */
@@ -107,7 +108,7 @@ int vlist_get(struct vlist_client *c, uint64_t key, void *buf, size_t buf_bytes,
 	      size_t *len) MUST_CHECK;
 int vlist_put(struct vlist_client *c, uint64_t key, const void *value,
 	      size_t len) MUST_CHECK;
-/* Also of a key that is not there. */
+/* Succeeds also for a key that is not there. */
 int vlist_del(struct vlist_client *c, uint64_t key) MUST_CHECK;
 
 #define VLIST_STATS(X)                                              \
@@ -144,12 +145,12 @@ struct vlist_stats {
 
 const struct vlist_stats *vlist_client_stats(struct vlist_client *c);
 
-/* What is wrong with a store that nobody is using. */
+/* What is wrong with a store that is not in use. */
 struct vlist_report {
 	uint64_t keys;
 	uint64_t present;     /* keys whose newest version is a value */
 	uint64_t versions;    /* that entries lead to */
-	uint64_t bad_entries; /* twice, or where nobody would look */
+	uint64_t bad_entries; /* twice, or in a wrong bucket */
 	uint64_t bad_nodes;   /* reached, and torn or of another key */
 	uint64_t loops;
 	uint64_t clients;

@@ -10,13 +10,13 @@ enum {
 	VLIST_CACHE_KEYS_MAX = 1 << 24,
 	VLIST_COLLECT_EVERY = 4,
 	VLIST_DEADLINE_MS = 5000,
-	VLIST_STEER_TRIES = 3,	/* of an append, before the list is looked at */
-	VLIST_STEER_READS = 32, /* without a voucher, then plain ones */
-	VLIST_STEER_VAIN = 8,	/* steered READs of what is old, as many */
+	VLIST_STEER_TRIES = 3,	/* of an append, before the list is read */
+	VLIST_STEER_READS = 32, /* not vouched for, before plain READs */
+	VLIST_STEER_VAIN = 8,	/* steered READs in a row that met old nodes */
 	VLIST_PUT_STEPS = 4,	/* of a list followed between two appends */
 	VLIST_SCAN_BATCH = 16,
 	VLIST_RIDE = 2, /* keys whose versions are freed beside a write */
-	VLIST_RIDE_LOOKS = 24, /* at one's own versions, to find such keys */
+	VLIST_RIDE_LOOKS = 24, /* at own versions, to find such keys */
 	VLIST_SCAN_LOOKS = 4,  /* for the newest version of a key */
 	VLIST_SCAN_NODES = 32, /* in one round of collecting */
 	VLIST_SCAN_STEPS = 64, /* of a list followed in it, per key */
@@ -24,17 +24,17 @@ enum {
 
 #define VLIST_NONE UINT32_MAX
 
-/* What is remembered of a key. */
+/* What the client remembers of a key. */
 struct vlist_memo {
 	uint64_t key1;	/* key + 1; 0: nothing */
 	uint64_t place; /* pointer to a committed version; 0: not known */
 	uint64_t entry; /* offset of its entry; 0: not known */
-	/* Of this client's versions, or VLIST_NONE; not any more when its
-	 * generation is another. */
+	/* The newest of this client's versions, or VLIST_NONE; void if its
+	 * generation has changed. */
 	uint32_t newest;
 	uint32_t newest_generation;
 	uint32_t writes; /* since its entry was moved on last */
-	uint64_t since;	 /* `place`: of this client's writes of all keys */
+	uint64_t since;	 /* this client's writes when `place` was set */
 };
 
 enum vlist_mine_state {
@@ -49,21 +49,21 @@ struct vlist_mine {
 	uint64_t offset;
 	uint64_t key;
 	uint32_t generation;
-	/* A version of the same key, or VLIST_NONE; not any more when its
-	 * generation is another. */
+	/* An older version of the same key, or VLIST_NONE; void if its
+	 * generation has changed. */
 	uint32_t older;
 	uint32_t older_generation;
 	uint32_t next; /* in the list of free ones */
 	uint8_t state;
 };
 
-/* A key of which this client has versions that perhaps are old. */
+/* A key of which this client has versions that may be old. */
 struct vlist_old {
 	uint64_t key;
 	uint64_t entry;
 	uint64_t head;	/* as read */
 	uint64_t place; /* a committed version, perhaps the newest */
-	/* Of this client's versions: one, and the newest of then. */
+	/* One of this client's versions, and the newest at that time. */
 	uint32_t mine, mine_generation;
 	uint32_t newest, newest_generation;
 	bool is_newest;
@@ -109,14 +109,14 @@ struct vlist_client {
 
 /* ---- vlist_client.c ----------------------------------------------------- */
 
-/* After -ESTALE: another connection and another slot. */
+/* After -ESTALE: makes another connection and takes another slot. */
 int vlist_reconnect(struct vlist_client *c) MUST_CHECK;
 /* ---- vlist_index.c ------------------------------------------------------ */
 
 /* What is remembered of the key, if anything; another key's memo that was in
  * the same place is lost. */
 struct vlist_memo *vlist_memo(struct vlist_client *c, uint64_t key);
-/* The same without making room: NULL when there is nothing. */
+/* The same without making an entry; NULL: nothing is remembered. */
 const struct vlist_memo *vlist_memo_find(struct vlist_client *c, uint64_t key);
 /* The key's entry and what its head says; -ENOENT. */
 int vlist_entry_find(struct vlist_client *c, uint64_t key, uint64_t *entry,
@@ -124,7 +124,7 @@ int vlist_entry_find(struct vlist_client *c, uint64_t key, uint64_t *entry,
 /* The same, and takes an entry if the key has none; head may be 0. */
 int vlist_entry_take(struct vlist_client *c, uint64_t key, uint64_t *entry,
 		     uint64_t *head) MUST_CHECK;
-/* Where it is known to be, from now on. */
+/* Remembers this place from now on. */
 void vlist_memo_place(struct vlist_client *c, struct vlist_memo *m,
 		      uint64_t place);
 /* A committed version to start from: the remembered one, else the head. */
@@ -139,7 +139,7 @@ enum vlist_verdict {
 	VLIST_OLD,	 /* committed; `next` leads on */
 	VLIST_STALE,	 /* the place has another use by now */
 	VLIST_ASTRAY,	 /* another place, and not even of this key */
-	VLIST_UNVOUCHED, /* another node, and nobody says it is committed */
+	VLIST_UNVOUCHED, /* another node, not known to be committed */
 };
 
 enum vlist_verdict vlist_judge(struct vlist_client *c,
@@ -153,7 +153,7 @@ int vlist_look(struct vlist_client *c, uint64_t key, uint64_t place,
 	       bool may_steer, bool with_value, enum vlist_verdict *verdict,
 	       uint64_t *self, uint64_t *next) MUST_CHECK;
 
-/* The same, with what is in the batch already. */
+/* The same, together with the requests in the batch. */
 int vlist_look_too(struct vlist_client *c, uint64_t key, uint64_t place,
 		   bool may_steer, bool with_value, enum vlist_verdict *verdict,
 		   uint64_t *self, uint64_t *next) MUST_CHECK;
@@ -179,8 +179,8 @@ enum vlist_fate {
 	VLIST_UNKNOWN,
 };
 
-/* What became of `node`, appended behind `before`, of which nobody knows
- * whether it is committed. `from` is a place that is. */
+/* Finds out what became of `node`, which was appended behind `before`; it is
+ * not known whether `before` is committed. `from` is a committed place. */
 int vlist_verify(struct vlist_client *c, uint64_t key, uint64_t from,
 		 uint64_t node, uint64_t before,
 		 enum vlist_fate *fate) MUST_CHECK;
@@ -202,32 +202,32 @@ int vlist_sweep(struct vlist_client *c) MUST_CHECK;
 /* A node for a new version, collecting old ones if need be; -ENOSPC. */
 int vlist_node_take(struct vlist_client *c, uint64_t key,
 		    uint32_t *mine) MUST_CHECK;
-/* Behind the others, so that it is used again as late as possible. */
+/* Puts the node at the end of the free list, to be used again late. */
 void vlist_node_give(struct vlist_client *c, uint32_t mine);
 uint64_t vlist_mine_pointer(const struct vlist_client *c, uint32_t mine);
-/* It is committed now, and the newest of this client's of that key. */
+/* The node is committed, and this client's newest version of the key. */
 void vlist_node_committed(struct vlist_client *c, struct vlist_memo *m,
 			  uint32_t mine);
-/* Everything of a key that is older than this version of it. */
+/* Collects everything of a key that is older than this version. */
 void vlist_collect_older(struct vlist_client *c, uint32_t mine);
 void vlist_pool_forget(struct vlist_client *c);
 
-/* Whether more memory would be taken rather than what is old freed. */
+/* Whether the pool would rather take more memory than free old versions. */
 bool vlist_pool_may_grow(const struct vlist_client *c);
 
 /* ---- vlist_gather.c: freeing versions beside writes ---------------------- */
 
-/* The key of this version, if it is not there yet and has room. */
+/* Adds the key of this version, if it is new and there is room. */
 int vlist_gather_key_of(struct vlist_client *c, struct vlist_gather *g,
 			uint32_t mine) MUST_CHECK;
 void vlist_gather_start(struct vlist_gather *g);
-/* The requests of its next step, to the batch that is being made. */
+/* Adds the requests of the next step to the current batch. */
 void vlist_gather_add(struct vlist_client *c, struct vlist_gather *g);
-/* Their answers. */
+/* Takes the answers of that step. */
 void vlist_gather_take(struct vlist_client *c, struct vlist_gather *g);
-/* All steps of it. */
+/* Runs all steps. */
 int vlist_gather_run(struct vlist_client *c, struct vlist_gather *g) MUST_CHECK;
-/* c->ride begins if it has ended and little is free. */
+/* Starts c->ride if it is not running and little memory is free. */
 void vlist_ride_begin(struct vlist_client *c);
 
 /* ---- vlist_scan.c: looking for versions to collect ---------------------- */

@@ -161,8 +161,10 @@ int kit_renew(struct kit_client *k)
 	err = k->remote.renew(k->remote.ctx, &k->remote);
 	if (err)
 		return err;
-	k->is_broken = k->has_slot = false;
-	return attach(k);
+	k->has_slot = false;
+	err = attach(k);
+	k->is_broken = err != 0;
+	return err;
 }
 
 int kit_reconnect(struct kit_client *k)
@@ -173,12 +175,15 @@ int kit_reconnect(struct kit_client *k)
 
 	for (unsigned i = 0; i < KIT_RECONNECTS && err == -ESTALE; i++) {
 		err = kit_renew(k);
-		if (err)
-			return err;
-		err = kit_slot_claim(k);
+		if (!err)
+			err = kit_slot_claim(k);
 	}
+	/* Without a slot nobody could end it: what it does under the number of
+	 * the old one would go on after others took that for dead. */
+	if (err)
+		k->is_broken = true;
 	/* Nothing of the old connection is executed any more. */
-	if (!err && had)
+	else if (had)
 		(void)kit_slot_leave(k, slot, epoch);
 	return err ? err : k->is_broken ? -ESTALE : 0;
 }

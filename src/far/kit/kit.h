@@ -2,8 +2,8 @@
 /*
  * What every client of a structure in far memory needs: a connection with
  * registered memory, batches of one-sided requests, its slot in the structure,
- * and the words that say whose chunks of memory are whose. A client belongs to
- * one thread at a time.
+ * and the words that say which client owns which chunk of memory. A client
+ * belongs to one thread at a time.
  *
  * A *batch* is requests that are posted together and executed in their order;
  * only the last one is waited for, so one batch is one round trip. Each request
@@ -24,7 +24,7 @@ enum {
 	KIT_WR_MAX = 96,      /* requests of one batch */
 	KIT_PARTS_MAX = 8,    /* of a client's memory */
 	KIT_RECONNECTS = 8,   /* of one operation */
-	KIT_WATCH_LOOKS = 24, /* at the least, whatever the clock says */
+	KIT_WATCH_LOOKS = 24, /* the fewest looks before something is late */
 	KIT_STAGE_BYTES = 64 << 10,
 	KIT_LARGE_BYTES = 1 << 20, /* one READ or WRITE of something large */
 };
@@ -67,13 +67,13 @@ struct kit_config {
 
 /* A part of the client's registered memory. */
 struct kit_part {
-	void *to; /* the address of the pointer to it */
+	void *to; /* address of the pointer that is set */
 	size_t bytes;
 };
 
 struct kit_client;
 
-/* One of the structure's regions as its client reaches it. */
+/* One of the structure's regions, as this client accesses it. */
 struct kit_space {
 	struct kit_client *client;
 	uint64_t addr;
@@ -110,8 +110,8 @@ struct kit_client {
 	uint8_t *arena;
 	size_t arena_bytes;
 	struct ibv_mr *mr;
-	/* KIT_STAGE_BYTES for whoever reads or writes something at the moment;
-	 * the kit does with slots and words of chunks. */
+	/* KIT_STAGE_BYTES of scratch memory for the current request; the kit
+	 * uses it for slots and words of chunks. */
 	uint8_t *stage;
 	struct kit_slot *who; /* the slot of another client, when it is read */
 	uint64_t *answer;     /* the word that kit_cas_now gets */
@@ -140,8 +140,8 @@ static inline bool kit_is_late(const struct kit_client *k)
 }
 
 /* How long something has not changed. It is late when the time is over and it
- * was looked at often enough since: a machine that stalled as a whole has made
- * nobody silent. */
+ * was looked at often enough since: when the whole machine stalls, no client
+ * counts as silent. */
 struct kit_watch {
 	uint64_t since_ns;
 	unsigned looks;
@@ -172,11 +172,12 @@ static inline int kit_stopped(const struct kit_client *k)
 int kit_client_init(struct kit_client *k, const struct kit_remote *remote,
 		    const struct kit_config *config,
 		    const struct kit_part *parts, unsigned count) MUST_CHECK;
-/* Also ends the remote, if it says how. */
+/* Also closes the remote, if it has a close function. */
 void kit_client_close(struct kit_client *k);
 /* Leaves the remote open, as if the client's process had ended. */
 void kit_client_release(struct kit_client *k);
-/* Another connection; nothing that was known of the old one holds. */
+/* Makes another connection; all state of the old one is void. After an error
+ * the client is broken. */
 int kit_renew(struct kit_client *k) MUST_CHECK;
 /* The same with another slot; the old one is left. */
 int kit_reconnect(struct kit_client *k) MUST_CHECK;
@@ -191,27 +192,27 @@ int kit_grow(void *array, uint32_t *room, uint32_t count,
 /* ---- batch.c: requests -------------------------------------------------- */
 
 void kit_begin(struct kit_client *k);
-/* Behind an atomic it sees what that has done. */
+/* A READ after an atomic sees the atomic's effect. */
 void kit_read(const struct kit_space *s, uint64_t offset, void *to,
 	      uint64_t len_bytes);
 void kit_write(const struct kit_space *s, int point, uint64_t offset,
 	       const void *from, uint64_t len_bytes);
 void kit_cas(const struct kit_space *s, int point, uint64_t offset,
 	     uint64_t compare, uint64_t swap, uint64_t *answer);
-/* Those bits of a word that are in swap_mask become `swap`, if those in
- * compare_mask are 0. */
+/* If all bits of compare_mask are 0 in the word, replaces the bits of swap_mask
+ * by those of `swap`. */
 void kit_masked_cas(const struct kit_space *s, int point, uint64_t offset,
 		    uint64_t compare_mask, uint64_t swap, uint64_t swap_mask,
 		    uint64_t *answer);
 /* Posts the batch and waits for all of it. -ESTALE: the connection is broken;
  * -ESHUTDOWN: a test stopped the client. */
 int kit_run(struct kit_client *k) MUST_CHECK;
-/* Posts the batch; k->completed is told its wr_id, which has 32 bits. A failure
- * also breaks the connection, so it need not be looked at. */
+/* Posts the batch; k->completed gets its wr_id, which has 32 bits. A failure
+ * also breaks the connection, so callers may ignore the result. */
 int kit_post(struct kit_client *k, uint32_t wr_id);
 /* Polls once, and rests where nothing has completed. */
 int kit_poll(struct kit_client *k, bool *batch_done) MUST_CHECK;
-/* Single requests that are waited for; large READs in several. */
+/* Single requests that wait for their completion; large READs are split. */
 int kit_read_now(const struct kit_space *s, uint64_t offset, void *to,
 		 uint64_t len_bytes) MUST_CHECK;
 int kit_write_now(const struct kit_space *s, int point, uint64_t offset,
@@ -223,28 +224,28 @@ int kit_swap_now(const struct kit_space *s, int point, uint64_t offset,
 		 uint64_t from, uint64_t to) MUST_CHECK;
 void kit_pause(struct kit_client *k, uint64_t ns);
 
-/* Of some words, with a distance of `stride` bytes between them, how many have
- * one of these bits; is added to *used. */
+/* Counts the words, `stride` bytes apart, that have one of these bits, and adds
+ * the number to *used. */
 int kit_count_words(const struct kit_space *s, uint64_t at, uint64_t count,
 		    uint32_t stride, uint64_t mask, uint64_t *used) MUST_CHECK;
 
 /* ---- client_slot.c ------------------------------------------------------ */
 
-/* Any free slot, also of clients that are gone. -EAGAIN: there is none. */
+/* Claims a free slot, or that of a client that is gone. -EAGAIN: none. */
 int kit_slot_claim(struct kit_client *k) MUST_CHECK;
-/* This slot, which was seen to be FREE. -EAGAIN: somebody else has it. */
+/* Claims this slot, which was FREE. -EAGAIN: another client has it. */
 int kit_slot_take(struct kit_client *k, uint32_t slot,
 		  const struct kit_slot *seen) MUST_CHECK;
 /* Names another connection, or two, in the slot that this client has. */
 int kit_slot_rename(struct kit_client *k, const char *conn) MUST_CHECK;
-/* Lets go of a slot that is this client's, or was in an earlier epoch. Whoever
- * needs the slot finds out by itself when this fails. */
+/* Leaves a slot that is this client's, or was in an earlier epoch. If this
+ * fails, the next client that needs the slot finds out by itself. */
 int kit_slot_leave(struct kit_client *k, uint32_t slot, uint32_t epoch);
-/* One change of state by compare-and-swap; `from` was read there. -EAGAIN: it
- * is another by now. */
+/* Changes the state by one compare-and-swap; `from` was read there. -EAGAIN:
+ * the state has changed since. */
 int kit_slot_move(struct kit_client *k, int point, uint32_t slot, uint64_t from,
 		  enum kit_slot_state to) MUST_CHECK;
-/* Makes sure that nothing of this client will be executed any more. */
+/* Makes sure that no request of this client will be executed any more. */
 int kit_slot_fence(struct kit_client *k, uint32_t slot,
 		   uint32_t epoch) MUST_CHECK;
 /* Whether a client has left, was fenced, or has no connection. */
@@ -274,8 +275,9 @@ int kit_owner_is_gone(struct kit_client *k, uint64_t word,
 		      bool *gone) MUST_CHECK;
 
 /* Calls `each` with the words of all chunks until it returns other than 0,
- * which is returned. With a hint it begins there, and anywhere, so that those
- * who start together do not all want the same one; else at the first. */
+ * which is returned. With a hint it begins at the hint, or at a random chunk,
+ * so that clients that start together want different ones; else at the
+ * first. */
 typedef int (*kit_chunk_fn)(void *user, uint64_t chunk, uint64_t word);
 int kit_chunks_each(struct kit_client *k, uint64_t words_at, uint64_t count,
 		    uint64_t *hint, kit_chunk_fn each, void *user) MUST_CHECK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A remote: one client's connection to a structure in far memory, which is a
- * region and perhaps another one for its locks, on one memory node. Who makes
- * a remote keeps it valid until the client is destroyed or has asked for
+ * region and perhaps another one for its locks, on one memory node. The maker
+ * of a remote keeps it valid until the client is destroyed or has asked for
  * another.
  */
 #ifndef AQ_KIT_REMOTE_H
@@ -21,16 +21,16 @@ struct kit_remote {
 	uint64_t lock_addr;
 	uint32_t rkey;
 	uint32_t lock_rkey;
-	/* The same structure by a key that may be mapped, for READs that
-	 * nothing orders; 0: none. */
+	/* The same structure through a key that may be mapped, for READs that
+	 * need no order; 0: none. */
 	uint64_t look_addr;
 	uint32_t look_rkey;
-	bool wants_look;	      /* a key for that */
+	bool wants_look;	      /* asks for look_addr and its key */
 	char conn[KIT_SLOT_NAME_MAX]; /* the connection's name at the node */
-	/* Ends another client's connection: when it returns 0, nothing of that
-	 * client will be executed any more. */
+	/* Ends another client's connection: when it returns 0, no request of
+	 * that client will be executed any more. */
 	int (*fence)(void *ctx, const char *conn);
-	/* Whether a connection still is: 1, 0, or -errno. */
+	/* Whether a connection still exists: 1, 0, or -errno. */
 	int (*is_alive)(void *ctx, const char *conn);
 	/* Makes a new connection for a client whose own is broken. */
 	int (*renew)(void *ctx, struct kit_remote *remote);
@@ -40,8 +40,8 @@ struct kit_remote {
 
 enum {
 	/* A structure's region has a page more than the structure, so that a
-	 * key to the structure is a window: nobody maps it, and it ends with
-	 * its connection. That is what fencing relies on. */
+	 * key to the structure is a window, which cannot be mapped and ends
+	 * with its connection. Fencing relies on that. */
 	KIT_SPARE_BYTES = 4096,
 	KIT_REGION_BYTES = AQ_REGION_NAME_MAX + 1,
 };
@@ -49,8 +49,8 @@ enum {
 /* Makes a region. */
 int kit_region_make(struct aq_rack *rack, const char *region, uint64_t bytes,
 		    const struct aq_region_options *o) MUST_CHECK;
-/* Makes a region for locks on that node, with these flags: in device memory, or
- * if there is none and may_use_host elsewhere. */
+/* Makes a region for locks on that node, with these flags, in device memory, or
+ * in host memory if there is none and may_use_host is true. */
 int kit_locks_make(struct aq_rack *rack, const char *node, const char *locks,
 		   uint64_t bytes, uint32_t flags, bool may_use_host,
 		   bool *on_device) MUST_CHECK;

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client slot: what a client of a structure in far memory has there, and how
- * it takes it. Tables, stores and indexes have an array of slots each; every
- * slot begins with struct kit_slot, and what follows is the structure's.
+ * A client slot: the entry that a client has in a structure in far memory, and
+ * how it takes it. Tables, stores and indexes have an array of slots each;
+ * every slot begins with struct kit_slot, and what follows is the structure's.
  *
- * Others end a client by ending the connection that its slot names, so the
- * name must be that client's at any time at which it may do something. Three
- * steps, all of them compare-and-swap, because a client may be stopped between
- * any two of them for longer than others wait, and then goes on:
+ * Other clients end a client by ending the connection that its slot names, so
+ * the slot must name that client's connection whenever the client may do
+ * something. Three steps, all of them compare-and-swap, because a client may be
+ * stopped between any two of them for longer than others wait, and then goes
+ * on:
  *
- *	FREE(e) to CLAIMED(e + 1)	nobody else names the slot now
+ *	FREE(e) to CLAIMED(e + 1)	no other client names the slot now
  *	the words of the name		from what is there, each with the epoch
  *	CLAIMED(e + 1) to LIVE(e + 1)	only now the client is one
  *
  * A slot that stays CLAIMED for too long is taken back, by CLAIMED to FREE. If
  * its client goes on, its last step fails; and before that its name fails as
  * soon as a later client has named the slot, because a word is never replaced
- * by one of an older epoch. What it writes before, the later client finds, and
- * replaces. A word has eight bits of the epoch, so this holds for whoever is
- * late by fewer than 128 clients of the slot.
+ * by one of an older epoch. Words that it wrote before, the later client finds
+ * and replaces. A word has eight bits of the epoch, so this holds for a client
+ * that is late by fewer than 128 clients of the slot.
  *
  * This file has no requests in it; client_slot.c sends them.
  */
@@ -40,7 +41,7 @@ enum kit_slot_state {
 	KIT_SLOT_FREE = 0,
 	KIT_SLOT_LIVE = 1,
 	/* The client is dead, and what it left waits for repair. Structures in
-	 * which locks name their holders do without: LIVE becomes FREE. */
+	 * which locks name their holders do not use it: LIVE becomes FREE. */
 	KIT_SLOT_FENCED = 2,
 	KIT_SLOT_CLAIMED = 3,
 };
@@ -80,11 +81,11 @@ struct kit_slot_cas {
 
 enum kit_slot_verdict {
 	KIT_SLOT_GO_ON, /* with the next compare-and-swap */
-	KIT_SLOT_TAKEN, /* somebody else has it; this client never had it */
+	KIT_SLOT_TAKEN, /* another client has it; this one never did */
 	KIT_SLOT_OURS,
 };
 
-/* A client on its way to a slot. */
+/* A claim of a slot in progress. */
 struct kit_slot_claim {
 	uint64_t epoch;
 	/* 0: the first, 1 to 6: a word of the name, 7: the last. */
@@ -97,7 +98,7 @@ struct kit_slot_claim {
 int kit_slot_claim_begin(struct kit_slot_claim *c, const struct kit_slot *slot,
 			 const char *name,
 			 struct kit_slot_cas *first) MUST_CHECK;
-/* `answer` is what the last one returned: the word before. */
+/* `answer` is what the last compare-and-swap returned: the former value. */
 enum kit_slot_verdict kit_slot_claim_next(struct kit_slot_claim *c,
 					  uint64_t answer,
 					  struct kit_slot_cas *next);
@@ -105,8 +106,8 @@ enum kit_slot_verdict kit_slot_claim_next(struct kit_slot_claim *c,
 /* A name as it stands in a slot of that epoch. -ENAMETOOLONG. */
 int kit_slot_name_put(const char *name, uint64_t epoch,
 		      le64 words[KIT_SLOT_NAME_WORDS]) MUST_CHECK;
-/* The name in a slot that is LIVE, or was. False: there is none of its epoch,
- * which no client has done. */
+/* The name in a slot that is LIVE, or was. False: there is no name of its
+ * epoch, which no correct client leaves. */
 bool kit_slot_name_get(const struct kit_slot *slot,
 		       char name[KIT_SLOT_NAME_MAX + 1]);
 

@@ -17,11 +17,11 @@
 
 struct kv_step {
 	uint64_t row;
-	int entry; /* -1: some free one, not known which */
+	int entry; /* -1: a free one, not known which */
 };
 
-/* The new entry goes to step 0, what was there to step 1, and so on; the last
- * step is free. */
+/* The new entry goes to step 0, the entry that was there to step 1, and so on;
+ * the last step is free. */
 struct kv_path {
 	unsigned count;
 	struct kv_step step[KV_PATH_MAX];
@@ -29,8 +29,8 @@ struct kv_path {
 
 /* What a search may look at. */
 struct kv_view {
-	/* The row's bytes; NULL with *usable: not known, taken for one with a
-	 * free entry; NULL without: not to be used. */
+	/* The row's bytes. NULL with *usable: the row is not known and counts
+	 * as having a free entry; NULL without: it must not be used. */
 	const uint8_t *(*row)(void *ctx, uint64_t row, bool *usable);
 	void *ctx;
 };
@@ -38,12 +38,12 @@ struct kv_view {
 struct kv_search;
 struct kv_search *kv_search_create(void);
 void kv_search_destroy(struct kv_search *s);
-/* The shortest path (BFS), or any (DFS). -ENOENT: there is none in sight. */
+/* The shortest path (BFS), or any (DFS). -ENOENT: none was found. */
 int kv_search_run(struct kv_search *s, const struct kv_geometry *g,
 		  const struct kv_view *view, const struct kv_place *place,
 		  enum aq_kv_search how, struct kv_path *path) MUST_CHECK;
 /* After a breadth-first search that found a path: other rows that may have room
- * and that its rows' entries could move to as well; how many. */
+ * and that entries of its rows could move to. Returns how many. */
 unsigned kv_search_spares(const struct kv_search *s,
 			  const struct kv_geometry *g,
 			  const struct kv_view *view, uint64_t *row,
@@ -115,7 +115,7 @@ typedef void (*kv_id_fn)(void *user, const struct kv_id *id);
  * -EHOSTDOWN, its node does not answer. */
 struct kv_world {
 	void *ctx;
-	/* Calls `each` for those of nodes that answer. */
+	/* Calls `each` for the replicas on nodes that answer. */
 	int (*list)(void *ctx, kv_id_fn each, void *user);
 	/* Connects; the remote is the caller's to close. */
 	int (*open)(void *ctx, const struct kv_id *id,
@@ -136,7 +136,7 @@ int kv_client_open(const struct kv_world *world,
 /* Makes the replicas of a new table, or of a next generation. */
 int kv_replicas_make(const struct kv_world *world, const struct kv_geometry *g,
 		     enum kv_phase phase) MUST_CHECK;
-/* After a crash it leaves everything as it is; otherwise it says goodbye. */
+/* After a crash it leaves everything as it is; else it leaves its slots. */
 void kv_client_destroy(struct aq_kv_client *c);
 bool kv_client_is_crashed(const struct aq_kv_client *c);
 /* Empties its cache of the index. For comparisons. */

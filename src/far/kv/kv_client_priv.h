@@ -8,11 +8,11 @@
 
 #include "kv_priv.h"
 
-/* One part of the keys; replicas are connected when they are needed first. */
+/* One part of the keys; replicas are connected when they are first needed. */
 struct kv_shard {
 	struct kv_replica *replica[KV_COPIES_MAX];
 	unsigned master; /* the copy that serves */
-	bool is_paired;	 /* and the other follows */
+	bool is_paired;	 /* the other copy follows */
 	bool is_ready;	 /* the two above are known */
 };
 
@@ -28,13 +28,13 @@ enum {
 struct aq_kv_client {
 	struct kv_world world; /* .open is NULL: one replica, given */
 	struct kv_client_config config;
-	bool is_crashed; /* by a test: so are all its replicas */
+	bool is_crashed;		 /* by a test, with all its replicas */
 	struct kv_era *era[KV_ERAS_MAX]; /* the older first; NULL */
 	struct aq_kv_stats past;	 /* of replicas that are closed */
 	uint64_t deadline_ns;
 	uint32_t depth;
 	uint32_t under_way; /* submitted and not polled */
-	/* Done without a replica's list, first come first served. */
+	/* Operations done outside of a replica's list, oldest first. */
 	struct aq_kv_op **done;
 	uint32_t done_head, done_count;
 	/* Changes that were submitted, in their order: kv_async_flush. */
@@ -48,9 +48,9 @@ struct aq_kv_client {
 
 /* Where an operation on a key goes. */
 struct kv_route {
-	struct kv_replica *replica; /* has the last word, and the locks */
-	struct kv_replica *second;  /* has to have changes first; or NULL */
-	struct kv_replica *older;   /* has what `replica` has not; or NULL */
+	struct kv_replica *replica; /* decides, and has the locks */
+	struct kv_replica *second;  /* gets changes first; or NULL */
+	struct kv_replica *older;   /* for keys not in `replica`; or NULL */
 	bool leaves_graves;
 };
 
@@ -62,14 +62,14 @@ int kv_client_open_replica(struct aq_kv_client *c, const struct kv_id *id,
 int kv_client_look_around(struct aq_kv_client *c) MUST_CHECK;
 int kv_client_route(struct aq_kv_client *c, uint64_t hash, bool is_change,
 		    struct kv_route *r) MUST_CHECK;
-/* Only where it goes in the next generation. */
+/* The route in the next generation only. */
 int kv_client_route_next(struct aq_kv_client *c, uint64_t hash,
 			 struct kv_route *r) MUST_CHECK;
-/* After an operation said `err`: whether, with another look at the table, it
- * should be tried again: 0, or what to tell. */
+/* After an operation ended with `err`: looks at the table again. 0: try the
+ * operation again; else the error to report. */
 int kv_client_again(struct aq_kv_client *c, int err,
 		    unsigned *tries) MUST_CHECK;
-/* By which shards are found; of the eras that there are now. */
+/* The hash that selects shards, in the current eras. */
 uint64_t kv_client_hash(const struct aq_kv_client *c, const void *key,
 			size_t key_len);
 /* Any replica that is connected, for its clock. */
@@ -82,10 +82,10 @@ bool kv_client_crash(void *ctx, int point);
 
 /* ---- kv_pair.c ---------------------------------------------------------- */
 
-/* The shard's replicas are connected, and who serves is known. */
+/* Connects the shard's replicas and finds out which one serves. */
 int kv_shard_ready(struct aq_kv_client *c, struct kv_era *e,
 		   uint32_t shard) MUST_CHECK;
-/* Before the master's locks are let go: the same at the second copy. */
+/* Makes the change at the second copy, under the master's locks. */
 int kv_pair_mirror(struct kv_mod *m, const struct aq_kv_change *ch) MUST_CHECK;
 static inline struct kv_replica *kv_shard_master(const struct kv_shard *s)
 {
@@ -98,14 +98,14 @@ static inline struct kv_replica *kv_shard_second(const struct kv_shard *s)
 
 /* ---- kv_grow.c ---------------------------------------------------------- */
 
-/* From FREEZING to FROZEN; whoever is in need of it does it. */
+/* Moves the shard from FREEZING to FROZEN; any client that needs it does so. */
 int kv_shard_freeze(struct aq_kv_client *c, struct kv_era *e,
 		    uint32_t shard) MUST_CHECK;
 int kv_grow_older(struct kv_mod *m, struct aq_kv_change *ch) MUST_CHECK;
 
 /* ---- kv_ops.c ----------------------------------------------------------- */
 
-/* With the key checked. */
+/* The key must have been checked. */
 int kv_client_read(struct aq_kv_client *c, struct aq_kv_op *op,
 		   uint64_t *expire_at_ms) MUST_CHECK;
 /* At one replica, as kv_replica_read. */
@@ -117,16 +117,18 @@ int kv_client_change(struct aq_kv_client *c, struct kv_mod *m) MUST_CHECK;
 
 /* ---- kv_async.c --------------------------------------------------------- */
 
-/* Takes over what is done there; and what is under way, as not answered. */
+/* Takes over operations that are done there; _abandon also ends those under
+ * way, as not answered. */
 void kv_async_collect(struct aq_kv_client *c, struct kv_replica *replica);
 void kv_async_abandon(struct aq_kv_client *c, struct kv_replica *replica);
 /* Carries out the changes that wait. */
 void kv_async_flush(struct aq_kv_client *c);
-/* Before anything else on that replica: reads that were submitted are over. */
+/* Call it before any other operation on that replica: it waits for reads that
+ * were submitted. */
 int kv_async_quiet(struct aq_kv_client *c,
 		   struct kv_replica *replica) MUST_CHECK;
-/* Before a change on that replica: they are also answered. KV_E_VIEW: find the
- * replica anew. */
+/* Call it before a change on that replica: submitted reads are then also
+ * answered. KV_E_VIEW: find the replica anew. */
 int kv_async_settle(struct aq_kv_client *c,
 		    struct kv_replica *replica) MUST_CHECK;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A replica of a table of keys and values as it lies in far memory: one region
- *of host memory and one, the locks, that should be device memory, on one node.
- * A table is one replica, or several: shards, copies, generations.
- *Little-endian.
+ * of host memory and one, the locks, that should be device memory, on one node.
+ * A table is one replica, or several: shards, copies, generations. All of it is
+ * little-endian.
  *
  *	table region				lock region
  *	------------				-----------
@@ -14,10 +14,10 @@
  *	index		 rows
  *	chunks		 extents
  *
- * Rows. Entries, then 16 bytes: struct kv_trailer. A row is only changed by
- * who holds its lock, one row per WRITE, which is one packet: a row is at most
- * KV_ROW_BYTES_MAX. The CRC covers all before it, so a reader without a lock
- * sees whether what it has got is one row; the version changes with every
+ * Rows. Entries, then 16 bytes: struct kv_trailer. Only the client that holds a
+ * row's lock changes it, one row per WRITE, which is one packet: a row is at
+ * most KV_ROW_BYTES_MAX. The CRC covers all before it, so a reader without a
+ * lock sees whether what it read is one row; the version changes with every
  * write, so that the CRC does, too.
  *
  * Where an entry may be. A key's hash gives two rows, kv_place(). Invariant:
@@ -33,10 +33,10 @@
  * until the entry is gone.
  *
  * Locks. Lock l of a row is row / rows_per_lock; its bit is l % lock_count.
- * Before a client takes locks it writes down in its slot which (the intent),
- * and after it has given them back it writes that it has none. Both go over
- * the queue pair that the locks are taken on, in this order; so a lock that is
- * held is always in the intent of its holder.
+ * Before a client takes locks it names them in its slot (the intent), and after
+ * it has given them back it writes that it has none. Both go over the queue
+ * pair that the locks are taken on, in this order; so a lock that is held is
+ * always in the intent of its holder.
  */
 #ifndef AQ_KV_LAYOUT_H
 #define AQ_KV_LAYOUT_H
@@ -54,7 +54,7 @@ enum {
 	KV_ENTRIES_MAX = 16,
 	KV_ROW_BYTES_MAX = 1024, /* the least MTU of a rack */
 	KV_TRAILER_BYTES = 16,
-	KV_LEAPS = 32, /* lengths of the way to the second row */
+	KV_LEAPS = 32, /* distances to the second row */
 	KV_HEAD_BYTES = 512,
 	KV_SLOT_BYTES = 384,
 	KV_RECENT = 16, /* locks that a client had last */
@@ -83,10 +83,10 @@ enum kv_hash {
 
 enum kv_head_flags {
 	KV_WORD_LOCKS = 1u << 0,   /* a word per lock: holder, or 0 */
-	KV_DEVICE_LOCKS = 1u << 1, /* where they are, for people */
+	KV_DEVICE_LOCKS = 1u << 1, /* for information only */
 };
 
-/* Written once, before the table is known to anybody. */
+/* Written once, before any client can open the table. */
 struct kv_head {
 	struct layout_header layout;
 	le64 rows;
@@ -103,8 +103,8 @@ struct kv_head {
 	le32 failure_ms;
 	le32 flags;
 	le32 generation;
-	/* floor(f^(f + z)) for z zero bits, so that nobody has to agree on a
-	 * logarithm. */
+	/* floor(f^(f + z)) for z zero bits, so that clients need not compute
+	 * logarithms alike. */
 	le64 leap[KV_LEAPS];
 	le32 shard;
 	le32 shard_count;
@@ -195,8 +195,8 @@ uint64_t kv_hash_key(const struct kv_geometry *g, const void *key,
 		     size_t key_len);
 /* The shard of a hash: by other bits than the rows. */
 uint32_t kv_shard_of(uint64_t hash, uint32_t shard_count);
-/* The rows of a hash. Where the second would be the first it is another one,
- * see kv_place.c; behind the last row comes the first. */
+/* The rows of a hash. If the second would equal the first, another row is
+ * taken, see kv_place.c; after the last row comes the first. */
 void kv_place_of(const struct kv_geometry *g, uint64_t hash,
 		 struct kv_place *out);
 
@@ -238,7 +238,7 @@ enum {
 struct kv_trailer {
 	uint8_t version;
 	uint8_t reserved0;
-	uint8_t writer[2]; /* the slot, for people */
+	uint8_t writer[2]; /* the slot, for information */
 	le32 reserved1;
 	le64 crc; /* of the whole row before it */
 };
@@ -246,7 +246,7 @@ struct kv_trailer {
 STATIC_ASSERT(sizeof(struct kv_trailer) == KV_TRAILER_BYTES, "kv trailer");
 STATIC_ASSERT(offsetof(struct kv_trailer, crc) == 8, "kv trailer crc");
 
-/* What an entry says. Pointers lead into the row. */
+/* A parsed entry. Pointers lead into the row. */
 struct kv_item {
 	bool is_extent;
 	uint32_t key_len;
@@ -285,13 +285,13 @@ void kv_entry_inline(const struct kv_geometry *g, uint8_t *entry,
 void kv_entry_extent(const struct kv_geometry *g, uint8_t *entry,
 		     const void *key, size_t key_len,
 		     const struct kv_item *item);
-/* Says of an entry that whoever stored it did not look at the one before. */
+/* Marks an entry as stored without a look at the value before. */
 void kv_entry_mark_put(const struct kv_geometry *g, uint8_t *entry);
 void kv_entry_clear(const struct kv_geometry *g, uint8_t *entry);
-/* -ENOENT: free. -EBADMSG: it is half an entry, or none. */
+/* -ENOENT: free. -EBADMSG: half written, or not an entry. */
 int kv_entry_read(const struct kv_geometry *g, const uint8_t *entry,
 		  struct kv_item *out) MUST_CHECK;
-/* Whether the entry is one, by its own check; a free one is zeros. */
+/* Whether the entry's own check is right; a free entry is zeros. */
 bool kv_entry_is_whole(const struct kv_geometry *g, const uint8_t *entry);
 /* The hash of a used entry's key. */
 uint64_t kv_entry_hash(const struct kv_geometry *g, const struct kv_item *item);
@@ -307,7 +307,7 @@ int kv_row_free(const struct kv_geometry *g, const void *row);
 
 /* ---- extents ------------------------------------------------------------ */
 
-/* In front of key and value. */
+/* Stands in front of key and value. */
 struct kv_extent {
 	le64 crc;   /* of all after it: head, key, value */
 	le32 stamp; /* as in the entry */
@@ -332,15 +332,15 @@ static inline uint64_t kv_extent_size(size_t key_len, size_t value_len)
 int kv_extent_check(const void *extent, uint64_t avail_bytes, uint32_t stamp,
 		    const void *key, size_t key_len, const uint8_t **value,
 		    uint64_t *value_len) MUST_CHECK;
-/* The same for whoever does not know the key. */
+/* The same for a caller that does not know the key. */
 int kv_extent_read(const void *extent, uint64_t avail_bytes, uint32_t stamp,
 		   const uint8_t **key, uint32_t *key_len,
 		   const uint8_t **value, uint64_t *value_len) MUST_CHECK;
 
 /*
- * The word of a chunk: owner's slot + 1 in 16 bits (0: nobody), class in the
- * next 8 (the shift of its extents' size; 0: the chunk is free; KV_CLASS_RUN: a
- * part of one large extent), 32 bits of run length at a run's first chunk.
+ * The word of a chunk: owner's slot + 1 in 16 bits (0: none), class in the next
+ * 8 (the shift of its extents' size; 0: the chunk is free; KV_CLASS_RUN: a part
+ * of one large extent), 32 bits of run length at a run's first chunk.
  */
 enum {
 	KV_CLASS_RUN = 255,
@@ -387,9 +387,9 @@ struct kv_group {
 STATIC_ASSERT(sizeof(struct kv_group) == 12, "kv group");
 
 /*
- * What a client is about to do. Written by its client, in one WRITE, as far as
- * its last group; read by who repairs. `sequence` changes with every write: it
- * shows life.
+ * What a client is about to do. Its client writes it in one WRITE, up to its
+ * last group; clients that repair read it. `sequence` changes with every write
+ * and so shows that the client lives.
  */
 struct kv_intent {
 	le64 sequence;
@@ -397,14 +397,15 @@ struct kv_intent {
 	le32 crc;	  /* of all else that is written, folded */
 	le32 new_stamp;
 	le32 old_stamp;
-	/* 0: none. The new one is not in the table yet, or the old one is not
-	 * given back yet: taken out of the intent before the locks are let go,
-	 * so with extents here the rows under the locks tell which. */
+	/* 0: none. Either the new extent is not in the table yet, or the old
+	 * one is not given back yet; the rows under the locks tell which. Both
+	 * are taken out of the intent before the locks are let go. */
 	le64 new_extent;
 	le64 old_extent;
 	le64 count; /* keys that this slot's clients have added, net */
-	/* Numbers of the locks that it tried for last, a ring, and how many
-	 * there have been: so who looks twice sees what was between. */
+	/* A ring of the locks that the client tried for last, and how many
+	 * there have been, so that an observer sees what was between two
+	 * looks. */
 	le32 recent_count;
 	le32 reserved;
 	le32 recent[KV_RECENT];
@@ -428,7 +429,7 @@ static inline uint32_t kv_intent_bytes(uint32_t group_count)
 			  group_count * sizeof(struct kv_group));
 }
 uint32_t kv_intent_crc(const struct kv_intent *intent);
-/* Whether it is one; a slot that was never used is zeros. */
+/* Whether the intent is valid; a slot that was never used is zeros. */
 bool kv_intent_is_whole(const struct kv_intent *intent);
 
 /* ---- words that many share ---------------------------------------------- */
@@ -436,8 +437,9 @@ bool kv_intent_is_whole(const struct kv_intent *intent);
 enum kv_lease {
 	KV_LEASE_REPAIR,
 	KV_LEASE_STATE,
-	/* Who makes the next generation, as with repair. The count of its
-	 * holder is the name of what it makes, so nobody works on another's. */
+	/* The lease to make the next generation; like repair. The holder's
+	 * count is the name of the generation it makes, so two holders never
+	 * work on the same one. */
 	KV_LEASE_GROW,
 };
 
@@ -462,7 +464,7 @@ enum kv_role {
 
 enum kv_phase {
 	KV_PHASE_STABLE,
-	KV_PHASE_YOUNG,	   /* keys that it has not may be in the one before */
+	KV_PHASE_YOUNG,	   /* missing keys may be in the generation before */
 	KV_PHASE_FREEZING, /* no changes start; those under way end */
 	KV_PHASE_FROZEN,   /* changes are made in the next generation */
 	KV_PHASE_DONE,	   /* all keys are there, too */

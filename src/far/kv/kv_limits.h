@@ -11,7 +11,7 @@ enum {
 	KV_CHANGES_MAX = 32, /* changes that wait for others to go with */
 	KV_LOOKS_MAX = 3,    /* two rows and the state */
 	KV_LOOK_BATCH = 16,  /* gets whose loads are done together */
-	KV_LEAN_FROM = 3,    /* so many reads under way save requests */
+	KV_LEAN_FROM = 3,    /* reads under way that save requests */
 	KV_COVERING_BYTES = 148,
 	KV_CACHE_BYTES = 64 << 10,
 	KV_CACHE_BYTES_MAX = 1 << 30,
@@ -22,10 +22,10 @@ enum {
 	 * first insert of 10 million fails one per cent earlier. */
 	KV_PATH_MAX = 14,
 	KV_SEARCH_NODES = 1536, /* rows that a search looks at */
-	KV_SPARE_ROWS = 4,	/* that an insert reads beside its guess */
-	KV_WHOLE_FROM = 4,	/* tries; then all rows of its locks */
-	KV_INSERT_TRIES = 64,	/* then the table is full */
-	KV_FULL_TRIES = 6,	/* of which without any path in sight */
+	KV_SPARE_ROWS = 4,	/* rows that an insert reads beside its guess */
+	KV_WHOLE_FROM = 4,	/* tries, then all rows of its locks are read */
+	KV_INSERT_TRIES = 64,	/* before the table counts as full */
+	KV_FULL_TRIES = 6,	/* the same, without any path found */
 	KV_TORN_TRIES =
 		1000,	   /* reads of a torn row between looks at the time */
 	KV_MANY_SKIP = 16, /* puts, after some that could not go together */

@@ -6,24 +6,24 @@
 #include "kv.h"
 
 #define KV_NO_ROW UINT64_MAX
-/* The replica's state is not the one that it was opened with: nothing was done.
- * Never leaves this room. */
+/* The replica's state has changed since it was opened, and nothing was done.
+ * This code never leaves this room. */
 #define KV_E_VIEW (-EUCLEAN)
-/* A put that somebody else's has overtaken: kv_overtake.c. Never leaves this
- * room. */
+/* Another client's put has overtaken this one: kv_overtake.c. This code never
+ * leaves this room. */
 #define KV_E_OVERTAKEN (-EALREADY)
 
 /*
- * Rows that lie together, as many as one lock has or a power of two less.
- * Bits: known, as far as they were read; synced, read under a lock that is
- * held; checked, of these, by their CRC.
+ * Adjacent rows, as many as one lock has or a smaller power of two. Bits per
+ * row: known, it was read; synced, it was read under a lock that is held;
+ * checked, it is synced and its CRC was right.
  */
 struct kv_line {
 	uint64_t first; /* KV_NO_ROW: empty */
 	uint64_t known;
 	uint64_t synced;
 	uint64_t checked;
-	uint64_t used; /* when; the least is replaced */
+	uint64_t used; /* when used last; the oldest is replaced */
 	bool is_pinned;
 	uint8_t *rows;
 };
@@ -65,8 +65,8 @@ struct kv_want {
 	 * may be NULL. */
 	struct kv_new *fresh;
 	const struct kv_mod *mod;
-	struct kv_overtake *overtake; /* NULL: it has to be made */
-	/* Locks from a try before, to be let go with the first request. */
+	struct kv_overtake *overtake; /* NULL: it cannot be overtaken */
+	/* Locks of an earlier try, to be let go with the first request. */
 	struct kv_lockset owed;
 };
 
@@ -102,11 +102,11 @@ struct kv_get {
 	uint32_t tries;
 	uint8_t *state_word; /* behind the rows */
 	uint64_t asked_ns;
-	bool asks_state; /* in this look */
-	bool is_lean;	 /* the second row only if need be */
-	uint8_t lean_at; /* then: which row this look is at */
+	bool asks_state; /* this look reads the state, too */
+	bool is_lean;	 /* reads the second row only if needed */
+	uint8_t lean_at; /* which row a lean look is at */
 	bool has_crc;	 /* a first look found nothing */
-	bool has_entry;	 /* one that has expired */
+	bool has_entry;	 /* found an entry that has expired */
 	uint64_t crc[2];
 	uint64_t expire_at_ms;
 	uint64_t since_ns; /* without any change; 0: it did not fail yet */
@@ -115,10 +115,10 @@ struct kv_get {
 	struct aqdv_read look[KV_LOOKS_MAX];
 };
 
-/* How long looks take, to see that others have filled the way. */
+/* How long looks take, to notice that others have filled the link. */
 struct kv_pace {
 	uint64_t best_ns;  /* 0: none was seen yet */
-	uint64_t least_ns; /* lately */
+	uint64_t least_ns; /* the least of late */
 	uint32_t looks;
 	bool is_busy;
 };
@@ -133,7 +133,7 @@ enum kv_atom { /* words that requests put their answers in */
 	KV_ATOM_COUNT = KV_ATOM_GROUP + KV_GROUPS,
 };
 
-/* One client's way to one replica. */
+/* One client's connection to one replica. */
 struct kv_replica {
 	struct kit_client kit;
 	struct kv_geometry g;
@@ -152,13 +152,14 @@ struct kv_replica {
 	uint32_t new_stamp, old_stamp;
 	uint32_t recent_count;
 	le32 recent[KV_RECENT];
-	/* The state that all this client does here relies on; it may without
+	/* The state that this client relies on here. It may do so without
 	 * looking until valid_ns, see kv_state.c. */
 	uint64_t expect;
 	uint64_t state; /* seen last */
 	uint64_t term_ns;
 	uint64_t valid_ns;
-	/* Whose locks are held while this one works, to show life there. */
+	/* The replica whose locks are held while this one works; its intent is
+	 * renewed meanwhile. */
 	struct kv_replica *outer;
 	const struct kv_lockset *held; /* during such work */
 	uint64_t heartbeat_ns;
@@ -167,7 +168,7 @@ struct kv_replica {
 
 	struct kv_pace pace;
 	uint32_t many_skip; /* changes that go alone, as others could not */
-	bool many_failed;   /* the last that went together */
+	bool many_failed;   /* the last group could not go together */
 
 	/* Parts of the registered memory. */
 	uint64_t *atom;
@@ -186,11 +187,11 @@ struct kv_replica {
 	struct kv_get *get; /* depth of them */
 	uint32_t gets_busy;
 	uint32_t get_hint; /* where a free one may be */
-	bool has_tending;  /* some of them need more than completions */
+	bool has_tending;  /* some gets need more than completions */
 	/* A ring of those that have looks to do. */
 	uint32_t *look_queue;
 	uint32_t look_head, look_count;
-	/* Done and not told yet, first come first served. */
+	/* Done and not reported yet, oldest first. */
 	struct aq_kv_op **done;
 	uint32_t done_head, done_count;
 
@@ -211,7 +212,7 @@ static inline uint64_t kv_nameless_ns(const struct kv_replica *c)
 void kv_add_lock(struct kv_replica *c, uint64_t word, uint64_t mask,
 		 enum kv_atom answer);
 void kv_add_unlock(struct kv_replica *c, uint64_t word, uint64_t mask);
-/* In the name of another holder, who is dead. */
+/* Unlocks for another holder, which is dead. */
 void kv_add_unlock_of(struct kv_replica *c, uint64_t word, uint64_t mask,
 		      uint64_t holder);
 /* ---- kv_state.c --------------------------------------------------------- */
@@ -223,19 +224,19 @@ static inline bool kv_state_is_due(const struct kv_replica *c, uint64_t now_ns)
 }
 /* Adds to the batch. */
 void kv_add_state(struct kv_replica *c, void *to);
-/* What was read there by a batch that was begun at asked_ns; whether it is what
- * is expected. */
+/* Notes the state that a batch begun at asked_ns has read; returns whether it
+ * is the expected one. */
 bool kv_state_note(struct kv_replica *c, uint64_t word, uint64_t asked_ns);
 /* Whether what was done under locks, or just read, may count: the term is not
- * over, or the state is looked at now. KV_E_VIEW. */
+ * over, or the state is read now. KV_E_VIEW: it has changed. */
 int kv_state_confirm(struct kv_replica *c) MUST_CHECK;
 /* Reads it and expects it from now on. */
 int kv_state_adopt(struct kv_replica *c) MUST_CHECK;
-/* From what is expected to this; KV_E_VIEW: somebody else was faster. */
+/* Moves the state from the expected one; KV_E_VIEW: another client did. */
 int kv_state_move(struct kv_replica *c, uint64_t to) MUST_CHECK;
-/* Waits until nobody's term from before is left. */
+/* Waits until all terms that were given before are over. */
 void kv_state_outlast(struct kv_replica *c);
-/* Waits until everybody has let go of the locks that it has now. */
+/* Waits until all locks that are held now have been let go. */
 int kv_locks_outlast(struct kv_replica *c) MUST_CHECK;
 
 /* ---- kv_cache.c --------------------------------------------------------- */
@@ -243,7 +244,7 @@ int kv_locks_outlast(struct kv_replica *c) MUST_CHECK;
 int kv_cache_init(struct kv_replica *c) MUST_CHECK;
 /* NULL: no row of that line is here. */
 struct kv_line *kv_line_find(struct kv_replica *c, uint64_t row);
-/* Finds or makes room for it, and keeps it until kv_cache_unpin. */
+/* Finds the line or makes room for it, and keeps it until kv_cache_unpin. */
 struct kv_line *kv_line_pin(struct kv_replica *c, uint64_t row);
 void kv_cache_unpin(struct kv_replica *c);
 void kv_cache_forget(struct kv_replica *c);
@@ -264,11 +265,11 @@ bool kv_want_has_lock(const struct kv_replica *c, const struct kv_want *w,
 /* Adds one row, if it is new, and its lock. */
 int kv_want_add(struct kv_replica *c, struct kv_want *w,
 		uint64_t row) MUST_CHECK;
-/* All locks at one go, with the rows: -EAGAIN when one of them is held, and
- * then it has none; KV_E_VIEW. */
+/* Tries for all locks in one round trip, with the rows. -EAGAIN: one of them is
+ * held, and the caller has none; KV_E_VIEW. */
 int kv_locks_try(struct kv_replica *c, struct kv_want *w) MUST_CHECK;
-/* Takes all locks and reads the rows: then they are synced. KV_E_OVERTAKEN: it
- * has none, and nothing is left to do. */
+/* Takes all locks and reads the rows, which are then synced. KV_E_OVERTAKEN:
+ * the caller has no lock, and nothing is left to do. */
 int kv_locks_take(struct kv_replica *c, struct kv_want *w) MUST_CHECK;
 /* Adds to the batch: gives locks back, and says that there are none. */
 void kv_add_release(struct kv_replica *c, const struct kv_lockset *set,
@@ -276,7 +277,7 @@ void kv_add_release(struct kv_replica *c, const struct kv_lockset *set,
 int kv_locks_drop(struct kv_replica *c, const struct kv_lockset *set,
 		  unsigned count) MUST_CHECK;
 void kv_add_intent(struct kv_replica *c, const struct kv_lockset *set);
-/* Shows life, if it is time to, with the same intent again. */
+/* Writes the same intent again, if it is time to show life. */
 void kv_heartbeat(struct kv_replica *c);
 /* The value that stands in a lock word of ours, in a table of words. */
 uint64_t kv_lock_holder(uint32_t slot, uint32_t epoch);
@@ -284,14 +285,14 @@ uint64_t kv_lock_holder(uint32_t slot, uint32_t epoch);
 /* ---- kv_overtake.c ------------------------------------------------------ */
 
 /* Looks at the key's rows as they were read while its locks were refused; NULL:
- * not this one. True: the put counts as made, right before another. */
+ * rows that were not read. True: the put counts as made. */
 bool kv_is_overtaken(struct kv_replica *c, struct kv_overtake *o,
 		     uint8_t *const row[2]);
 
 /* ---- kv_look.c ---------------------------------------------------------- */
 
-/* A few READs of a get, in their order; kv_get_completed is told when they are
- * done. */
+/* Starts a few READs of a get, in their order; kv_get_completed is called when
+ * they are done. */
 void kv_look_begin(struct kv_replica *c, struct kv_get *g);
 void kv_look_add(struct kv_replica *c, struct kv_get *g, uint64_t offset,
 		 void *to, uint64_t len_bytes);
@@ -301,10 +302,10 @@ void kv_look_run(struct kv_replica *c);
 
 /* ---- kv_pace.c ---------------------------------------------------------- */
 
-/* Any round trip took so long: when everybody starts at once, the first few of
- * them tell what looks would take alone. */
+/* Notes the time of any round trip: when all clients start at once, the first
+ * few tell how long looks would take alone. */
 void kv_pace_best(struct kv_pace *p, uint64_t ns);
-/* A look that was alone took so long. */
+/* Notes the time of a look that was alone. */
 void kv_pace_note(struct kv_pace *p, uint64_t ns);
 
 /* ---- kv_get.c ----------------------------------------------------------- */
@@ -315,7 +316,7 @@ size_t kv_get_stride(const struct kv_replica *c);
 /* -EAGAIN: as many as possible are under way. */
 int kv_get_start(struct kv_replica *c, struct aq_kv_op *op,
 		 struct kv_get **out) MUST_CHECK;
-/* The one that was started last: nobody waits for its operation any more. */
+/* Withdraws the read that was started last, with its operation. */
 void kv_get_withdraw(struct kv_replica *c, struct kv_get *g);
 void kv_get_completed(struct kit_client *k, uint64_t index);
 /* Polls once and does what there is to do. */
@@ -338,7 +339,7 @@ int kv_extent_fetch(struct kv_replica *c, const struct kv_item *item,
 struct kv_put {
 	const void *value;
 	size_t len;
-	uint32_t flags; /* enum aq_kv_put_flags; 0: whatever was there */
+	uint32_t flags; /* enum aq_kv_put_flags; 0: unconditional */
 	uint64_t expire_at_ms;
 };
 
@@ -349,19 +350,19 @@ struct kv_mod {
 	const struct kv_put *put; /* NULL: fn */
 	aq_kv_change_fn fn;
 	void *user;
-	bool needs_old;	  /* fn looks whether there is one */
-	bool needs_value; /* and at it */
+	bool needs_old;	  /* fn asks whether there is a value */
+	bool needs_value; /* fn reads the value */
 	/*
 	 * For tables of several replicas; both are called under the key's
 	 * locks, and may be NULL. `older`: there is no entry here; fills in
 	 * what an older generation has. `mirror`: this change is about to be
-	 * made, and nothing but the connection can stop it any more. What they
-	 * return other than 0 ends the operation.
+	 * made, and nothing but the connection can stop it any more. A return
+	 * value other than 0 ends the operation.
 	 */
 	int (*older)(struct kv_mod *m, struct aq_kv_change *ch);
 	int (*mirror)(struct kv_mod *m, const struct aq_kv_change *ch);
 	void *ctx;
-	/* What is deleted leaves an entry that has expired. */
+	/* Deleted keys leave an entry that has expired. */
 	bool leaves_graves;
 	/* Set: fn was told of an entry of this replica, expired or not. */
 	bool had_entry;
@@ -373,9 +374,9 @@ void kv_add_row(struct kv_replica *c, uint64_t number, uint8_t *row, int entry);
 
 /* ---- kv_many.c ---------------------------------------------------------- */
 
-/* Puts and deletes from the first on together, keys checked; how many have
- * their `err` now, and whether the next one must go the ordinary way. No read
- * may be under way. */
+/* Runs puts and deletes, whose keys were checked, together, from the first on.
+ * Returns how many have their `err` now, and whether the next one must go
+ * alone. No read may be under way. */
 size_t kv_many_run(struct kv_replica *c, struct aq_kv_op *const *ops,
 		   size_t count, bool *next_alone);
 
@@ -405,16 +406,16 @@ bool kv_new_add(struct kv_replica *c, struct kv_new *n, const void *key,
 int kv_new_write(struct kv_replica *c, struct kv_new *n, const void *key,
 		 size_t key_len, const void *value,
 		 size_t value_len) MUST_CHECK;
-/* Adds to the batch: the run's chunks have no owner any more, so that nobody
- * takes them for something that was not finished. */
+/* Adds to the batch: the run's chunks have no owner any more, so that they are
+ * not taken for an unfinished change. */
 void kv_new_add_commit(struct kv_replica *c, const struct kv_new *n);
 void kv_extent_add_free(struct kv_replica *c, uint64_t offset,
 			uint64_t size_bytes);
-/* Chunks that somebody else may have. */
+/* Gives back chunks, so that other clients may have them. */
 int kv_slab_give_back(struct kv_replica *c) MUST_CHECK;
 void kv_slab_forget(struct kv_replica *c);
-/* The chunks of a dead client may be had by others; what it has not finished is
- * free. A run at `extent` stays: it is in the table. */
+/* Makes the chunks of a dead client available to others and frees what it has
+ * not finished. A run at `extent` stays, because it is in the table. */
 int kv_slab_orphan(struct kv_replica *c, uint32_t slot, uint64_t extent,
 		   uint64_t size_bytes) MUST_CHECK;
 /* The class of an extent; 0: whole chunks. */
@@ -429,12 +430,12 @@ int kv_reap(struct kv_replica *c) MUST_CHECK;
 
 /* ---- kv_repair.c: leases, fences ---------------------------------------- */
 
-/* Somebody has held these locks for long: finds out whether it is dead, and if
+/* A client has held these locks for long: finds out whether it is dead, and if
  * so repairs what it left. 0: try again. */
 int kv_recover(struct kv_replica *c, uint64_t word, uint64_t mask) MUST_CHECK;
-/* Who repairs shows life with this, often. -ESTALE: it was taken away. */
+/* A client that repairs calls this often. -ESTALE: the lease is lost. */
 int kv_lease_renew(struct kv_replica *c) MUST_CHECK;
-/* While somebody repairs, nobody else may try for its locks. */
+/* Waits while another client repairs: no other client may try for its locks. */
 int kv_lease_wait(struct kv_replica *c) MUST_CHECK;
 
 /* ---- kv_mend.c: what dead clients left ---------------------------------- */
@@ -449,33 +450,33 @@ struct kv_dead {
 	bool is_held;	       /* all of them */
 };
 
-/* Puts everything in order that these clients, whose connections are gone and
- * whose locks nobody else tries for, had under way. */
+/* Repairs everything that these clients had under way. Their connections are
+ * gone, and no other client tries for their locks. */
 int kv_mend(struct kv_replica *c, struct kv_dead *dead,
 	    unsigned count) MUST_CHECK;
-/* Clears half entries; the number of them. */
+/* Clears half-written entries; returns how many. */
 unsigned kv_row_mend(const struct kv_geometry *g, uint8_t *row);
 
 /* ---- kv_replica.c ------------------------------------------------------- */
 
 int kv_slot_claim(struct kv_replica *c) MUST_CHECK;
-/* What cannot be given back others take for dead, in time. */
+/* If it fails, others take the slot for dead after the failure time. */
 int kv_slot_leave(struct kv_replica *c);
 int kv_replica_create(const struct kit_remote *remote,
 		      const struct kv_geometry *g,
 		      const struct kv_client_config *config,
 		      struct kv_replica **out) MUST_CHECK;
-/* After a crash it leaves everything as it is; otherwise it says goodbye. */
+/* After a crash it leaves everything as it is; otherwise it leaves its slot. */
 void kv_replica_destroy(struct kv_replica *c);
 /* Waits, and shows life where locks are held meanwhile. */
 void kv_pause(struct kv_replica *c, uint64_t ns);
 int kv_past_deadline(struct kv_replica *c) MUST_CHECK;
-/* After -ESTALE or -EHOSTDOWN: another connection and another slot. */
+/* After -ESTALE or -EHOSTDOWN: takes another connection and slot. */
 int kv_reconnect(struct kv_replica *c) MUST_CHECK;
 /* Starts the clock of an operation; connects anew when necessary. -EHOSTDOWN:
  * that is not possible, and nothing was done. */
 int kv_op_begin(struct kv_replica *c) MUST_CHECK;
-/* What a broken connection means to the caller. */
+/* Converts the error of a broken connection for the caller. */
 int kv_op_end(struct kv_replica *c, int err) MUST_CHECK;
 
 #endif

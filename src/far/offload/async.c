@@ -99,7 +99,10 @@ static int attach_now(struct aq_async *a)
 			       1000000ull * aq_rack_deadline(a->rack);
 	int err = client_keep_caller(a->rack, &caller);
 
-	return err ? err : offload_async_attach(a, caller, deadline_ns);
+	if (!err)
+		err = offload_async_attach(a, caller, deadline_ns);
+	/* A node was only slow. To callers -EAGAIN is a ring that is full. */
+	return err == -EAGAIN ? -EHOSTDOWN : err;
 }
 
 static int check_options(const struct aq_async_options *o)

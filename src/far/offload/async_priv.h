@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A context of asynchronous operations: the rings, and what attaches them to an
- * engine. The application's thread has the rings; the rest is under the lock,
- * which that thread takes only to open, add regions and close.
+ * engine. The application's thread has the rings; everything else is under the
+ * lock, which that thread takes only to open, add regions and close.
  */
 #ifndef AQ_OFFLOAD_ASYNC_PRIV_H
 #define AQ_OFFLOAD_ASYNC_PRIV_H
@@ -19,16 +19,16 @@ enum {
 	ASYNC_HEARTBEAT_MS = 1000,
 	ASYNC_NODE_BYE_MS = 800, /* to tell a node that a connection ends */
 	ASYNC_BYE_MS = 100, /* to tell an engine that we leave it for another */
-	/* Of one attempt to attach by the rack's thread. */
+	/* Time for one attempt to attach by the rack's thread. */
 	ASYNC_ATTACH_MS = 2000,
 	ASYNC_RETRY_MS = 1000, /* to find a lost node again */
-	/* A node that is silent becomes an error within the rack's deadline:
-	 * this part of it until the engine gives the node up, then this part
-	 * to attach without it; the rest is for those who look at intervals. */
+	/* A silent node becomes an error within the rack's deadline: after 1/3
+	 * of it the engine gives the node up, then 1/6 is for attaching without
+	 * the node; the rest is for loops that look at intervals. */
 	ASYNC_ENGINE_SHARE = 3,
 	ASYNC_ATTACH_SHARE = 6,
-	/* Without an engine for this part of it, callers are told: one that is
-	 * slow to answer on a busy machine is none that is gone. */
+	/* Callers get an error after half of the deadline without an engine: an
+	 * engine that is slow to answer on a busy machine is not gone. */
 	ASYNC_PATIENCE_SHARE = 2,
 	ASYNC_IDLE_YIELDS = 2000,
 	ASYNC_NAP_NS = 50000,
@@ -42,6 +42,7 @@ struct async_node {
 	uint64_t silent_ns;
 	/* When the engine's queue pairs were made, as an epoch; 0: never. */
 	uint32_t conn_epoch;
+	char conn_id[CLIENT_ID_MAX]; /* of the one for writes */
 	bool has_final;
 	uint32_t final_epoch;
 	uint32_t final_psn;
@@ -66,7 +67,7 @@ struct async_qp {
 	uint32_t psn;
 };
 
-/* Of an engine that serves the rings; without an id there is none. */
+/* The session at an engine that serves the rings; no id: there is none. */
 struct async_session {
 	struct client_node engine;
 	char id[CLIENT_ID_MAX];
@@ -77,8 +78,8 @@ struct aq_async {
 	struct offload_ring ring;
 	/* A byte that is 0 in a child of the process that made the rings. */
 	const uint8_t *is_own;
-	/* 0, or why there is no engine. E0 stores, E1 loads; nothing hangs on
-	 * it. */
+	/* 0, or why there is no engine. E0 stores, E1 loads; no other data
+	 * depends on it. */
 	_Atomic int lost;
 	struct aq_rack *rack;
 	struct client_device device;
@@ -100,8 +101,8 @@ struct aq_async {
 	char session[ASYNC_SESSION_CHARS + 1]; /* towards memory nodes */
 	struct async_session now;
 	struct client_bond bond;   /* of `now` */
-	struct async_session left; /* without the engine's knowledge */
-	unsigned engine_turn;	   /* which one to try first */
+	struct async_session left; /* abandoned; its engine was not told */
+	unsigned engine_turn;	   /* the engine to try first */
 	uint64_t lost_ns;	   /* since when there is no engine */
 	uint64_t retry_ns;
 	uint32_t node_count;
@@ -125,11 +126,11 @@ static inline uint32_t async_share_ms(const struct aq_async *a, uint32_t n)
 
 /* ---- attach.c: the lock is held ----------------------------------------- */
 
-/* Ends what there was and attaches anew, with all regions. A node that does not
- * answer or a region that is gone is no error. */
+/* Ends the current session and attaches anew, with all regions. A node that
+ * does not answer or a region that is gone is no error. */
 int offload_async_attach(struct aq_async *a, const struct client_caller *caller,
 			 uint64_t deadline_ns) MUST_CHECK;
-/* Ends it for good: the engine and the nodes are told. */
+/* Ends the session for good and tells the engine and the nodes. */
 void offload_async_detach(struct aq_async *a,
 			  const struct client_caller *caller);
 /* No engine can reach the rings any more. */

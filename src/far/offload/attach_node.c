@@ -13,6 +13,7 @@ enum {
 	PSN_MASK = 0xffffff,
 	RD_ATOMIC = 128, /* where the devices can */
 	MTU_BYTES = 4096,
+	TICK_NS = 2000000,
 };
 
 int offload_async_end_parse(const json_t *tree, struct async_end *out)
@@ -56,19 +57,31 @@ static int ask(const struct job *j, const char *path, json_t *body,
 			   "POST", path, body, ms, CLIENT_REPLY_MAX, reply);
 }
 
-/* How far the engine's predecessor came, if it had begun to tell. */
+/* How far the engine's predecessor came, if it had begun to tell. The node may
+ * have made another connection since, in an attempt whose answer was lost. */
 static void take_final(const struct job *j, const json_t *reply)
 {
 	const struct offload_preamble *p = j->a->memory;
 	uint32_t told = p->red.node[OFFLOAD_NODES_MAX - 1 - j->index].epoch;
+	const json_t *rows = json_object_get(reply, "finals");
 	struct async_node *n = j->n;
-	uint64_t psn;
 
 	if (n->conn_epoch == 0 || told != n->conn_epoch)
 		return;
-	n->has_final = client_json_u64(reply, "final_psn", PSN_MASK, &psn) == 0;
+	n->has_final = false;
 	n->final_epoch = n->conn_epoch;
-	n->final_psn = (uint32_t)psn;
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		const json_t *row = json_array_get(rows, i);
+		const char *id =
+			json_string_value(json_object_get(row, "connection"));
+		uint64_t psn;
+
+		if (!id || strcmp(id, n->conn_id) != 0 ||
+		    client_json_u64(row, "psn", PSN_MASK, &psn))
+			continue;
+		n->has_final = true;
+		n->final_psn = (uint32_t)psn;
+	}
 }
 
 /* `gid` is the engine's, `near` its queue pair; `row` gets the node's. */
@@ -112,6 +125,7 @@ static int connect_one(const struct job *j, unsigned kind, const char *gid,
 	if (!err && kind == OFFLOAD_WR) {
 		take_final(j, reply);
 		j->n->conn_epoch = j->a->epoch;
+		memcpy(j->n->conn_id, j->n->bond[kind].id, CLIENT_ID_MAX);
 	}
 	/* The key is handed on as it came; "O*" leaves out what is not
 	 * there. */
@@ -214,7 +228,8 @@ static bool may_be_slow(struct aq_async *a, struct async_node *n,
 {
 	uint64_t now_ns = client_keep_now_ns(a->rack);
 
-	if (now_ns < deadline_ns)
+	/* The call counts in milliseconds, and may end one too early. */
+	if (now_ns + TICK_NS < deadline_ns)
 		return false;
 	if (!n->silent_ns)
 		n->silent_ns = began_ns;

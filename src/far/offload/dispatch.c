@@ -193,15 +193,18 @@ static int flush(struct offload_session *s, unsigned node, unsigned kind)
 	return err ? -EHOSTDOWN : 0;
 }
 
+/* All of them, also behind one that failed: the chains are the engine's, and
+ * what is left in them would be posted by the next session. */
 static int flush_all(struct offload_session *s)
 {
 	int err = 0;
 
-	for (unsigned i = 0; i < s->config.node_count && !err; i++) {
-		err = flush(s, i, OFFLOAD_RD);
-		if (!err)
-			err = flush(s, i, OFFLOAD_WR);
-	}
+	for (unsigned i = 0; i < s->config.node_count; i++)
+		for (unsigned kind = 0; kind < OFFLOAD_KINDS; kind++) {
+			int failed = flush(s, i, kind);
+
+			err = err ? err : failed;
+		}
 	return err;
 }
 

@@ -3,10 +3,9 @@
  * The offload engine: finds requests in applications' rings with RDMA READs,
  * executes them against memory nodes, and writes data and progress back.
  *
- * This is the engine itself: no thread, no sleep, no HTTP. Whoever runs it
- * makes the queue pairs (RC, in RTS, all on the engine's completion queue),
- * adds sessions, and calls offload_engine_step() in a loop. One thread at a
- * time.
+ * This is the engine itself: no thread, no sleep, no HTTP. Its caller makes the
+ * queue pairs (RC, in RTS, all on the engine's completion queue), adds
+ * sessions, and calls offload_engine_step() in a loop. One thread at a time.
  *
  * A session is one application thread: its rings, and for each memory node that
  * its regions are on one queue pair for reads and one for writes. The latter
@@ -69,7 +68,7 @@ struct offload_engine_config {
 
 int offload_engine_create(const struct offload_engine_config *config,
 			  struct offload_engine **out) MUST_CHECK;
-/* All sessions were removed. */
+/* All sessions must have been removed. */
 void offload_engine_destroy(struct offload_engine *e);
 
 struct offload_node_config {
@@ -122,12 +121,12 @@ struct offload_session_config {
 int offload_session_add(struct offload_engine *e,
 			const struct offload_session_config *config,
 			struct offload_session **out) MUST_CHECK;
-/* After all its queue pairs were destroyed. */
+/* Call it after all its queue pairs were destroyed. */
 void offload_session_remove(struct offload_session *s);
 
-/* 0: it serves. Else why not, for ever; the application was told, if possible:
- * -ECONNRESET the rings cannot be reached, -EBADMSG they hold nonsense,
- * -EHOSTDOWN a memory node failed. */
+/* 0: the session is served. Else the reason why it never will be again, which
+ * the application was told if possible: -ECONNRESET the rings cannot be
+ * reached, -EBADMSG they hold nonsense, -EHOSTDOWN a memory node failed. */
 int offload_session_err(const struct offload_session *s);
 /* For how long a memory node has not answered what it was sent; 0: no node owes
  * an answer. */
@@ -137,7 +136,7 @@ void offload_session_give_up(struct offload_session *s);
 /* Requests that the engine knows of and has not completed. */
 uint32_t offload_session_pending(const struct offload_session *s);
 
-/* Does what can be done now; how much, 0: nothing. */
+/* Does what can be done now and returns how much; 0: nothing. */
 unsigned offload_engine_step(struct offload_engine *e);
 /* After a step that did nothing: when there may be something to do; 0: at any
  * time, because requests are on the wire. */

@@ -2,9 +2,9 @@
 /*
  * What an engine is made of. All of it belongs to the thread that steps it.
  *
- * The engine mirrors each session's rings: what a request's metadata says about
- * a place in the application's rings is true for the same place here, so data
- * is never moved inside the engine and nothing is allocated on the way.
+ * The engine mirrors each session's rings: an offset in the application's rings
+ * is the same offset in the mirror, so data is never moved inside the engine
+ * and nothing is allocated on the data path.
  */
 #ifndef AQ_OFFLOAD_ENGINE_PRIV_H
 #define AQ_OFFLOAD_ENGINE_PRIV_H
@@ -35,7 +35,7 @@ struct part {
 /* One queue pair and what is under way on it, in order. */
 struct node_queue {
 	struct ibv_qp *qp;
-	uint32_t posted; /* ever */
+	uint32_t posted; /* since the beginning */
 	uint32_t done;
 	uint64_t moved_ns; /* when something was last done or begun */
 	struct part part[OFFLOAD_NODE_DEPTH];
@@ -47,7 +47,7 @@ struct node {
 	uint32_t mtu;
 	uint32_t psn; /* of the next packet that is posted */
 	/* What the predecessors did; see resume.c. Writes up to base_seq are
-	 * done, except those up to unknown_seq, which nobody knows of. */
+	 * done, except those up to unknown_seq, whose outcome is unknown. */
 	uint64_t base_seq;
 	uint64_t unknown_seq;
 	uint64_t budget; /* packets that were executed behind base_seq */
@@ -81,7 +81,7 @@ struct request {
 	uint8_t kind;
 	uint8_t state;
 	uint8_t err;	  /* positive errno */
-	bool is_posted;	  /* all of it */
+	bool is_posted;	  /* all parts */
 	uint8_t filtered; /* enum request_filtered */
 };
 
@@ -118,7 +118,7 @@ struct offload_session {
 	uint32_t red_done;
 	bool is_asking;	   /* a probe or a fetch is on its way */
 	uint32_t ahead;	   /* requests that are likely to come at once */
-	uint32_t guess;	   /* of these, what the probe has fetched unseen */
+	uint32_t guess;	   /* of `ahead`, fetched together with the probe */
 	uint64_t probe_ns; /* when to ask next */
 	uint64_t probe_gap_ns;
 
@@ -129,12 +129,12 @@ struct offload_session {
 	uint64_t fetched;
 	uint64_t fetching; /* what fetched will be */
 	uint64_t wdata_fetched;
-	uint64_t first_tail;	       /* what a predecessor may have seen */
+	uint64_t first_tail;	       /* a predecessor may have seen this */
 	uint64_t seen[OFFLOAD_KINDS];  /* sequences given out at next */
 	uint64_t ready[OFFLOAD_KINDS]; /* complete up to here, in order */
 	uint64_t published[OFFLOAD_KINDS]; /* told up to here */
-	/* Reads of which the application surely knows. Only then may a write
-	 * that overlaps go: a successor would do the read again. */
+	/* Reads that the application certainly knows of. Only then may an
+	 * overlapping write start: a successor would read again. */
 	uint64_t told_reads;
 	uint64_t ready_ns; /* since when something is to be told */
 	uint32_t active;   /* requests in REQUEST_ACTIVE */
@@ -147,7 +147,7 @@ struct offload_session {
 	struct request *request;
 	uint32_t *order[OFFLOAD_KINDS]; /* slot by sequence */
 	struct filter filter;
-	/* For so many requests more the filter is kept exactly. */
+	/* The filter is kept exactly for this many more requests. */
 	uint32_t mixed;
 	uint8_t last_kind;
 	struct node node[OFFLOAD_NODES_MAX];
@@ -208,9 +208,9 @@ unsigned offload_session_probe(struct offload_session *s);
 
 /* ---- resume.c ----------------------------------------------------------- */
 
-/* From the preamble, before anything is fetched; -EBADMSG. */
+/* Reads the predecessor's state from the preamble, first; -EBADMSG. */
 int offload_resume_read(struct offload_session *s);
-/* With the predecessor's requests at hand: what of them was done. */
+/* Finds out which of the predecessor's requests were done. */
 void offload_resume_walk(struct offload_session *s);
 /* How many of the bytes from here on in a part were done already. */
 uint64_t offload_resume_skip(struct node *n, uint64_t seq, uint64_t len_bytes);
@@ -230,7 +230,7 @@ int offload_request_read(const struct offload_session *s, uint64_t pos,
 			 struct offload_meta *meta, unsigned *kind);
 /* Begins as many requests as the session's turn allows. */
 unsigned offload_session_dispatch(struct offload_session *s);
-/* The application has the news of so many reads, counted modulo 2^32. */
+/* The application knows of this many reads, counted modulo 2^32. */
 void offload_session_told(struct offload_session *s, uint32_t reads);
 void offload_session_part_done(struct offload_session *s, unsigned node,
 			       unsigned kind, uint32_t count);
@@ -239,9 +239,9 @@ void offload_session_part_done(struct offload_session *s, unsigned node,
 
 /* Tells the application what is done, if it is time. */
 unsigned offload_session_publish(struct offload_session *s);
-/* Before the first request: where we begin. */
+/* Publishes, before the first request, where this engine begins. */
 int offload_session_publish_base(struct offload_session *s);
-/* When something must be told at the latest; UINT64_MAX: nothing is. */
+/* When progress must be published at the latest; UINT64_MAX: there is none. */
 uint64_t offload_session_flush_ns(const struct offload_session *s);
 
 static inline void engine_count(struct offload_engine *e,

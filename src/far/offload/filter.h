@@ -18,9 +18,9 @@ enum {
 
 struct filter {
 	uint32_t count[FILTER_KINDS];
-	/* Of these, such as overlap with everything: wide ranges, and requests
-	 * of who has not mixed kinds for a while, for whom lines are not worth
-	 * their cost. */
+	/* Requests that count as overlapping with everything: wide ranges, and
+	 * requests of applications that have not mixed reads and writes for a
+	 * while, for which lines are not worth their cost. */
 	uint32_t wide[FILTER_KINDS];
 	uint16_t line[FILTER_KINDS][FILTER_LINES];
 };

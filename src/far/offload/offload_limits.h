@@ -28,7 +28,7 @@ enum {
 	OFFLOAD_PROBE_MIN_NS = 1000,
 	OFFLOAD_AHEAD_MIN = 4, /* requests fetched with a probe, unseen */
 	OFFLOAD_AHEAD_MAX = 128,
-	OFFLOAD_AHEAD_GAP_NS = 8000,   /* not of applications that are quiet */
+	OFFLOAD_AHEAD_GAP_NS = 8000,   /* not for quiet applications */
 	OFFLOAD_PROBE_BUSY_NS = 20000, /* while requests are under way */
 	OFFLOAD_PROBE_IDLE_NS = 200000,
 	OFFLOAD_PROBE_SLOW_NS = 1000000,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The application's side of the rings: issuing requests and finding out what is
- * done, with loads and stores only. One thread at a time. Where the memory
- * comes from and who attaches it to an engine is left to others, so that the
- * simulator can do without either.
+ * done, with loads and stores only. One thread at a time. Other files make the
+ * memory and attach it to an engine, so that the simulator needs neither.
  */
 #ifndef AQ_OFFLOAD_RING_H
 #define AQ_OFFLOAD_RING_H
@@ -38,8 +37,8 @@ struct offload_failure {
 	int err;
 };
 
-/* What a request may address. Another thread may change both when the region
- * changes; each is a value of its own. */
+/* What a request may address. Another thread may change both members when the
+ * region changes; they are independent of each other. */
 struct offload_bound {
 	_Atomic uint64_t size_bytes;
 	_Atomic int err; /* why every request is refused, or 0 */
@@ -101,7 +100,8 @@ static inline int offload_ring_look(struct offload_ring *r)
 	return LIKELY(word == r->seen) ? 0 : offload_ring_take(r, word);
 }
 
-/* 1: done, 0: under way, or its error; -EINVAL: never issued. Does not look. */
+/* 1: done, 0: under way, or its error; -EINVAL: never issued. Does not read the
+ * engine's words. */
 int offload_ring_result(const struct offload_ring *r, int64_t id);
 
 static inline uint32_t offload_ring_pending(const struct offload_ring *r)

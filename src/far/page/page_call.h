@@ -19,12 +19,12 @@ struct page_caller {
 	uint32_t text_used;  /* of one slot */
 	uint32_t text_bytes; /* the same in whole cache lines */
 	uint32_t slots;
-	uint32_t unsignaled; /* sends since the last that was */
+	uint32_t unsignaled; /* sends since the last signaled one */
 	uint32_t used;	     /* receives, since they were posted last */
 	bool is_broken;
 	struct ibv_mr *mr;
-	/* Stores by chain have no text and no tag: tags in the order of calls,
-	 * and the immediate values that must come back. */
+	/* Stores by chain have no text and no tag, so this keeps their tags in
+	 * the order of calls, and the immediate values that must come back. */
 	struct page_call_expected {
 		uint32_t tag;
 		uint32_t imm;
@@ -34,8 +34,8 @@ struct page_caller {
 	uint32_t expected_tail; /* next answer */
 };
 
-/* Of one that was released, too; number and generation are kept. Without text
- * it is for page_caller_store. */
+/* Also for a caller that was released; number and generation are kept. A caller
+ * without text is for page_caller_store. */
 int page_caller_init(struct page_caller *c, struct client_link *link,
 		     uint32_t text_bytes, uint32_t slots) MUST_CHECK;
 void page_caller_release(struct page_caller *c);
@@ -45,17 +45,16 @@ static inline void *page_caller_text(struct page_caller *c, uint32_t slot)
 	return c->text + (size_t)slot * c->text_bytes;
 }
 
-/* The slot's text and, behind it, that many bytes of the job's buffer. */
+/* Sends the slot's text and, after it, that many bytes of the job's buffer. */
 int page_caller_send(struct page_caller *c, uint32_t slot,
 		     const struct page_job *job,
 		     uint32_t page_bytes) MUST_CHECK;
-/* The job's page alone, with this immediate value, which is the answer's. */
+/* Sends the job's page with this immediate value, which the answer repeats. */
 int page_caller_store(struct page_caller *c, const struct page_job *job,
 		      uint32_t page_bytes, uint32_t imm) MUST_CHECK;
 /*
- * Answers that have come to callers c[0..count-1], which share a completion
- * queue and have their number there. A caller whose link is broken has
- * is_broken set.
+ * Takes the answers to callers c[0..count-1], which share a completion queue
+ * and have their number there. A caller whose link is broken has is_broken set.
  */
 int page_caller_poll(struct page_caller *c, unsigned count,
 		     uint32_t imm[PAGE_CALL_BATCH]) MUST_CHECK;

@@ -22,8 +22,8 @@ struct page_backend;
 
 enum {
 	LEDGER_COPIES = (1 << PAGE_COPIES_MAX) - 1, /* which have the page */
-	LEDGER_LOST = 1 << 14,	 /* a store failed: nobody has it whole */
-	LEDGER_STORED = 1 << 15, /* and not invalidated since */
+	LEDGER_LOST = 1 << 14,	 /* a store failed: no copy is whole */
+	LEDGER_STORED = 1 << 15, /* stored, and not invalidated since */
 };
 
 struct page_ledger {
@@ -62,15 +62,16 @@ enum {
 /* How a mode uses its grant. */
 struct page_backend_ops {
 	int (*start)(struct page_backend *backend);
-	/* After `stop`, or when nothing was started. */
+	/* Called after `stop`, or when nothing was started. */
 	void (*release)(struct page_backend *backend);
 	/* 0: under way, 1: done already; else the backend is lost. Never more
 	 * than one job per index. */
 	int (*post)(struct page_backend *backend, const struct page_job *job);
 	/* Looks once and calls page_job_end; else the backend is lost. */
 	int (*poll)(struct page_backend *backend);
-	/* A job waits long, or a link seems lost: finds out, and repairs what
-	 * can be repaired; else the backend is lost. May block. NULL: it is. */
+	/* Called when a job waits long or a link seems lost: finds out, and
+	 * repairs what can be repaired; an error means that the backend is
+	 * lost. May block. NULL: the backend is lost. */
 	int (*check)(struct page_backend *backend);
 	uint64_t (*allocated_bytes)(struct page_backend *backend);
 };
@@ -81,8 +82,8 @@ struct page_backend {
 	uint32_t node; /* index in the rack */
 	bool has_grant;
 	bool is_lost;
-	bool is_failing; /* will be lost when the backends are swept next */
-	const char *why; /* it fails; NULL: the caller has said it */
+	bool is_failing; /* lost at the next sweep */
+	const char *why; /* of is_failing; NULL: already logged */
 	uint32_t busy;	 /* jobs */
 	uint64_t checked_ns;
 	struct page_grant grant;
@@ -106,7 +107,7 @@ bool page_job_is_waiting(const struct page_backend *backend, uint32_t tag);
 /* Ends one job: 0 or why it failed. */
 void page_job_end(struct page_store *store, uint32_t tag, int err);
 
-/* page_backend.c. It is lost at the next opportunity. */
+/* page_backend.c. The backend is given up at the next sweep. */
 static inline void page_backend_fail(struct page_backend *backend,
 				     const char *why)
 {
@@ -117,12 +118,12 @@ static inline void page_backend_fail(struct page_backend *backend,
 
 int page_backend_open(struct page_backend *backend, uint32_t node) MUST_CHECK;
 void page_backend_close(struct page_backend *backend);
-/* Makes sure that nothing of it reaches a buffer any more, then ends its jobs
- * with -EHOSTDOWN. */
+/* Makes sure that none of its requests reaches a buffer any more, then ends its
+ * jobs with -EHOSTDOWN. */
 void page_backend_lose(struct page_backend *backend);
-/* What the node says that it holds for the backend; asks it. */
+/* Asks the node how many bytes it holds for the backend. */
 uint64_t page_backend_asked_bytes(struct page_backend *backend);
-/* Whether its node has said so, or its heartbeat. */
+/* Whether the node or a heartbeat says that the backend is lost. */
 bool page_backend_seems_lost(const struct page_backend *backend);
 
 /* ---- slots and the store ------------------------------------------------ */
@@ -170,7 +171,7 @@ struct page_store {
 	uint32_t hash_mask;
 	unsigned pending;
 	unsigned active; /* slots */
-	unsigned ready;	 /* of them with is_ready */
+	unsigned ready;	 /* active slots with is_ready */
 	struct page_op *ended;
 	struct page_op *ended_last;
 	struct page_op *sync; /* the synchronous call's */
@@ -181,7 +182,7 @@ struct page_store {
 	struct page_buffer buffer[PAGE_BUFFERS_MAX + 1]; /* the last: stage */
 
 	uint64_t now_ns;     /* when it was last looked at */
-	uint32_t looks;	     /* since then; those without result count more */
+	uint32_t looks;	     /* since then; vain ones count more */
 	uint64_t rebuild_at; /* pages before it have all copies */
 	struct page_stats stats;
 };

@@ -70,36 +70,36 @@ enum {
 
 /* Zero-initialise it; unset members have their default. */
 struct page_store_options {
-	uint64_t pages;	     /* there are, numbered from 0; at least 1 */
+	uint64_t pages;	     /* number of pages, from 0 on; at least 1 */
 	uint32_t page_bytes; /* a power of two; 0: PAGE_BYTES */
 	enum page_mode mode;
 	/* Nodes to spread over; 0: all of the rack. At least as many as a page
 	 * has copies. */
 	uint32_t nodes;
-	/* Of each page, on different nodes (0: 1): as long as one of them is
-	 * left, nothing is lost. */
+	/* Copies of each page, on different nodes (0: 1): nothing is lost as
+	 * long as one of them is left. */
 	uint32_t copies;
 	uint32_t depth;	      /* 0: PAGE_DEPTH */
-	bool has_no_checksum; /* only for who has one himself */
+	bool has_no_checksum; /* only for callers with their own */
 	/* PAGE_CHAIN: optimisations to leave out (enum pframe_without), to
 	 * measure what they are worth. */
 	uint32_t chain_without;
 	/* PAGE_STATIC: never maps a node's memory, although it is on this host:
 	 * every page goes through the NICs. */
 	bool is_unmapped;
-	/* Until a silent node is given up, in addition to what the NIC and the
-	 * heartbeat find out earlier; 0: the rack's deadline. */
+	/* Time until a silent node is given up, unless the NIC or a heartbeat
+	 * finds out earlier; 0: the rack's deadline. */
 	uint32_t deadline_ms;
-	/* Neither side gives the other up sooner for being silent: for a
-	 * machine that may stall. A node that has ended is found out all the
-	 * same. At most PAGE_PATIENCE_MAX_MS; 0: as everybody. */
+	/* Neither side gives a silent other side up sooner, for machines that
+	 * may stall. A node that has ended is still noticed. At most
+	 * PAGE_PATIENCE_MAX_MS; 0: the usual time. */
 	uint32_t patience_ms;
 };
 
 /*
- * Makes room on the nodes. `name` (as of regions) is what the nodes call it in
- * their lists. Blocks. -ENOSPC, -EDQUOT, -EHOSTDOWN, -EINVAL; -EOPNOTSUPP: a
- * node or a NIC does not have the mode.
+ * Makes room on the nodes, whose lists show it under `name` (as of regions).
+ * Blocks. -ENOSPC, -EDQUOT, -EHOSTDOWN, -EINVAL; -EOPNOTSUPP: a node or a NIC
+ * does not have the mode.
  */
 int page_store_open(struct aq_rack *rack, const char *name,
 		    const struct page_store_options *options,
@@ -155,7 +155,7 @@ int page_submit(struct page_store *store, struct page_op *const ops[],
 /* Looks once; returns how many operations ended, at most max. Never blocks. */
 int page_poll(struct page_store *store, struct page_op *done[],
 	      unsigned max) MUST_CHECK;
-/* Under way, ended ones that were not polled included. */
+/* Operations under way, including ended ones that were not polled. */
 unsigned page_pending(const struct page_store *store);
 
 /* ---- synchronous -------------------------------------------------------- */
@@ -181,7 +181,7 @@ struct page_stats {
 	uint64_t failed;
 	uint64_t bytes_in;  /* of pages, from the nodes */
 	uint64_t bytes_out; /* to them */
-	uint64_t repaired;  /* loads that a lost or damaged copy did not stop */
+	uint64_t repaired;  /* loads that needed another copy */
 	uint64_t damaged;   /* copies with a wrong checksum */
 	uint64_t rebuilt;   /* copies */
 	/* Now: */
@@ -193,14 +193,13 @@ struct page_stats {
 void page_store_stats(struct page_store *store, struct page_stats *out);
 /* The name of a node that is lost; NULL: none is. */
 const char *page_lost_node(const struct page_store *store);
-/* Gives up nodes of which the heartbeat knows that they are gone. Else that is
- * noticed when something is stored or loaded. */
+/* Gives up nodes that the heartbeat knows to be gone; without this call that
+ * happens at the next store or load. */
 void page_notice(struct page_store *store);
 /* Another store has found out that the node is lost: this one gives it up, too,
  * and does not wait for its answers. */
 void page_lose_node(struct page_store *store, const char *node);
-/* The name of a node from which an operation has waited for an answer for
- * longer than that; NULL: of none. */
+/* The name of a node that has owed an answer for longer than that, or NULL. */
 const char *page_silent_node(struct page_store *store, uint32_t ms);
 
 /*

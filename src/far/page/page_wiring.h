@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a page store needs of the way to its nodes, for who brings one of his
- * own: page_rack.c has that of a real rack, the laboratory that of a simulated
- * one.
+ * How a page store reaches its nodes, for callers that bring their own:
+ * page_rack.c has that of a real rack, the laboratory that of a simulated one.
  */
 #ifndef AQ_PAGE_WIRING_H
 #define AQ_PAGE_WIRING_H
@@ -29,13 +28,12 @@ struct page_wish {
 	uint32_t page_bytes;
 	uint32_t depth;	  /* jobs under way */
 	unsigned without; /* of the chains' optimisations */
-	bool is_unmapped; /* nobody may map the region */
+	bool is_unmapped; /* the region must not be mapped */
 	uint32_t patience_ms;
 	const char *name;
 };
 
-/* What a node gives: links, and where to find things. Zeros where the mode has
- * no use for it. */
+/* What a node gives: links, addresses and keys; zeros where not used. */
 struct page_grant {
 	struct client_link
 		*link[GRANT_LINKS_MAX]; /* the first is used by all */
@@ -49,13 +47,13 @@ struct page_grant {
 	uint32_t patience_ms;
 };
 
-/* Why a node takes no more stores of pages that are not mapped. */
+/* Why a node has stopped stores of unmapped pages. */
 struct page_stop {
 	bool is_full;  /* it has no page frame left */
 	char text[80]; /* "": it did not stop them */
 };
 
-/* The way to the nodes: a rack, or what a test or a play puts together. */
+/* Access to the nodes: those of a rack, or of a test or play. */
 struct page_wiring {
 	/* -EHOSTDOWN: not this node, perhaps another. */
 	int (*open)(void *ctx, uint32_t node, const struct page_wish *wish,
@@ -66,9 +64,9 @@ struct page_wiring {
 	uint64_t (*used_bytes)(void *ctx, const struct page_grant *grant);
 	/* Makes a new link in place of grant->link[at], which has ended. */
 	int (*renew)(void *ctx, struct page_grant *grant, unsigned at);
-	/* Ends grant->link[at], the chain that takes page frames; then, when
-	 * nothing of it is executed any more, whether pages are mapped: of each
-	 * index 0 or 1 to mapped[]. And why the node had stopped it. */
+	/* Ends grant->link[at], the chain that takes page frames. When none of
+	 * its requests is executed any more, writes to mapped[] whether the
+	 * page of each index is mapped (0 or 1), and why it had stopped. */
 	int (*settle)(void *ctx, const struct page_grant *grant, unsigned at,
 		      const uint64_t *index, unsigned count, uint8_t *mapped,
 		      struct page_stop *stop);
@@ -86,9 +84,9 @@ int page_store_create(const char *name, const struct page_store_options *o,
 		      const struct page_wiring *wiring,
 		      struct page_store **out) MUST_CHECK;
 
-/* Sends that a link of calls must have room for, with that many under way: an
- * answer may come before the acknowledgement of its call, and the next call is
- * made at once. */
+/* Sends that a link of calls must have room for when `depth` calls are under
+ * way: an answer may come before the acknowledgement of its call, and the next
+ * call is made at once. */
 #define PAGE_CALL_SENDS(depth) (4 * (depth) + 64)
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One side of a connection, or of a service lookup for datagrams: the states of
- * IBA 12.9, sans I/O. Messages, time and the application's wishes go in;
- * messages and happenings come out through struct cm_conn_ops.
+ * IBA 12.9, sans I/O. Messages, time and the application's requests go in;
+ * messages and events come out through struct cm_conn_ops.
  */
 #ifndef AQ_CM_CONN_H
 #define AQ_CM_CONN_H
@@ -33,21 +33,20 @@ enum cm_happening {
 	CM_REFUSED,	/* status: the reason of REJ */
 	CM_UNREACHABLE, /* status: -errno, or the status of SIDR REP */
 	CM_DISCONNECTED,
-	CM_RESTED, /* the time after it is over */
+	CM_RESTED, /* its time-wait is over */
 };
 
 struct cm_conn;
 
 struct cm_conn_ops {
 	void (*send)(struct cm_conn *c, const struct wire_cm_msg *msg);
-	/* `msg` is what made it happen, NULL for the passing of time. */
+	/* `msg` is the message that caused it; NULL: a timer did. */
 	void (*happened)(struct cm_conn *c, enum cm_happening what, int status,
 			 const struct wire_cm_msg *msg);
-	/* Of an established connection: whether nothing was heard of the peer
-	 * since the last question, though it was asked for an answer then. Asks
-	 * anew. */
+	/* For an established connection: whether the peer has not answered the
+	 * question of the last call. Asks again. */
 	bool (*is_silent)(struct cm_conn *c);
-	/* cm_conn_timeout is due then; UINT64_MAX: never. */
+	/* The time at which cm_conn_timeout is due; UINT64_MAX: never. */
 	void (*set_timer)(struct cm_conn *c, uint64_t deadline_ns);
 };
 
@@ -75,8 +74,8 @@ struct cm_conn {
 	struct cm_side remote;
 	unsigned sends_left;
 	uint64_t interval_ns;
-	uint64_t probe_ns; /* between questions for a sign of life; 0: none */
-	unsigned silent;   /* of them in a row that nobody answered */
+	uint64_t probe_ns; /* between probes of an idle peer; 0: none */
+	unsigned silent;   /* probes in a row without an answer */
 };
 
 void cm_conn_init(struct cm_conn *c, const struct cm_conn_ops *ops,
@@ -85,7 +84,7 @@ void cm_conn_init(struct cm_conn *c, const struct cm_conn_ops *ops,
 /* Sends REQ or SIDR REQ, as `req` says; its numbers are filled in. */
 int cm_conn_connect(struct cm_conn *c, const struct wire_cm_msg *req,
 		    uint64_t now_ns) MUST_CHECK;
-/* The other side of it: a request arrived for a fresh connection. */
+/* The passive side: a request arrived for a new connection. */
 void cm_conn_take(struct cm_conn *c, const struct wire_cm_msg *req);
 /* Answers a request. `rep` is REP or SIDR REP; its numbers are filled in. */
 int cm_conn_accept(struct cm_conn *c, const struct wire_cm_msg *rep,
@@ -98,19 +97,20 @@ int cm_conn_reject(struct cm_conn *c, uint16_t reason, const void *data,
 int cm_conn_disconnect(struct cm_conn *c, uint64_t now_ns) MUST_CHECK;
 /* Data came before the RTU did. */
 int cm_conn_notify(struct cm_conn *c, uint64_t now_ns) MUST_CHECK;
-/* The application has no more interest: says goodbye as fits, once. */
+/* The application gives the connection up: ends it once, with the message that
+ * its state calls for. */
 void cm_conn_close(struct cm_conn *c);
 
 /* A message whose numbers name this connection, or a repeated request. */
 void cm_conn_input(struct cm_conn *c, const struct wire_cm_msg *msg,
 		   uint64_t now_ns);
 void cm_conn_timeout(struct cm_conn *c, uint64_t now_ns);
-/* Sends what waits for an answer again, out of turn. */
+/* Sends the message that waits for an answer again, before its timer is due. */
 void cm_conn_resend(struct cm_conn *c);
 /* The process at the other end is gone. */
 void cm_conn_lost(struct cm_conn *c, uint64_t now_ns);
 
-/* What to answer to a message that no connection knows; false: nothing. */
+/* The answer to a message that belongs to no connection; false: none is due. */
 bool cm_stray_answer(const struct wire_cm_msg *msg, struct wire_cm_msg *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of librdmacm: identifiers, channels, devices, and the thread that
- * receives messages. One mutex guards all of it; it is held for short control
- * work only, also while verbs are called, which never call back.
+ * receives messages. One mutex guards all of it. It is held for short control
+ * work only, also during calls of verbs, which never call back.
  */
 #ifndef AQ_CM_PRIV_H
 #define AQ_CM_PRIV_H
@@ -64,7 +64,7 @@ struct cm_device {
 	struct ibv_port_attr port;
 	union ibv_gid gid; /* of its IPv4 address */
 	uint8_t gid_index;
-	struct cm_gsi *gsi; /* NULL until somebody needs it */
+	struct cm_gsi *gsi; /* NULL until it is needed */
 };
 
 /* The devices of this process, opened once. Mutex held. */
@@ -74,8 +74,8 @@ struct cm_device *cm_device_find(const uint8_t ip[16]);
 /* The device with exactly this address, or NULL. */
 struct cm_device *cm_device_by_gid(const uint8_t gid[16]);
 
-/* The largest MTU (enum ibv_mtu) that the way to an address has room for now:
- * it belongs to the way, and not to the device. */
+/* The largest MTU (enum ibv_mtu) that the path to an address allows now: it
+ * belongs to the path and not to the device. */
 uint8_t cm_device_path_mtu(const struct cm_device *dev,
 			   const union ibv_gid *dgid);
 
@@ -97,9 +97,8 @@ struct cm_channel {
 
 struct cm_event {
 	struct rdma_cm_event pub;
-	struct list node; /* of its channel, until the application has it */
-	struct cm_id
-		*owner; /* whose destruction waits for the acknowledgement */
+	struct list node;    /* of its channel, until the application has it */
+	struct cm_id *owner; /* its destruction waits for the acknowledgement */
 	uint8_t private_data[WIRE_CM_PRIVATE_MAX];
 };
 
@@ -108,15 +107,15 @@ struct cm_event *cm_event_new(struct cm_id *id, enum rdma_cm_event_type type,
 			      int status);
 void cm_event_private(struct cm_event *ev, const uint8_t *data, uint8_t bytes);
 void cm_event_post(struct cm_event *ev);
-/* What the application did not get yet. */
+/* Drops the events that the application has not got yet. */
 void cm_events_drop(struct cm_id *id);
 void cm_events_move(struct cm_id *id, struct cm_channel *to);
 /*
- * What a call that causes an event ends with, without the mutex: its own error,
- * or, on a synchronous identifier, the wait for the outcome. 0, or -1 and
- * errno. On an asynchronous one another thread may have got the event by now
- * and have destroyed the identifier: `sync` was read before, and `id` is not
- * touched.
+ * The end of a call that causes an event, without the mutex: it returns the
+ * call's own error or, on a synchronous identifier, waits for the outcome. 0,
+ * or -1 and errno. On an asynchronous one another thread may have got the event
+ * by now and destroyed the identifier, so `sync` was read before and `id` is
+ * not touched.
  */
 int cm_complete(struct cm_id *id, bool sync, int err);
 
@@ -132,14 +131,14 @@ struct cm_id {
 	struct cm_addr peer;	/* where our messages go */
 	struct cm_sock *asked;	/* the lookup of the peer */
 	struct timer ask_timer; /* asks again */
-	uint64_t refuse_ns;	/* until then; 0: not asked yet */
-	struct cm_id *listener; /* until the application has seen us */
+	uint64_t refuse_ns;	/* when lookups end; 0: not asked yet */
+	struct cm_id *listener; /* until the application has seen this id */
 	struct list ids;	/* cm.ids */
 	bool sync;		/* the channel is ours */
 	bool bound;
 	bool listening;
 	bool dst_local;
-	unsigned pending; /* of a listener: requests not yet seen */
+	unsigned pending; /* a listener's requests not yet seen */
 	unsigned backlog;
 	unsigned delivered; /* events given and acknowledged */
 	unsigned acked;
@@ -184,7 +183,7 @@ void cm_id_set_device(struct cm_id *id, struct cm_device *dev);
 /* Every id goes through this list; see cm.ids. */
 struct cm_id *cm_id_by_number(uint32_t number);
 
-/* ---- cm_route.c: messages in, happenings out --------------------------- */
+/* ---- cm_route.c: messages in, events out ------------------------------- */
 
 void cm_route_input(struct cm_device *dev, const struct cm_addr *from,
 		    const struct wire_cm_msg *msg);
@@ -195,16 +194,16 @@ extern const struct cm_conn_ops cm_id_conn_ops;
 /* Finds the process that listens at the id's destination. */
 void cm_peer_ask(struct cm_id *id);
 void cm_peer_forget(struct cm_id *id);
-/* Whether the process's end will show by itself. */
+/* Whether the socket will show the end of that process. */
 bool cm_peer_is_watched(const struct cm_addr *peer);
-/* Somebody has connected to the lease of a listener. */
+/* A process has connected to the lease of a listener. */
 void cm_peer_accept(struct cm_watch *lease);
-/* In the child of a fork: they are the parent's. */
+/* In the child of a fork: the sockets are the parent's. */
 void cm_peers_abandon(void);
 
 /* ---- cm_qp.c ----------------------------------------------------------- */
 
-/* The way to the id's peer. */
+/* The path to the id's peer. */
 struct ibv_ah_attr cm_ah_attr(const struct cm_id *id);
 /* Moves the id's own queue pair through its states. 0 or -errno. */
 int cm_qp_connect(struct cm_id *id) MUST_CHECK;
@@ -220,7 +219,7 @@ struct cm {
 	int epoll_fd;
 	int wake_fd;
 	uint64_t wake_ns;  /* when the thread wakes by itself */
-	uint64_t probe_ns; /* between signs of life; 0: none are asked for */
+	uint64_t probe_ns; /* between probes of idle peers; 0: none */
 	struct timer_wheel wheel;
 	struct cm_device *devices[CM_DEVICE_MAX];
 	unsigned device_count;
@@ -236,7 +235,7 @@ void cm_lock(void);
 void cm_unlock(void);
 /* Everything that an id needs to run: thread, configuration. Mutex held. */
 int cm_start(void) MUST_CHECK;
-/* After the devices are open. */
+/* Call it after the devices are open. */
 void cm_watch_forks(void);
 
 static inline int cm_fail(int err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Managed queue pairs: requests that the NIC takes from memory of the
- * application when it executes them, and what orders them (chain*.c).
+ * Managed queue pairs: the NIC takes their requests from the application's
+ * memory when it executes them; WAIT and ENABLE order them (chain*.c).
  */
 #ifndef AQ_NIC_CHAIN_H
 #define AQ_NIC_CHAIN_H
@@ -21,7 +21,7 @@ union chain_wqe;
 
 enum {
 	CHAIN_WQE_BLOCKS_MAX = 10, /* 32 pieces behind the longest head */
-	CHAIN_CQ_MAX = 8,	   /* that one queue may wait for */
+	CHAIN_CQ_MAX = 8,	   /* CQs that one queue may wait for */
 };
 
 /* Memory of the application that the NIC reads by itself. */
@@ -34,18 +34,18 @@ struct chain_memory {
 	bool writable;
 };
 
-/* What of a counting CQ's completions a queue was paid for already. */
+/* How many of a counting CQ's completions a queue got fuel for already. */
 struct chain_paid {
 	uint32_t number; /* of the CQ */
 	uint32_t counted;
 	uint32_t external_count;
 };
 
-/* Between a queue and the clock that it runs on; see chain_clock.c. */
+/* What the clock said about a queue's next request; see chain_clock.c. */
 enum chain_pause {
-	CHAIN_FREE,   /* its next request was not asked about */
-	CHAIN_PAUSED, /* it was, and is not due */
-	CHAIN_PAID,   /* it is due */
+	CHAIN_FREE,   /* the clock was not asked */
+	CHAIN_PAUSED, /* the request is not due yet */
+	CHAIN_PAID,   /* the request is due */
 };
 
 struct chain {
@@ -57,7 +57,7 @@ struct chain {
 	uint32_t enabled;
 	uint32_t flags; /* enum nic_chain_flags */
 	uint32_t max_steps;
-	bool own_address; /* it is connected to an address of this NIC */
+	bool own_address; /* the peer has an address of this NIC */
 	/* Requests that may still be executed; see chain_fuel.c. */
 	uint64_t fuel;
 	/* The WAIT that is being executed; NULL: none. */
@@ -87,16 +87,16 @@ void chain_reset(struct nic_qp *qp);
 /* requester_run for a managed send queue. */
 bool chain_run(struct nic_qp *qp);
 bool chain_has_work(const struct nic_qp *qp);
-/* Where the memory is, if its key covers it; NULL: it does not. What
- * chain_memory_host does when keys have changed. */
+/* Where the memory is, if its key covers it; NULL: it does not.
+ * chain_memory_host calls it when keys have changed. */
 uint8_t *chain_memory_find(const struct nic_qp *qp, struct chain_memory *m);
-/* It has something to do: nic_flush gives it a turn before it returns. */
+/* The queue has something to do: nic_flush gives it a turn. */
 void chain_wake(struct nic_qp *qp);
 
 /* ---- chain_order.c: WAIT and ENABLE -------------------------------------- */
 
-/* 1: done; 0: it waits; -EINVAL, -EFAULT: it cannot be executed. `at` is its
- * place in memory. */
+/* 1: done; 0: the queue waits; -EINVAL, -EFAULT: the request cannot be
+ * executed. `at` is the request's place in memory. */
 int chain_order(struct nic_qp *qp, uint8_t opcode, const void *segment,
 		uint8_t *at) MUST_CHECK;
 struct wqe_order;
@@ -109,8 +109,7 @@ bool chain_wait_is_over(struct nic_qp *qp);
 
 /* ---- chain_clock.c ------------------------------------------------------- */
 
-/* May the request that is next be executed now? May the WAIT that is being
- * executed end? Only with a clock. */
+/* With a clock: may the next request be executed, may the current WAIT end? */
 bool chain_clock_go(struct nic_qp *qp);
 bool chain_clock_wait(struct nic_qp *qp);
 
@@ -119,16 +118,16 @@ bool chain_clock_wait(struct nic_qp *qp);
 /* Is there a receive to take? A queue pair whose memory is gone fails. */
 bool chain_recv_ready(struct nic_qp *qp);
 void chain_recv_fail(struct nic_qp *qp);
-/* Takes a SEND of one packet whole. False, and nothing happened: it is not as
- * simple as that. */
+/* Takes a SEND of one packet whole. False: nothing happened, because it needs
+ * the general path. */
 bool chain_recv_call(struct nic_qp *qp, const struct wire_pkt *pkt);
 
 /* ---- chain_loop.c -------------------------------------------------------- */
 
 /* The other end, if it is on this NIC and takes requests; else NULL. */
 struct nic_qp *chain_near_peer(const struct nic_qp *qp);
-/* Executes a request of one block and one piece between the two: READ, WRITE
- * or FAA. False, and nothing happened: it is another, or not permitted. */
+/* Executes a READ, WRITE or FAA of one block and one piece between the two.
+ * False: nothing happened: another kind, or not permitted. */
 bool chain_loop_quick(struct nic_qp *qp, struct nic_qp *peer,
 		      const union chain_wqe *wqe, enum ibv_wc_status *status);
 /* Executes a one-sided request between the two. */
@@ -138,8 +137,8 @@ enum ibv_wc_status chain_loop(struct nic_qp *qp, struct nic_qp *peer,
 /* ---- chain_fuel.c -------------------------------------------------------- */
 
 void chain_pay(struct chain *ch, uint64_t requests);
-/* The queue is about to wait for `cq`. False: it has waited for more CQs than
- * one queue may. */
+/* The queue is about to wait for `cq`. False: it would be one CQ more than a
+ * queue may wait for. */
 bool chain_may_wait(struct chain *ch, const struct nic_cq *cq) MUST_CHECK;
 /* It has waited and goes on. */
 void chain_pay_wait(struct chain *ch, const struct nic_cq *cq);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much a queue pair may have on its way over a network that loses, delays
- * or marks packets. One per queue pair; pure arithmetic, fed by the requester
- * and the completer. On paths that lose nothing it is off and costs a branch.
+ * How much a queue pair may have in flight over a network that loses, delays or
+ * marks packets. One per queue pair; pure arithmetic, fed by the requester and
+ * the completer. On paths that lose nothing it is off and costs a branch.
  */
 #ifndef AQ_CONGESTION_H
 #define AQ_CONGESTION_H
@@ -47,7 +47,7 @@ struct congestion {
 	uint32_t loss_interval; /* smoothed, packets; 0: no loss yet */
 };
 
-/* `window_max` packets, or 0: nothing is lost on this path. */
+/* `window_max` is in packets; 0: this path loses nothing. */
 void congestion_init(struct congestion *c, uint32_t window_max,
 		     uint32_t first_psn);
 

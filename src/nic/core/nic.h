@@ -3,10 +3,10 @@
  * The NIC: RoCEv2 reliable connections and datagrams, sans I/O. Frames, time
  * and posted work go in; frames and completions come out through struct env.
  *
- * Threads: a NIC and all its objects belong to whoever holds its host's lock
- * (nic_host.h); no function here blocks or takes a lock. The exceptions say so.
- * Errors: 0 or -errno. Verbs' constants and work request structures are used as
- * they are, because verbs is the API of everything above.
+ * Threads: a NIC and all its objects belong to the thread that holds its host's
+ * lock (nic_host.h); no function here blocks or takes a lock. The exceptions
+ * say so. Errors: 0 or -errno. Verbs' constants and work request structures are
+ * used as they are, because verbs is the API of everything above.
  */
 #ifndef AQ_NIC_H
 #define AQ_NIC_H
@@ -132,15 +132,15 @@ struct nic_chain_step {
 	uint64_t addr; /* remote */
 };
 
-/* Says when requests of managed queues are executed. False: not now; then it
- * calls nic_chain_resume and nic_flush when the request is due. Called with the
- * host's lock held; must not call back into the NIC. */
+/* Decides when requests of managed queues are executed. False: not now; the
+ * clock then calls nic_chain_resume and nic_flush when the request is due.
+ * Called with the host's lock held; must not call back into the NIC. */
 struct nic_chain_clock {
 	bool (*may_go)(void *ctx, const struct nic_chain_step *step);
 	void *ctx;
 };
 
-/* What a responder did, as seen where it happens and whatever is answered. */
+/* What a responder did, reported where it happens, whatever it answers. */
 enum nic_deed_kind {
 	NIC_DEED_EXECUTED, /* a packet of a request; a READ: is accepted */
 	NIC_DEED_READ,	   /* memory was read for this packet of an answer */
@@ -151,7 +151,7 @@ struct nic_deed {
 	enum nic_deed_kind kind;
 	uint32_t qpn; /* the responder's */
 	uint32_t psn;
-	uint32_t packets; /* numbers from psn on that it stands for */
+	uint32_t packets; /* packet numbers from psn on */
 	uint8_t syndrome; /* of a refusal, as on the wire */
 };
 
@@ -164,24 +164,24 @@ struct nic_witness {
 
 /*
  * Where a frame came from, as far as the env vouches for it. All NICs of a host
- * share its addresses, and on some ways anybody may write any address into a
- * frame, so this is what a packet is believed by. The slot of a NIC of this
- * host, our own for what we sent to ourselves; or one of these.
+ * share its addresses, and on some ports any sender can write any address into
+ * a frame, so the NIC trusts this value instead. It is the slot of a NIC of
+ * this host (our own for frames to ourselves), or one of these.
  */
 enum nic_from {
-	NIC_FROM_UNKNOWN = 0,	       /* of this host, we do not know who */
-	NIC_FROM_NET = NIC_SLOT_COUNT, /* whoever reaches us over a network */
-	NIC_FROM_NOBODY,	       /* the way leads nowhere */
+	NIC_FROM_UNKNOWN = 0,	       /* a NIC of this host, not known which */
+	NIC_FROM_NET = NIC_SLOT_COUNT, /* any host of the network */
+	NIC_FROM_NOBODY,	       /* the path leads nowhere */
 	NIC_FROM_MASK = 2 * NIC_SLOT_COUNT - 1,
-	/* Beside a slot: it receives for the whole host, as we do, and what
-	 * came from the network for us may come from it. */
+	/* A bit beside a slot: that NIC receives for the whole host, as we do,
+	 * and may pass on frames that came from the network for us. */
 	NIC_FROM_FORWARDS = 2 * NIC_SLOT_COUNT,
 };
 
 struct nic_config {
 	uint32_t slot; /* which of the host's NICs; the top of every QPN */
-	/* The other NICs with our addresses are at cables: a frame that has one
-	 * as its source and comes from a network is forged. */
+	/* The other NICs with our addresses are reached by cable: a frame from
+	 * a network with such a source address is forged. */
 	bool own_is_near;
 	unsigned gid_count;
 	struct env_addr gids[NIC_GID_MAX]; /* same MAC in all */
@@ -189,17 +189,18 @@ struct nic_config {
 	uint32_t mtu; /* largest payload of a packet: 256 to 4096; 0: 4096 */
 	uint64_t *counters; /* NIC_COUNTER_COUNT words; NULL: own memory */
 	/* Requests of a managed queue until others have their turn; 0: many. If
-	 * it is set, each nic_flush gives one turn only, so that who serves the
-	 * NIC can stop between any two requests. */
+	 * it is set, each nic_flush gives one turn only, so that the caller can
+	 * stop between any two requests. */
 	uint32_t chain_turn;
 	const struct nic_chain_clock *chain_clock; /* NULL: at once */
-	const struct nic_witness *witness;	   /* NULL: nobody looks */
+	const struct nic_witness *witness;	   /* NULL: none */
 };
 
 /* Called with the host's lock held; must not call back into the NIC. */
 struct nic_upcalls {
 	void (*cq_event)(struct nic_cq *cq, void *owner);
-	/* owner: of the QP, CQ or SRQ the event is about, by its type. */
+	/* `owner` is that of the QP, CQ or SRQ that the event is about; the
+	 * event's type says which. */
 	void (*async_event)(void *owner, enum ibv_event_type type);
 };
 
@@ -226,8 +227,8 @@ void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes,
  * And whether it did more lately than another one that is there. */
 uint64_t nic_take_domain(struct nic *nic, bool *is_greedy);
 
-/* A frame that will probably come soon: what it will read is fetched into the
- * cache, and nothing else happens, whatever the bytes are. */
+/* Prefetches what a frame that will probably come soon will read. It has no
+ * other effect, whatever the bytes are. */
 void nic_foretell(const struct nic *nic, const uint8_t *frame,
 		  size_t len_bytes);
 
@@ -236,35 +237,37 @@ void nic_foretell(const struct nic *nic, const uint8_t *frame,
 bool nic_input_if_intact(struct nic *nic, const uint8_t *frame,
 			 size_t len_bytes, uint32_t from) MUST_CHECK;
 
-/* The interface carries less than the NIC was made for: reported from now on.
- * What is known of one peer's path is no reason; see nic_path_mtu. */
+/* The interface carries less than the NIC was made for; the NIC reports the
+ * smaller MTU from now on. A smaller MTU of one peer's path is no reason to
+ * call this; see nic_path_mtu. */
 void nic_lower_mtu(struct nic *nic, uint32_t mtu);
 /* The largest path MTU whose packets reach an address in one piece. */
 enum ibv_mtu nic_path_mtu(struct nic *nic, const uint8_t ip[16]);
 
 /* After a batch of input, or when a full path has room again: sends the
- * acknowledgements that are due and goes on with what had to wait. Returns
+ * acknowledgements that are due and continues with what had to wait. Returns
  * true while there is more to send than the paths take. */
 bool nic_flush(struct nic *nic);
 /*
- * Whether acknowledgements may wait that nobody waits for: of messages with an
- * immediate value, which are answers, and of messages that start a chain, whose
- * answer says more. Whoever allows it flushes again and again, and calls
- * nic_release_acks before it stops to. nic_held_acks: the most messages that
- * one of them stands for; 0: none waits. Any thread may ask.
+ * Whether acknowledgements may wait that no peer waits for: those of messages
+ * with an immediate value, which are answers, and of messages that start a
+ * chain, whose answer acknowledges more. A caller that allows it must keep
+ * flushing, and call nic_release_acks before it stops. nic_held_acks: the most
+ * messages that one held acknowledgement covers; 0: none is held. Any thread
+ * may call it.
  */
 void nic_hold_acks(struct nic *nic, bool on);
 uint32_t nic_held_acks(const struct nic *nic);
-/* They are handed to the env, and not flushed. */
+/* Hands the held acknowledgements to the env; does not flush. */
 void nic_release_acks(struct nic *nic);
-/* Something waits for its turn to be sent, also since the last flush: a post
- * that met a full path. Then nic_flush is due without any input. */
+/* Whether something waits to be sent, also since the last flush, such as a post
+ * that met a full path. nic_flush is then due without any input. */
 bool nic_has_ready(const struct nic *nic);
-/* Something can go on at once, without input and without room on a path: a
- * chain whose turn was over. Whoever serves the NIC must not sleep. */
+/* Whether a chain whose turn was over can go on at once, without input and
+ * without room on a path. Its thread must then not sleep. */
 bool nic_has_chains(const struct nic *nic);
-/* The request at which the clock let the queue pause is due; nic_flush goes on
- * with it. No such queue pair: nothing happens. */
+/* The request at which the clock paused the queue is due; nic_flush executes
+ * it. Without such a queue pair nothing happens. */
 void nic_chain_resume(struct nic *nic, uint32_t qpn);
 
 /* Runs timers. The env calls it no later than nic_next_deadline_ns says. */
@@ -299,14 +302,14 @@ int nic_mr_reg(struct nic_pd *pd, const struct nic_mr_attr *attr,
 int nic_mr_rereg(struct nic_mr *mr, int flags, struct nic_pd *pd,
 		 const struct nic_mr_attr *attr) MUST_CHECK;
 int nic_mr_dereg(struct nic_mr *mr) MUST_CHECK; /* -EBUSY: windows bound */
-/* The program has unmapped this. Keys that cover it are refused there from now
+/* The program has unmapped this range. Existing keys are refused there from now
  * on, whatever is mapped there next; keys that are made later are not. */
 void nic_memory_gone(struct nic *nic, const void *addr, size_t len_bytes);
 uint32_t nic_mr_key(const struct nic_mr *mr); /* lkey and rkey */
 
 /* What a direct mapping needs to know of a key, if connection `qpn` from
  * `peer_qpn` may use it. -EACCES: it may not. Wrong keys count as they do at a
- * responder; -EAGAIN: the peer is blocked for them, nothing was looked at. */
+ * responder; -EAGAIN: the peer is blocked because of them. */
 int nic_direct_grant(struct nic *nic, uint32_t qpn, uint32_t peer_qpn,
 		     uint32_t rkey, struct nic_mr_attr *attr) MUST_CHECK;
 
@@ -320,8 +323,8 @@ struct nic_read {
 	uint32_t rkey;
 	uint32_t len_bytes;
 };
-/* READs of memory that is mapped here, without the send queue: how many were
- * done, from the first on; at most NIC_READ_NOW_MAX. */
+/* Executes READs of memory that is mapped here, without the send queue. Returns
+ * how many were done, from the first on; at most NIC_READ_NOW_MAX. */
 unsigned nic_qp_read_now(struct nic_qp *qp, const struct nic_read *reads,
 			 unsigned count);
 
@@ -370,8 +373,7 @@ uint32_t nic_cq_size(const struct nic_cq *cq);
 /* Off at first: a clock reading per completion. */
 void nic_cq_enable_timestamps(struct nic_cq *cq);
 
-/* One upcall at the next completion (solicited or failed ones only, when
- * asked). */
+/* Asks for an upcall at the next completion, or solicited or failed one. */
 void nic_cq_arm(struct nic_cq *cq, bool solicited_only);
 
 /*
@@ -380,12 +382,12 @@ void nic_cq_arm(struct nic_cq *cq, bool solicited_only);
  */
 const struct nic_cqe *nic_cq_peek(struct nic_cq *cq);
 void nic_cq_pop(struct nic_cq *cq);
-/* A look without any lock: what it says may be over already. */
+/* Reads without any lock, so the answer may be out of date already. */
 bool nic_cq_is_empty(const struct nic_cq *cq);
 
 /*
  * From now on successes are counted and not shown, so that chains can wait for
- * them; -EBUSY: it has users. nic_cq_number is what WAIT calls it, 0: it does
+ * them; -EBUSY: it has users. nic_cq_number is its number in WAIT; 0: it does
  * not count.
  */
 int nic_cq_make_counting(struct nic_cq *cq) MUST_CHECK;
@@ -451,12 +453,12 @@ int nic_qp_modify(struct nic_qp *qp, const struct ibv_qp_attr *attr,
 void nic_qp_query(const struct nic_qp *qp, struct ibv_qp_attr *attr);
 uint32_t nic_qp_number(const struct nic_qp *qp);
 enum ibv_qp_state nic_qp_state(const struct nic_qp *qp);
-/* nic_path_down came for it, and it has no retry timer. */
+/* Whether nic_path_down was called for its path and it has no retry timer. */
 bool nic_qp_peer_gone(const struct nic_qp *qp);
 /*
- * Asks the peer of an idle connection for a sign of life. 1: it has given none
- * since it was asked last, or a request ended because it gave none; 0: it has,
- * or could not be asked. -EINVAL: not the number of a connection.
+ * Asks the peer of an idle connection for a sign of life. 1: the peer has given
+ * none since the last call, or a request failed because it gave none; 0: it
+ * has, or could not be asked. -EINVAL: not the number of a connection.
  */
 int nic_qp_probe(struct nic *nic, uint32_t qpn) MUST_CHECK;
 /* See aqdv_qp_set_auth. */
@@ -485,7 +487,8 @@ struct nic_send_extra {
 	const struct nic_masked_atomic *masked;
 };
 
-/* A post to this queue pair is about to take the lock. Needs none itself. */
+/* Prefetches for a post to this queue pair that is about to take the lock;
+ * needs no lock itself. */
 void nic_qp_prefetch(const struct nic_qp *qp);
 /* Queues one request. -EINVAL, -ENOMEM (queue full). nic_qp_kick sends. */
 int nic_qp_post_send(struct nic_qp *qp, const struct ibv_send_wr *wr,

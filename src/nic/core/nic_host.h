@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a NIC lives: its env, its lock, and who moves its frames. os/ has a
- * host with a NIC thread and real ports, sim/ one on the virtual clock;
- * verbs/ knows only this header.
+ * Where a NIC lives: its env, its lock, and the operations that move its
+ * frames. os/ has a host with a NIC thread and real ports, sim/ one on the
+ * virtual clock; verbs/ knows only this header.
  */
 #ifndef AQ_NIC_HOST_H
 #define AQ_NIC_HOST_H
@@ -16,14 +16,14 @@ struct nic_host_ops {
 	/*
 	 * A thread found nothing to do and waits for this NIC: move frames in
 	 * and out on its behalf. Takes the lock itself, if it is free; returns
-	 * at once when somebody else holds it. In sim/ it does nothing.
+	 * at once when another thread holds it. In sim/ it does nothing.
 	 */
 	void (*drive)(struct nic_host *host);
 	/*
-	 * The caller may now do something else than poll: whoever has to serve
-	 * the NIC from here on must be woken by peers. Called without the lock
-	 * after a poll that left nothing outstanding, and before a sleep on a
-	 * completion channel.
+	 * The caller may stop polling now, so peers must wake the thread that
+	 * serves the NIC from here on. Called without the lock after a poll
+	 * that left nothing outstanding, and before a sleep on a completion
+	 * channel.
 	 */
 	void (*leave)(struct nic_host *host);
 	/* Memory for the direct port: see aqdv_alloc. NULL where there is
@@ -34,12 +34,12 @@ struct nic_host_ops {
 	int (*grant_used)(struct nic_host *host, void *addr,
 			  uint64_t *used_bytes);
 	/*
-	 * Registered memory, without the lock: before its region is made, and
-	 * after it has ended. While it is watched, nic_memory_gone is called
-	 * before an address that is unmapped can be mapped again. Watching
-	 * returns what unwatching wants to know; 0: it is not watched, because
-	 * the system does not let us, or there is too much already. NULL where
-	 * there is no such thing.
+	 * Called without the lock, before a memory region is made and after it
+	 * has ended. While memory is watched, nic_memory_gone is called before
+	 * an unmapped address can be mapped again. memory_watch returns a value
+	 * for memory_unwatch; 0: the memory is not watched, because the system
+	 * does not allow it or too much is watched already. NULL: this host
+	 * cannot watch.
 	 */
 	uint64_t (*memory_watch)(struct nic_host *host, const void *addr,
 				 size_t len_bytes);
@@ -47,8 +47,8 @@ struct nic_host_ops {
 			       size_t len_bytes, uint64_t since);
 	/* Gives the NIC back; the last user's call stops its thread. */
 	void (*close)(struct nic_host *host);
-	/* The clock is virtual: who waits must call env_relax and never sleep
-	 * in the kernel, and there is no wall clock. */
+	/* The clock is virtual: a thread that waits must call env_relax and
+	 * never sleep in the kernel, and there is no wall clock. */
 	bool is_simulated;
 };
 
@@ -69,11 +69,12 @@ struct nic_host {
 struct nic_provider {
 	void *ctx;
 	unsigned (*count)(void *ctx);
-	/* Fills in what can be said without opening. */
+	/* Fills in what is known without opening the device. */
 	void (*describe)(void *ctx, unsigned index, char name[64],
 			 uint64_t *guid);
-	/* Opened twice, a device gives the same host again, counted. NICs see
-	 * only those of their rack; NULL is the rack of the settings. */
+	/* A device that is opened twice gives the same host again, counted.
+	 * NICs see only those of their rack; NULL is the rack of the
+	 * settings. */
 	int (*open)(void *ctx, unsigned index, const char *rack,
 		    struct nic_host **out);
 };

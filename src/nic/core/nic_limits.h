@@ -9,7 +9,7 @@ enum {
 	NIC_SGE_MAX = 32,
 	NIC_INLINE_MAX = 512,
 	NIC_RECV_IMMS = 2,   /* places for an immediate value in a receive */
-	NIC_RECV_PLACES = 4, /* pieces, of a call that is taken the short way */
+	NIC_RECV_PLACES = 4, /* pieces of a call that chain_recv_call takes */
 	NIC_CQ_MAX = 1 << 16,
 	NIC_CQE_MAX = 1 << 22,
 	NIC_SRQ_MAX = 1 << 14,
@@ -22,7 +22,7 @@ enum {
 	NIC_UD_PATH_MAX = 256,
 	NIC_DM_BYTES_MAX = 4 << 20,
 	NIC_MSG_BYTES_MAX = 1 << 30,
-	/* Requests without acknowledgement, in packets. */
+	/* Packets of requests that are not acknowledged. */
 	NIC_WINDOW_PACKETS = 512,
 	/* An acknowledgement is asked for at least this often. */
 	NIC_ACK_EVERY_PACKETS = 64,
@@ -30,7 +30,7 @@ enum {
 	NIC_ACK_HOLD_MAX = 64,
 	/* Packets that came too early before the NAK is repeated. */
 	NIC_NAK_EVERY_PACKETS = 32,
-	/* A READ over a network that loses is asked for in pieces of so many
+	/* A READ over a lossy network is requested in pieces of this many
 	 * packets, so that its answer stays within the window. */
 	NIC_READ_CHUNK_PACKETS = 16,
 	/* Packet numbers in use by one queue pair; far below half a circle. */
@@ -56,24 +56,24 @@ enum {
 	NIC_CHAIN_BLOCKS_MAX = 16384,
 	NIC_CHAIN_STEPS = 4096, /* per event that no chain caused, by default */
 	NIC_CHAIN_STEPS_MAX = 1 << 20,
-	NIC_READ_AHEAD_BYTES = 1024, /* of each, fetched before the copy */
-	NIC_DIRECT_AHEAD = 8,	     /* requests, on the direct port */
+	NIC_READ_AHEAD_BYTES = 1024, /* of each, prefetched before the copy */
+	NIC_DIRECT_AHEAD = 8,	     /* prefetched, on the direct port */
 	NIC_GUESS_SOURCES = 64,
-	NIC_REPEATS_MAX = 8, /* at once; then only when a timer is due */
+	NIC_REPEATS_MAX = 8, /* immediate; then only when a timer is due */
 	NIC_MTU_MIN = 256,
 };
 
 /*
- * A peer that lives but does not run is waited for so long before retries
- * count. An adapter would serve a process that is stopped; but whoever waits
- * for one that is never continued is told in the end.
+ * How long the NIC waits for a peer that lives but does not run before retries
+ * count. An adapter would serve a stopped process for ever; here a program that
+ * waits for a process that is never continued gets an error in the end.
  */
 #define NIC_STALL_NS 300000000000ull
 
 enum {
-	/* Where nothing is known of the peer but its answers, a timeout is
-	 * counted after so many times its length: as many as IBA 9.7.6.1.3
-	 * allows, because the peer may be a program on a busy machine. */
+	/* Where only answers are known of the peer, a timeout counts after this
+	 * many times its length, the most that IBA 9.7.6.1.3 allows, because
+	 * the peer may be a program on a busy machine. */
 	NIC_TIMEOUT_STRETCH = 4,
 };
 

@@ -27,8 +27,8 @@
 /* ---- key.c: the table of local and remote keys -------------------------- */
 
 enum {
-	KEY_HOLES = 8,	      /* of one key that are told apart */
-	KEYS_WITH_HOLES = 64, /* more than that open nothing any more */
+	KEY_HOLES = 8,	      /* separate holes of one key */
+	KEYS_WITH_HOLES = 64, /* further keys with holes are refused whole */
 };
 
 /* Offsets in the region. */
@@ -68,11 +68,11 @@ struct key_table {
 	uint32_t mask;
 	uint32_t count;
 	/*
-	 * Grows whenever a key opens less than before, or something else: a
-	 * check that passed in the same epoch need not be made again. Not 0.
+	 * Grows whenever a key opens less than before, or other memory: a check
+	 * that passed in the same epoch need not be repeated. Never 0.
 	 */
 	uint32_t epoch;
-	uint32_t *retired; /* KEYS_RETIRED that were valid lately, by hash */
+	uint32_t *retired; /* KEYS_RETIRED keys valid lately, by hash */
 	struct key_holes holes[KEYS_WITH_HOLES];
 };
 
@@ -95,7 +95,8 @@ int key_renew(struct nic *nic, struct nic_key *k) MUST_CHECK;
 void key_count_denial(struct nic *nic, enum key_verdict v);
 /* This value opens nothing from now on. */
 void key_retire(struct key_table *t, uint32_t key);
-/* Whoever names it did not guess it: it is given out, or was lately. */
+/* Whether a peer need not have guessed this key: it is, or was lately,
+ * valid. */
 bool key_was_known(const struct key_table *t, uint32_t key);
 
 /* hole.c */
@@ -195,7 +196,7 @@ struct nic_cq {
 	bool counting;	 /* successes are counted and not shown */
 	uint32_t number; /* what WAIT calls it */
 	uint32_t counted;
-	uint32_t external_count; /* those of `counted` that no chain caused */
+	uint32_t external_count; /* in `counted`, not caused by a chain */
 	uint64_t fuel;		 /* of the chain that caused the last one */
 	struct list waits;	 /* chains that wait for it */
 	CACHE_ALIGNED atomic_uint produced; /* written by the NIC */
@@ -212,7 +213,7 @@ void cq_purge(struct nic_cq *cq, const void *qp_owner);
 
 struct recvq {
 	uint8_t *wqes;	  /* count x stride bytes, struct wqe_data each */
-	uint64_t *wr_ids; /* NULL: they are counted, and wqes is not ours */
+	uint64_t *wr_ids; /* NULL: managed, they are counted */
 	uint32_t count;	  /* power of two */
 	uint32_t limit;	  /* what the user may post */
 	uint32_t max_sge;
@@ -244,12 +245,13 @@ struct nic_srq {
 
 int recvq_init(struct nic *nic, struct recvq *q, uint32_t wr_count,
 	       uint32_t max_sge) MUST_CHECK;
-/* Of a managed queue pair: the entries are in the application's memory. */
+/* For a managed queue pair, whose entries are in the application's memory. */
 void recvq_init_managed(struct recvq *q, uint32_t wr_count, uint32_t max_sge);
 void recvq_release(struct nic *nic, struct recvq *q);
 int recvq_post(struct recvq *q, const struct ibv_recv_wr *wr) MUST_CHECK;
-/* Takes the oldest request of the QP's queue; false when there is none. One
- * with room for less than `need` bytes stays, and *op is not active then. */
+/* Takes the oldest request of the QP's queue; false when there is none. A
+ * request with room for less than `need` bytes stays in the queue, and *op is
+ * then not active. */
 bool recvq_take_if(struct nic_qp *qp, struct recv_op *op, uint32_t need);
 static inline bool recvq_take(struct nic_qp *qp, struct recv_op *op)
 {
@@ -321,7 +323,7 @@ int sendq_init(struct nic *nic, struct sendq *q,
 void sendq_release(struct nic *nic, struct sendq *q);
 int sendq_post(struct nic_qp *qp, const struct ibv_send_wr *wr,
 	       const struct nic_send_extra *extra) MUST_CHECK;
-/* Reads a WQE. -EINVAL: it was rewritten into something that is none. */
+/* Reads a WQE. -EINVAL: it was rewritten into something invalid. */
 int sendq_decode(const struct sendq *q, const struct send_slot *slot,
 		 struct send_op *op) MUST_CHECK;
 /* The same for a request that has packet numbers already: its opcode and length
@@ -335,8 +337,8 @@ int sendq_gather(struct nic_qp *qp, const struct send_data *data,
 int sendq_scatter(struct nic_qp *qp, const struct send_data *data,
 		  uint32_t offset, const uint8_t *src,
 		  uint32_t len_bytes) MUST_CHECK;
-/* Are all data segments usable with this access? *host is where they are, if
- * there is one, which is not empty; else it is left alone. */
+/* Are all data segments usable with this access? If there is exactly one, and
+ * it is not empty, *host is where it is; else *host is left alone. */
 int sendq_check(struct nic_qp *qp, const struct send_op *op, uint32_t access,
 		uint8_t **host) MUST_CHECK;
 /* The piece of data at `offset`; *len_bytes is cut to where it is contiguous.
@@ -390,9 +392,9 @@ struct responder {
 	uint32_t epsn;
 	uint32_t msn;
 	bool nak_sent;	 /* no second NAK until the expected packet comes */
-	bool rnr_sent;	 /* no NAK at all until then */
+	bool rnr_sent;	 /* no NAK at all until the expected packet comes */
 	uint8_t nak_due; /* syndrome of the NAK that waits; 0: none */
-	bool refuses;	 /* the queue pair ends when that NAK has left */
+	bool refuses;	 /* the queue pair ends when nak_due has been sent */
 	bool ack_due;
 	bool ack_waits; /* see ack_hold.c */
 	uint8_t held;	/* messages whose acknowledgement is held back */
@@ -404,14 +406,14 @@ struct responder {
 	uint32_t res_count;
 	uint32_t res_next;
 	uint32_t res_pending; /* how many are pending */
-	uint32_t res_scan;    /* none before it (in age) is pending */
+	uint32_t res_scan;    /* no older resource is pending */
 	uint32_t ack_psn;     /* the newest request that asked for it */
 	/* The message in progress. */
 	uint32_t rkey;
 	uint64_t va;
 	uint32_t dma_len;
 	uint32_t ahead_psn;   /* the last packet that came too early ... */
-	uint32_t ahead_count; /* ... and how many did since the NAK */
+	uint32_t ahead_count; /* ... and how many came since the NAK */
 	uint32_t nak_psn;     /* the packet that the NAK is about */
 	uint8_t recv_status;  /* why the receive in use failed; 0: it has not */
 };
@@ -425,14 +427,14 @@ struct requester {
 	uint32_t unasked; /* packets since acknowledgement was asked for */
 	bool rnr_wait;
 	bool restarted;	 /* went back to una_psn already, no progress since */
-	uint8_t repeats; /* at once, without progress; see requester_resend */
+	uint8_t repeats; /* without progress; see requester_resend */
 	uint8_t retry_left;
 	uint8_t rnr_left;
 	bool progressed;     /* since the timer was set */
-	bool gave_up;	     /* nothing came, however often it was sent */
-	uint8_t waited;	     /* timers in a row that found nothing of a peer */
+	bool gave_up;	     /* retries ended without an answer */
+	uint8_t waited;	     /* timers in a row without news of the peer */
 	uint64_t peer_turns; /* of the peer, when the wait began */
-	uint64_t stalled_ns; /* since when the peer does not run; 0: it does */
+	uint64_t stalled_ns; /* since when the peer does not run; 0: it runs */
 	/* The key that the env had no mapping for, and how often in a row. */
 	uint32_t far_key;
 	uint32_t far_misses;
@@ -442,7 +444,7 @@ struct requester {
 	struct timer rto_timer; /* resends without using up a retry */
 };
 
-/* What was seen of the peer when it was asked for a sign of life; probe.c. */
+/* The state of the peer when it was last probed; probe.c. */
 struct probe {
 	uint32_t epsn;
 	uint32_t una_psn;
@@ -520,18 +522,17 @@ struct nic_ah {
 	uint8_t ttl;
 };
 
-/* To the error state: flushes both queues. */
+/* Moves the queue pair to the error state and flushes both queues. */
 void qp_fail(struct nic_qp *qp);
-/* A request failed, and was completed so. That ends a connection; of datagrams,
- * only the send queue (IBA 10.3.1.6). */
+/* A request has completed with an error. That ends a connection; for datagrams
+ * it ends only the send queue (IBA 10.3.1.6). */
 void qp_fail_sends(struct nic_qp *qp);
 void qp_event(struct nic_qp *qp, enum ibv_event_type type);
 /* Completes the oldest send request. */
 void qp_complete_send(struct nic_qp *qp, enum ibv_wc_status status);
 /* Completes qp->recv. */
 void qp_complete_recv(struct nic_qp *qp, struct nic_cqe *cqe);
-/* Completes a receive of which nothing is used, by a message with an immediate
- * value. */
+/* Completes a receive by a message that uses only its immediate value. */
 void qp_complete_notice(struct nic_qp *qp, uint64_t wr_id,
 			const struct wire_pkt *pkt, enum ibv_wc_opcode opcode);
 void qp_flush_sends(struct nic_qp *qp);
@@ -539,8 +540,8 @@ void qp_flush_recvs(struct nic_qp *qp);
 void qp_forget(struct nic_qp *qp); /* back to RESET: queues emptied */
 /* One more request is posted and not completed. */
 void qp_count_posted(struct nic_qp *qp);
-/* Is everything that was begun also answered? A message may be begun and not
- * be sent to its end, or have to be sent again. */
+/* Are all messages that were begun also answered? One may be sent in part only,
+ * or have to be sent again. */
 static inline bool qp_is_drained(const struct nic_qp *qp)
 {
 	return qp->req.una_psn == qp->req.next_psn;
@@ -550,7 +551,7 @@ int ah_fill(struct nic *nic, const struct ibv_ah_attr *attr,
 void ah_get(struct nic_ah *ah);
 void ah_put(struct nic_ah *ah);
 
-/* The packets of a READ that end one of the pieces it is asked for in. */
+/* Whether this packet ends a piece in which a READ is requested. */
 static inline bool qp_ends_chunk(const struct nic_qp *qp, uint32_t i)
 {
 	return qp->lossy && (i + 1) % NIC_READ_CHUNK_PACKETS == 0;
@@ -558,11 +559,11 @@ static inline bool qp_ends_chunk(const struct nic_qp *qp, uint32_t i)
 
 /* ---- requester.c, completer.c, responder.c, ud.c, direct.c -------------- */
 
-/* Sends what may be sent, at most one turn. False: the path was full. */
+/* Sends what may be sent, for at most one turn. False: the path was full. */
 bool requester_run(struct nic_qp *qp);
 /* The same for what is in the send queue. */
 bool requester_run_queued(struct nic_qp *qp);
-/* requester_timer.c. Something was sent, or answered: waits anew. */
+/* requester_timer.c. Something was sent or answered: restarts the timer. */
 void requester_start_timer(struct nic_qp *qp);
 void requester_set_rto(struct nic_qp *qp);
 static inline void requester_start_rto(struct nic_qp *qp)
@@ -578,7 +579,7 @@ bool requester_is_new_loss(struct nic_qp *qp, uint32_t psn);
 bool requester_is_new_nak(const struct nic_qp *qp);
 /* One retry is used up: goes back, or fails the queue pair. */
 void requester_retry(struct nic_qp *qp, enum ibv_wc_status exhausted);
-/* The peer says, or shows, that something was lost. */
+/* The peer's answer says, or implies, that something was lost. */
 void requester_resend(struct nic_qp *qp);
 void requester_progress(struct nic_qp *qp);
 bool requester_has_work(const struct nic_qp *qp);
@@ -586,10 +587,10 @@ bool requester_has_work(const struct nic_qp *qp);
 void completer_input(struct nic_qp *qp, const struct wire_pkt *pkt);
 
 void responder_input(struct nic_qp *qp, const struct wire_pkt *pkt);
-/* nak.c. The expected packet cannot be taken now; the peer sends it again. */
+/* nak.c. The expected packet cannot be taken now; the peer repeats it. */
 void nak_expected(struct nic_qp *qp, uint8_t syndrome);
-/* Packet `psn` is refused: the queue pair ends, once the NAK has left behind
- * the answers that are owed. The second also sends, what can be sent now. */
+/* Packet `psn` is refused: the queue pair ends once the NAK has left, after the
+ * answers that are owed. The second also sends what it can now. */
 void nak_refuse(struct nic_qp *qp, uint8_t syndrome, uint32_t psn);
 void nak_refuse_now(struct nic_qp *qp, uint8_t syndrome, uint32_t psn);
 /* Sends the NAK that waits. False: the path is full. */
@@ -601,8 +602,8 @@ bool responder_run(struct nic_qp *qp);
 bool responder_has_work(const struct nic_qp *qp);
 int responder_init(struct nic_qp *qp, uint32_t res_count) MUST_CHECK;
 void responder_release(struct nic_qp *qp);
-/* ack_hold.c. Nothing is due but an acknowledgement, and that may wait: it is
- * sent by nic_release_acks. */
+/* ack_hold.c. True if only an acknowledgement is due and it may wait;
+ * nic_release_acks then sends it. */
 bool ack_hold(struct nic_qp *qp);
 /* Writes a piece of a message into the receive in progress. */
 int recv_scatter(struct nic_qp *qp, uint32_t offset, const uint8_t *src,
@@ -628,9 +629,9 @@ enum {
 };
 
 /*
- * Asking for a mapping of memory that is not granted costs a cache miss or two.
- * After the env had none for a while it is asked now and then only. The
- * question may come up twice for one request, hence the two chances in a row.
+ * Asking for a mapping of memory that is not granted costs a cache miss or two,
+ * so after the env had none for a while it is asked only now and then. One
+ * request may lead here twice, hence the two chances in a row.
  */
 static inline bool direct_is_far(struct nic_qp *qp, uint32_t rkey)
 {
@@ -640,11 +641,10 @@ static inline bool direct_is_far(struct nic_qp *qp, uint32_t rkey)
 }
 
 /* ---- touch.c: registered memory ------------------------------------------
- * Nobody else reads or writes it: the program may have unmapped it. -EFAULT: it
- * has, and a part may be done; landing_hit says which memory it
- * was. */
+ * All access to it goes through these, because the program may have unmapped
+ * it. -EFAULT: it has, and a part may be done; landing_hit says which. */
 
-/* In order, for programs that poll what a peer writes. */
+/* Copies in order, for programs that poll what a peer writes. */
 int touch_place(uint8_t *dst, const uint8_t *src, uint32_t len) MUST_CHECK;
 int touch_write(uint8_t *dst, const void *src, uint32_t len) MUST_CHECK;
 int touch_read(void *dst, const uint8_t *src, uint32_t len) MUST_CHECK;
@@ -661,13 +661,13 @@ size_t touch_stamp(const struct wire_stamp *stamp, const struct wire_vary *v,
 /* The queue pair has a key; what modify set (its mask) is in place. */
 void auth_start(struct nic_qp *qp, int mask);
 void auth_forget(struct nic_qp *qp);
-/* It has a key, and its way is one where it is needed. */
+/* Whether it has a key, and its path is one that needs it. */
 bool auth_is_on(const struct nic_qp *qp);
 /* The MAC of qp->out, whose payload is pointed to or in its place in
  * `frame`. */
 void auth_sign(struct nic_qp *qp, const uint8_t *frame);
-/* Is it of the peer, and the one that its number says? The payload is then a
- * copy that nobody else can change, until the next call. */
+/* Does the packet come from the peer, and is its number right? The payload is
+ * then a private copy, valid until the next call. */
 bool auth_check(struct nic_qp *qp, struct wire_pkt *pkt);
 
 /* ---- guess.c: sources that guess keys ----------------------------------- */
@@ -690,9 +690,10 @@ struct guess {
 };
 
 void guess_failure(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
-/* Its guesses that cost no connection are not looked at. */
+/* Whether the source is blocked: guesses without a connection are ignored. */
 bool guess_is_blocked(struct nic *nic, const uint8_t ip[16], uint32_t peer_qpn);
-/* Nor is this packet, because the connection is newer than the guesses. */
+/* Whether this packet is dropped, because its connection is newer than the
+ * source's guesses. */
 bool guess_drops(struct nic *nic, const struct nic_qp *qp,
 		 const struct wire_pkt *pkt);
 
@@ -714,7 +715,7 @@ struct nic {
 	struct list ready;   /* domains whose QPs have something to send */
 	struct list held;    /* QPs whose acknowledgement waits */
 	bool holds_acks;
-	atomic_uint held_most; /* messages that one of them stands for */
+	atomic_uint held_most; /* the most messages that one of them covers */
 	struct key_table keys;
 	struct timer_wheel wheel;
 	struct guess guess;
@@ -801,11 +802,11 @@ static inline struct nic_qp *qp_find(const struct nic *nic, uint32_t qpn)
 {
 	struct nic_qp *qp = nic->qps[qpn & (NIC_QP_MAX - 1)];
 
-	/* Who does not know our slot sends management to the plain number. */
+	/* Peers that do not know our slot use the plain number. */
 	return qp && (qp->qpn == qpn || qpn == NIC_GSI_INDEX) ? qp : NULL;
 }
 
-/* Something is to be sent: the QP gets its turn in nic_flush. */
+/* The QP has something to send and gets its turn in nic_flush. */
 static inline void qp_make_ready(struct nic_qp *qp)
 {
 	struct nic_pd *pd = qp->pd->turns;
@@ -871,7 +872,7 @@ static inline struct nic_cqe *cq_begin(struct nic_cq *cq)
 {
 	uint32_t produced =
 		atomic_load_explicit(&cq->produced, memory_order_relaxed);
-	/* CQ-2, with nic_cq_pop: no entry is overwritten that is being read. */
+	/* CQ-2, with nic_cq_pop: no entry is overwritten while it is read. */
 	uint32_t consumed =
 		atomic_load_explicit(&cq->consumed, memory_order_acquire);
 
@@ -883,7 +884,7 @@ static inline struct nic_cqe *cq_begin(struct nic_cq *cq)
 static inline void cq_show(struct nic_cq *cq, uint32_t produced)
 {
 	count(cq->nic, NIC_C_completions);
-	/* CQ-1, with nic_cq_peek: nobody sees half an entry. */
+	/* CQ-1, with nic_cq_peek: the poller never sees half an entry. */
 	atomic_store_explicit(&cq->produced, produced + 1,
 			      memory_order_release);
 }
@@ -899,7 +900,7 @@ static inline void cq_end(struct nic_cq *cq, struct nic_cqe *cqe)
 
 /* Is it an address of this NIC? */
 bool nic_is_ours(const struct nic *nic, const uint8_t ip[16]);
-/* The largest packet of the way out, in verbs' words. */
+/* The MTU of the port, as enum ibv_mtu. */
 enum ibv_mtu nic_active_mtu(const struct nic *nic);
 
 /* The source port for a path: `any` where the env does not care. */
@@ -914,7 +915,7 @@ static inline uint16_t nic_src_port(const struct nic *nic,
 	return port ? port : any;
 }
 
-/* Everything for now was handed to the env: it should leave. */
+/* Everything was handed to the env for now and should be sent. */
 static inline void nic_tx_flush(struct nic *nic, bool more)
 {
 	if (nic->env->ops->tx_flush)

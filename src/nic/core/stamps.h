@@ -16,18 +16,17 @@ enum {
 
 struct tx_stamp {
 	uint64_t key;	 /* flow, opcode and length; 0: none */
-	uint64_t wanted; /* what came last and had none */
+	uint64_t wanted; /* key of the last frame without a stamp */
 	struct wire_stamp stamp;
 };
 
 struct rx_stamp {
 	struct wire_stamp stamp;
-	/* A queue pair of this flow was found to be one that these packets can
-	 * be for; 0: none yet. */
+	/* The flow of a queue pair that these can be for; 0: none found yet. */
 	uint32_t flow;
 	bool is_response;
-	struct wire_pkt pkt; /* the last that was parsed with it */
-	uint64_t wanted;     /* what came last and had none */
+	struct wire_pkt pkt; /* the last packet parsed with this stamp */
+	uint64_t wanted;     /* key of the last frame without a stamp */
 	uint64_t refused;    /* parsed, but built in another way than ours */
 };
 
@@ -57,10 +56,10 @@ struct stamps {
 
 /* Queue pairs with equal numbers send under the same headers; 0 has none. */
 uint32_t flow_number(struct stamps *st, const struct wire_pkt *out);
-/* qp->out was built without: the next one like it may get a stamp. */
+/* qp->out was built without a stamp: the next packet like it may get one. */
 void stamp_learn_tx(struct nic_qp *qp);
-/* What wire_parse would make of the frame, or NULL: let wire_parse say. Valid
- * until the next call. */
+/* What wire_parse would make of the frame; NULL: call wire_parse. Valid until
+ * the next call. */
 struct rx_stamp *stamp_parse(struct stamps *st, const uint8_t *frame,
 			     size_t len_bytes);
 
@@ -91,7 +90,7 @@ static inline const struct wire_stamp *stamp_for(const struct stamps *st,
 		       ? &t->stamp
 		       : NULL;
 }
-/* The frame was parsed without. */
+/* The frame was parsed without a stamp. */
 void stamp_learn_rx(struct stamps *st, const struct wire_pkt *pkt,
 		    const uint8_t *frame, size_t len_bytes);
 

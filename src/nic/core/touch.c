@@ -5,6 +5,7 @@
  * and a fault there must not end the process that a peer happens to write to.
  */
 #include "base/landing.h"
+#include "base/live.h"
 #include "nic_priv.h"
 
 static inline int touch(void *a, const void *b, uintptr_t c, landing_work *work,
@@ -17,33 +18,9 @@ static inline int touch(void *a, const void *b, uintptr_t c, landing_work *work,
 		       : -EFAULT;
 }
 
-/*
- * TOUCH-1, with the program that owns the memory: it polls the last word or
- * byte of what a peer writes, so that is stored after the rest, with release,
- * and an aligned word is never seen half written.
- */
-static inline void place(uint8_t *dst, const uint8_t *src, size_t len)
-{
-	uint64_t word;
-
-	if (len >= 8 && (uintptr_t)(dst + len) % 8 == 0) {
-		memcpy(dst, src, len - 8);
-		memcpy(&word, src + len - 8, 8);
-		/* TOUCH-1 */
-		atomic_store_explicit(
-			(_Atomic uint64_t *)(void *)(dst + len - 8), word,
-			memory_order_release);
-	} else if (len) {
-		memcpy(dst, src, len - 1);
-		/* TOUCH-1 */
-		atomic_store_explicit((_Atomic uint8_t *)(dst + len - 1),
-				      src[len - 1], memory_order_release);
-	}
-}
-
 static size_t place_far(void *dst, const void *src, uintptr_t len)
 {
-	place(dst, src, len);
+	live_place(dst, src, len);
 	return 1;
 }
 
@@ -92,18 +69,18 @@ static size_t move_far(void *to, const void *from, uintptr_t len)
 	uint8_t *dst = to;
 
 	if (LIKELY(len == 8 && ((uintptr_t)dst | (uintptr_t)src) % 8 == 0)) {
-		/* TOUCH-2, with what the owner released, or another move: what
+		/* TOUCH-1, with what the owner released, or another move: what
 		 * is copied after this word is no older than it. */
 		uint64_t word = atomic_load_explicit(
 			(const _Atomic uint64_t *)from, memory_order_acquire);
 
-		/* TOUCH-1 and TOUCH-2 */
+		/* TOUCH-1, for who polls the word as well. */
 		atomic_store_explicit((_Atomic uint64_t *)to, word,
 				      memory_order_release);
 	} else if (UNLIKELY(dst < src + len && src < dst + len)) {
 		memmove(dst, src, len);
 	} else {
-		place(dst, src, len);
+		live_place(dst, src, len);
 	}
 	return 1;
 }
@@ -124,7 +101,7 @@ static size_t atomic_far(void *host, const void *arg, uintptr_t original)
 {
 	const struct atomic_op *op = arg;
 
-	/* TOUCH-2; the other arm is ordered in base/atomic_op.c. */
+	/* TOUCH-1; the other arm is ordered in base/atomic_op.c. */
 	*(uint64_t *)original =
 		op->is_add && op->swap_add == 0
 			? atomic_load_explicit((const _Atomic uint64_t *)host,

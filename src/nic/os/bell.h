@@ -26,7 +26,7 @@
  * A producer that remembers the sleep it rang for rings again for the next one,
  * whose number is another, so ringing once per sleep loses nothing either.
  *
- * Trust: nobody writes to a descriptor, or to memory, that a peer chose. The
+ * Trust: a NIC writes to no descriptor and no memory that a peer chose. The
  * send never waits and raises no signal. If the peer's queue is full, its
  * socket is readable: the peer is awake, or does not want to be woken.
  */
@@ -39,10 +39,10 @@
 
 enum {
 	BELL_PAGE_BYTES = 4096,
-	/* After so many an owner that is awake has answered what it read: it
-	 * holds acknowledgements back for some (HELD_TURNS in nic_thread.c).
-	 * One that sleeps holds nothing back; the first of its turns may have
-	 * been under way already. */
+	/* After this many turns an owner that is awake has answered what it
+	 * read, because it holds acknowledgements back for some turns
+	 * (HELD_TURNS in nic_thread.c). An owner that sleeps holds nothing
+	 * back; the first of its turns may have been under way already. */
 	BELL_TURNS_TO_ANSWER = 128,
 	BELL_TURNS_TO_SLEEP = 2,
 };
@@ -59,18 +59,20 @@ struct bell_page {
 };
 STATIC_ASSERT(sizeof(struct bell_page) == 128, "layout of struct bell_page");
 
-/* One's own bell. Its writers take turns: they hold the host's lock, or there
- * is one thread only. */
+/* A process's own bell. Its writers exclude each other: they hold the host's
+ * lock, or there is only one thread. */
 struct bell {
 	struct bell_page *page;
-	int page_fd;	  /* what peers get: it cannot write */
+	int page_fd;	  /* read-only, for peers */
 	bool has_barrier; /* membarrier works here */
 };
 
-/* Somebody else's bell. */
+/* A peer's bell. */
 struct bell_peer {
 	const struct bell_page *page; /* NULL: not known yet */
-	uint64_t rang_for;	      /* the sleep that was rung for last */
+	uint64_t rang_for;	      /* the last sleep that was rung for */
+	bool is_rung;		      /* since bell_settle */
+	bool is_owed;		      /* one more ring, in bell_settle */
 };
 
 int bell_init(struct bell *b) MUST_CHECK;
@@ -83,8 +85,8 @@ void bell_peer_release(struct bell_peer *p);
 /* Wakes the peer at the other end of a cable's socket unconditionally. */
 void bell_send(int sock);
 
-/* The producer's second half of BELL-1: whether there is a sleep to ring for,
- * which is then taken to be rung for. */
+/* The producer's second half of BELL-1: whether there is a sleep to ring for;
+ * it then counts as rung for. */
 static inline bool bell_must_ring(struct bell_peer *p)
 {
 	uint64_t sleeps;
@@ -108,6 +110,35 @@ static inline bool bell_ring(struct bell_peer *p, int sock)
 	return true;
 }
 
+/*
+ * For a sleep that there is to ring for, the first time until bell_settle;
+ * false: it is put off to that. What a peer's page says is the peer's to
+ * choose: one that says that it has slept again at every look must not cost a
+ * system call for every frame.
+ */
+static inline bool bell_ring_once(struct bell_peer *p, int sock)
+{
+	if (p->is_rung) {
+		p->is_owed = true;
+		return false;
+	}
+	p->is_rung = true;
+	bell_send(sock);
+	return true;
+}
+
+/* Rings if that was put off and the peer still sleeps; true: it did. */
+static inline bool bell_settle(struct bell_peer *p, int sock)
+{
+	bool is_owed = p->is_owed;
+
+	p->is_rung = p->is_owed = false;
+	if (!is_owed)
+		return false;
+	p->rang_for = 0; /* it was not */
+	return bell_ring(p, sock);
+}
+
 /* The sleeper's first half of BELL-1. The caller looks into its rings
  * afterwards. Without `barrier` a frame published in the same instant may be
  * missed; only for a caller that looks again soon by itself. */
@@ -126,7 +157,7 @@ static inline bool bell_is_asleep(const struct bell *b)
 /* The owner polls on this processor. */
 static inline void bell_set_place(struct bell *b, uint32_t place)
 {
-	/* Peers have the line in their caches: no store without news. */
+	/* Peers cache the line, so an unchanged value is not stored. */
 	if (atomic_load_explicit(&b->page->place, memory_order_relaxed) !=
 	    place)
 		atomic_store_explicit(&b->page->place, place,
@@ -159,8 +190,8 @@ static inline uint64_t bell_peer_turns(const struct bell_peer *p)
 		       : 0;
 }
 
-/* Whether a peer had the time to answer what was sent to it, since it had made
- * so many turns. One that has read it all and sleeps owes nothing. */
+/* Whether a peer had the time to answer what was sent when it had made this
+ * many turns. A peer that has read everything and sleeps owes nothing. */
 static inline bool bell_had_time(const struct bell_peer *p, uint64_t since,
 				 bool has_read)
 {
@@ -171,7 +202,7 @@ static inline bool bell_had_time(const struct bell_peer *p, uint64_t since,
 	return turns >= BELL_TURNS_TO_ANSWER;
 }
 
-/* Somebody polls again. */
+/* A thread of the owner polls again. */
 static inline void bell_wake(struct bell *b)
 {
 	uint64_t sleeps =

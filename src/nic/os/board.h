@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The board of a switch process: links that carry frames for somebody who is
+ * The board of a switch process: links that carry frames for a process that is
  * not a NIC. NICs of this host plug their cables in by the switch's name; raw
  * links are interfaces, UDP links are hosts that send frames in VXLAN packets.
  * One thread owns a board and everything on it.
@@ -21,8 +21,8 @@ struct os_board;
 struct os_link;
 
 struct os_board_ops {
-	/* A link carries frames from now on, or does not any more and is gone
-	 * when this returns. link_up may refuse it. */
+	/* A link carries frames from now on; link_up may refuse it. link_down:
+	 * it no longer does, and is gone when the call returns. */
 	int (*link_up)(void *ctx, struct os_link *link);
 	void (*link_down)(void *ctx, struct os_link *link);
 	/* A frame; valid until this returns. `hint` is understood by
@@ -67,7 +67,7 @@ int os_board_open(const struct os_board_config *cfg,
 		  struct os_board **out) MUST_CHECK;
 void os_board_close(struct os_board *b);
 struct env *os_board_env(struct os_board *b); /* clock and randomness */
-/* Counts there instead; call it before anything is counted. */
+/* Counts in `stats` instead; call it before anything is counted. */
 void os_board_set_stats(struct os_board *b, struct os_board_stats *stats);
 
 /* An interface of this machine, whole and promiscuous; needs CAP_NET_RAW. */
@@ -76,7 +76,7 @@ int os_board_add_raw(struct os_board *b, const char *interface) MUST_CHECK;
 /*
  * A UDP socket, "ADDRESS[:PORT][/VNI]", where hosts send whole frames in VXLAN
  * packets (RFC 7348); port 4789 and VNI 1 if nothing is said. Each host that
- * does is a link until it was silent for long. Needs no privilege.
+ * sends is a link until it has been silent for long. Needs no privilege.
  */
 int os_board_add_udp(struct os_board *b, const char *text) MUST_CHECK;
 

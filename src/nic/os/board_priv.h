@@ -34,7 +34,7 @@ struct os_link {
 	void *user;
 	int fd;	     /* in the epoll set; -1: another link's */
 	bool up;     /* the driver knows it */
-	bool hidden; /* it never will: others come and go behind it */
+	bool hidden; /* the driver never knows it, only the links behind it */
 	bool doomed; /* to be taken down between two polls */
 	bool takes_hints;
 	char name[BOARD_LINK_NAME_MAX];

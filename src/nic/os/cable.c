@@ -63,6 +63,31 @@ HOT static uint8_t *cable_tx_begin_exact(struct env_path *path,
 	return frame;
 }
 
+/* In a turn, whose frames are mostly answers to the peer's own, once. */
+static COLD void wake_peer(struct cable *c)
+{
+	struct os_host *h = c->path.host;
+
+	if (!h->in_turn) {
+		bell_send(c->sock);
+		h->stats->wakes_sent++;
+		return;
+	}
+	h->has_woken = true;
+	if (bell_ring_once(&c->peer, c->sock))
+		h->stats->wakes_sent++;
+	else
+		h->stats->wakes_put_off++;
+}
+
+void cable_settle(struct os_host *h)
+{
+	h->has_woken = false;
+	for (struct cable *c = h->cables; c; c = c->next)
+		if (c->peer.is_rung && bell_settle(&c->peer, c->sock))
+			h->stats->wakes_sent++;
+}
+
 HOT static void cable_tx_end(struct env_path *path, size_t len_bytes)
 {
 	struct cable *c = cable_of(path);
@@ -71,9 +96,8 @@ HOT static void cable_tx_end(struct env_path *path, size_t len_bytes)
 		ring_publish_copy(&c->tx, path->host->scratch, len_bytes);
 	else
 		ring_publish(&c->tx, len_bytes);
-	if (LIKELY(c->peer.page != NULL) &&
-	    UNLIKELY(bell_ring(&c->peer, c->sock)))
-		path->host->stats->wakes_sent++;
+	if (LIKELY(c->peer.page != NULL) && UNLIKELY(bell_must_ring(&c->peer)))
+		wake_peer(c);
 }
 
 /* The memory of several frames at once: misses overlap only if they lie close

@@ -2,7 +2,7 @@
 /*
  * A cable: two frame rings in a memfd shared by two processes, and the unix
  * socket over which it was set up. The socket also carries requests for direct
- * mappings, and its end is how a peer's death is noticed.
+ * mappings, and closes when the peer dies.
  */
 #ifndef AQ_CABLE_H
 #define AQ_CABLE_H
@@ -32,7 +32,7 @@ enum {
 };
 
 enum {
-	CABLE_SMALL_BYTES = 256, /* a frame of at most so much is copied */
+	CABLE_SMALL_BYTES = 256, /* a frame of at most this size is copied */
 };
 
 struct cable {
@@ -44,9 +44,9 @@ struct cable {
 	pid_t pid;	   /* of the peer */
 	uid_t uid;	   /* of the peer */
 	uint64_t since_ns; /* when it was accepted */
-	bool connector;	   /* we called */
+	bool connector;	   /* this side connected */
 	bool doomed;	   /* the NIC thread is to take it down */
-	bool small_frame;  /* the frame between tx_begin and tx_end is */
+	bool small_frame;  /* the frame between tx_begin and tx_end is small */
 	uint8_t *shared;
 	size_t shared_bytes;
 	struct ring_tx tx;
@@ -76,14 +76,15 @@ int cable_connect(struct os_host *h, int sock, uint32_t slot,
  * sent to it. */
 enum env_peer cable_peer(const struct cable *c, uint64_t since_turns,
 			 bool has_read);
-/* Takes in whoever connected; any thread that holds the lock. */
+/* Accepts all pending connections; the caller holds the lock. */
 void cable_accept_all(struct os_host *h);
-/* The socket has something to say, or hung up: then the cable is to be
- * reaped. */
+/* The socket has a message, or was closed: then the cable is to be reaped. */
 void cable_event(struct cable *c);
-/* Ends the cables that hung up, or whose rings or messages were found
- * impossible, and tells the NIC. Only for the NIC thread. */
+/* Ends the cables whose peer has closed, or whose rings or messages were found
+ * impossible, and tells the NIC. Only the NIC thread calls it. */
 void cable_reap(struct os_host *h);
+/* At the end of a turn in which somebody was woken. */
+void cable_settle(struct os_host *h);
 /* At the end of the host, or in a forked child; the NIC is not told. */
 void cable_free(struct cable *c);
 
@@ -92,7 +93,7 @@ static inline size_t cable_shared_bytes(uint32_t ring_bytes)
 {
 	return (size_t)CABLE_RINGS_AT + 2 * (size_t)ring_bytes;
 }
-/* -EBADMSG: no NIC says that, or not with such memory. */
+/* -EBADMSG: a NIC would not send this, or not with such memory. */
 int cable_hello_check(const struct cable_hello *hello,
 		      const struct cable_fds *fds) MUST_CHECK;
 int cable_hello_send(struct cable *c) MUST_CHECK;
@@ -100,7 +101,7 @@ int cable_hello_receive(struct cable *c, const struct cable_msg *msg,
 			struct cable_fds *fds) MUST_CHECK;
 int cable_welcome_receive(struct cable *c, const struct cable_msg *msg,
 			  struct cable_fds *fds) MUST_CHECK;
-/* Who is at the other end; -EACCES: not somebody whom we trust. */
+/* Finds out which process is at the other end; -EACCES: it is not trusted. */
 int cable_check_peer(int sock, const struct trust *trust,
 		     struct ucred *cred) MUST_CHECK;
 /* A message of another version: says so to the peer and to the user. */

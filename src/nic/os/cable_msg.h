@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What two processes say to each other on the unix socket of a cable, beside
- * the rings. Host byte order: both are on one machine. The first 16 bytes stay
- * as they are in every version, so that versions can refuse each other.
+ * Messages between two processes on the unix socket of a cable, beside the
+ * rings. Host byte order: both are on one machine. The first 16 bytes stay as
+ * they are in every version, so that versions can refuse each other.
  */
 #ifndef AQ_CABLE_MSG_H
 #define AQ_CABLE_MSG_H
@@ -22,7 +22,7 @@ enum cable_msg_type {
 	CABLE_REFUSE = 3,
 	CABLE_MAP_REQ = 4,
 	CABLE_MAP_REP = 5, /* + memory, when status is 0 */
-	CABLE_RING = 6,	   /* wakes who sleeps; nothing else (bell.h) */
+	CABLE_RING = 6,	   /* only wakes the receiver (bell.h) */
 };
 
 enum cable_hello_flags {
@@ -34,7 +34,7 @@ struct cable_hello {
 	uint32_t ring_bytes;
 	uint32_t flags;
 	uint8_t ip[4];
-	/* To a switch: the addresses that are to lead here. */
+	/* To a switch: the addresses that lead to this NIC. */
 	uint8_t gids[2][16];
 };
 
@@ -53,7 +53,7 @@ struct cable_map_rep {
 	uint64_t iova;
 	uint64_t length;
 	uint32_t word;	     /* index of the word that says it is valid */
-	uint32_t generation; /* while that word holds this */
+	uint32_t generation; /* what that word holds while it is valid */
 };
 
 struct cable_msg {

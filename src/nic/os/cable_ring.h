@@ -18,8 +18,9 @@
  *  RING-1 the producer releases a header, the consumer acquires it: nobody sees
  *	   a frame that is not there yet.
  *  RING-2 the consumer releases the read position, the producer acquires it:
- *the bytes were read before they are overwritten. How a sleeping consumer is
- *found is in bell.h; `exchange` belongs to that.
+ *	   the bytes were read before they are overwritten.
+ *
+ * How a sleeping consumer is found is in bell.h; `exchange` belongs to that.
  */
 #ifndef AQ_CABLE_RING_H
 #define AQ_CABLE_RING_H
@@ -57,7 +58,7 @@ struct ring_tx {
 	uint64_t pos;
 	uint64_t read_seen; /* the consumer's position, as last read */
 	uint32_t size_bytes;
-	bool broken;   /* the consumer claimed an impossible position */
+	bool broken;   /* the consumer wrote an impossible position */
 	bool exchange; /* publish with a full barrier, see bell.h */
 };
 
@@ -140,8 +141,8 @@ static inline uint8_t *ring_reserve(struct ring_tx *tx, size_t max_bytes)
 /*
  * Publishes a frame that was not built in place: `record` is the frame behind
  * RING_HEADER_BYTES bytes of room, and a reservation of its size was made. The
- * consumer polls the first line, and each look takes it away from us; here it
- * is written last and at one go, so it changes hands once.
+ * consumer polls the first line, and each poll takes it out of our cache; here
+ * it is written last and all at once, so it moves only once.
  */
 static inline void ring_publish_copy(struct ring_tx *tx, const uint8_t *record,
 				     size_t len_bytes)
@@ -208,7 +209,7 @@ static inline bool ring_ready(const struct ring_rx *rx)
 		       memory_order_seq_cst) != 0;
 }
 
-/* The slow half of ring_peek: a wrap marker, or something that is none. */
+/* The slow half of ring_peek: a wrap marker, or an invalid header. */
 const uint8_t *ring_peek_odd(struct ring_rx *rx, uint32_t header,
 			     size_t *len_bytes);
 
@@ -237,8 +238,8 @@ static inline const uint8_t *ring_peek(struct ring_rx *rx, size_t *len_bytes)
 }
 
 /*
- * The frame `places` behind the peeked one if those between are as long as it,
- * else whatever lies there, or NULL: good for a hint only.
+ * The frame `places` after the peeked one, if the frames between have the same
+ * length; else any bytes, or NULL. Good for a hint only.
  */
 static inline const uint8_t *ring_peek_ahead(const struct ring_rx *rx,
 					     size_t len_bytes, uint32_t places)
@@ -255,9 +256,9 @@ static inline const uint8_t *ring_peek_ahead(const struct ring_rx *rx,
 }
 
 /*
- * Fetches what lies some lines behind the peeked frame, and with `all` what
+ * Prefetches what lies some lines after the peeked frame, and with `all` what
  * lies between: the lines are in the producer's cache, and one miss after the
- * other costs more than a small frame's work.
+ * other costs more than the work on a small frame.
  */
 static inline void ring_prefetch(const struct ring_rx *rx, bool all)
 {
@@ -277,8 +278,8 @@ static inline void ring_rx_publish(struct ring_rx *rx)
 			      memory_order_release);
 }
 
-/* Done with the peeked frame. The producer hears of it now and then, and when
- * the consumer calls ring_rx_publish at the end of a batch. */
+/* Done with the peeked frame. The producer is told now and then, and when the
+ * consumer calls ring_rx_publish at the end of a batch. */
 static inline void ring_release(struct ring_rx *rx)
 {
 	rx->pos += rx->record_bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The user's side of the direct port: which of a peer's memory is mapped here,
+ * The user's side of the direct port: which memory of a peer is mapped here,
  * and operations on it. A mapping is asked for once per key and connection over
  * the cable's socket; until the answer comes, the NIC uses frames.
  */
@@ -19,7 +19,7 @@ struct os_host;
 struct direct_map {
 	struct env_direct d;
 	const _Atomic uint32_t *word; /* the owner's */
-	uint32_t generation;	      /* what it holds while this is valid */
+	uint32_t generation;	      /* *word while the mapping is valid */
 	uint32_t index;
 	size_t map_bytes;
 };

@@ -14,20 +14,29 @@
 
 enum {
 	WORD = 8,
-	SMALL_BYTES = 256, /* word by word; above, memcpy does the bulk */
-	TAIL_BYTES = 64,   /* of a large write, stored in order at the end */
+	SMALL_BYTES = 256, /* up to here memcpy is not worth its call */
 };
 
-/* Process-wide by nature: one handler, and who was there before it. */
-static struct sigaction before_segv, before_bus;
-static pthread_once_t install_once = PTHREAD_ONCE_INIT;
-static int install_error;
+enum {
+	SIGNALS = 2,
+	/* How often a program may take a signal from us until it keeps it. */
+	TURNS = 8,
+};
 
-static void pass_on(int sig, siginfo_t *info, void *context)
+/* Process-wide by nature: our handlers, and who was there before each of them,
+ * which never changes while the handler can run. Guarded by the mutex. */
+static struct guarded {
+	int sig;
+	unsigned count;
+	struct sigaction before[TURNS];
+} guarded[SIGNALS] = {{.sig = SIGSEGV}, {.sig = SIGBUS}};
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void pass_on(const struct sigaction *before, int sig, siginfo_t *info,
+		    void *context)
 {
-	const struct sigaction *before =
-		sig == SIGBUS ? &before_bus : &before_segv;
-
+	if (before->sa_flags & SA_RESETHAND)
+		signal(sig, SIG_DFL);
 	if (before->sa_flags & SA_SIGINFO) {
 		before->sa_sigaction(sig, info, context);
 		return;
@@ -45,31 +54,75 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 		raise(sig);
 }
 
-static void on_fault(int sig, siginfo_t *info, void *context)
+static void on_fault(unsigned turn, int sig, siginfo_t *info, void *context)
 {
 	if (info->si_code > 0 &&
 	    landing_take((uintptr_t)info->si_addr, context))
 		return;
-	pass_on(sig, info, context);
+	pass_on(&guarded[sig == SIGBUS].before[turn], sig, info, context);
 }
 
-static void install(void)
-{
-	struct sigaction sa = {
-		.sa_sigaction = on_fault,
-		.sa_flags = SA_SIGINFO | SA_ONSTACK,
-	};
+/* One for each turn: a handler of the program's that hands on to the one of
+ * ours that it has found does not come back to itself. */
+#define HANDLER(n)                                                        \
+	static void on_fault_##n(int sig, siginfo_t *info, void *context) \
+	{                                                                 \
+		on_fault(n, sig, info, context);                          \
+	}
+HANDLER(0)
+HANDLER(1)
+HANDLER(2)
+HANDLER(3)
+HANDLER(4)
+HANDLER(5)
+HANDLER(6)
+HANDLER(7)
+static void (*const handler[TURNS])(int, siginfo_t *, void *) = {
+	on_fault_0, on_fault_1, on_fault_2, on_fault_3,
+	on_fault_4, on_fault_5, on_fault_6, on_fault_7,
+};
 
-	sigemptyset(&sa.sa_mask);
-	if (sigaction(SIGSEGV, &sa, &before_segv) < 0 ||
-	    sigaction(SIGBUS, &sa, &before_bus) < 0)
-		install_error = -errno;
+static int guard(struct guarded *g)
+{
+	struct sigaction now, ours = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
+
+	if (sigaction(g->sig, NULL, &now) < 0)
+		return -errno;
+	if (g->count == TURNS ||
+	    (g->count && now.sa_sigaction == handler[g->count - 1]))
+		return 0;
+	g->before[g->count] = now;
+	ours.sa_sigaction = handler[g->count];
+	ours.sa_mask = now.sa_mask;
+	ours.sa_flags |= now.sa_flags & SA_NODEFER;
+	if (sigaction(g->sig, &ours, NULL) < 0)
+		return -errno;
+	g->count++;
+	return 0;
+}
+
+/* Whether the signals are ours. Not waited for: whoever has the mutex sees to
+ * it. */
+static void look(void)
+{
+	if (pthread_mutex_trylock(&mutex) != 0)
+		return;
+	for (unsigned i = 0; i < SIGNALS; i++)
+		(void)!guard(&guarded[i]);
+	pthread_mutex_unlock(&mutex);
 }
 
 int fault_guard_install(void)
 {
-	pthread_once(&install_once, install);
-	return install_error;
+	int err = 0;
+
+	pthread_mutex_lock(&mutex);
+	if (!landing_looks)
+		landing_looks = look;
+	for (unsigned i = 0; i < SIGNALS && !err; i++)
+		err = guard(&guarded[i]);
+	pthread_mutex_unlock(&mutex);
+	return err;
 }
 
 static inline bool aligned(const void *p)
@@ -77,80 +130,21 @@ static inline bool aligned(const void *p)
 	return ((uintptr_t)p & (WORD - 1)) == 0;
 }
 
-/* far -> near, in ascending order. */
-static inline void read_words(uint8_t *near, const uint8_t *far, size_t len)
-{
-	while (len && !aligned(far)) {
-		*near++ = *far++;
-		len--;
-	}
-	for (; len >= WORD; len -= WORD, far += WORD, near += WORD) {
-		uint64_t w = atomic_load_explicit(
-			(const _Atomic uint64_t *)(const void *)far,
-			memory_order_relaxed);
-
-		memcpy(near, &w, sizeof(w));
-	}
-	while (len--)
-		*near++ = *far++;
-}
-
-static inline void write_byte(uint8_t *far, uint8_t b)
-{
-	/* GUARD-1, as in write_words. */
-	atomic_store_explicit((_Atomic uint8_t *)far, b, memory_order_release);
-}
-
-/* near -> far, in ascending order. GUARD-1, with the loads of the program that
- * owns the memory: each store is released after those before it, which costs
- * nothing on x86. */
-static inline void write_words(uint8_t *far, const uint8_t *near, size_t len)
-{
-	while (len && !aligned(far)) {
-		write_byte(far++, *near++);
-		len--;
-	}
-	for (; len >= WORD; len -= WORD, far += WORD, near += WORD) {
-		uint64_t w;
-
-		memcpy(&w, near, sizeof(w));
-		/* GUARD-1 */
-		atomic_store_explicit((_Atomic uint64_t *)(void *)far, w,
-				      memory_order_release);
-	}
-	while (len--)
-		write_byte(far++, *near++);
-}
-
 /* memcpy moves words by vector instructions, which x86 never tears below eight
  * bytes. Of words that are aligned on one side only, they take halves. */
 static size_t read_far(void *near, const void *far, uintptr_t len)
 {
-	if (len <= SMALL_BYTES)
-		read_words(near, far, len);
-	else if (aligned(near) && aligned(far) && len % WORD == 0)
+	if (len > SMALL_BYTES && aligned(near) && aligned(far) &&
+	    len % WORD == 0)
 		memcpy(near, far, len);
 	else
 		live_move(near, far, len);
 	return 1;
 }
 
-static size_t write_far(void *to, const void *from, uintptr_t len)
+static size_t write_far(void *far, const void *near, uintptr_t len)
 {
-	const uint8_t *near = from;
-	uint8_t *far = to;
-	size_t head, bulk;
-
-	if (len > SMALL_BYTES) {
-		head = -(uintptr_t)far % WORD;
-		bulk = (len - head - TAIL_BYTES) / WORD * WORD;
-		write_words(far, near, head);
-		memcpy(far + head, near + head, bulk);
-		far += head + bulk;
-		near += head + bulk;
-		len -= head + bulk;
-	}
-	write_words(far, near, len);
+	live_place(far, near, len);
 	return 1;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns a fault on memory that its owner took away into an error: of a peer
- * that revokes what was mapped here, or of the program, which may unmap what it
- * has registered. The handler is process-wide, as signals are; everything that
- * is not where the faulting thread expects it (landing.h) goes to whoever
- * handled the signal before. Who installs a handler after us and passes nothing
- * on gets our faults, too.
+ * Turns a fault on memory that is gone into an error: a peer may revoke what is
+ * mapped here, and the program may unmap what it has registered. The handler is
+ * process-wide, as signals are; faults that the faulting thread does not expect
+ * (landing.h) go to the handler that was installed before. A program may
+ * install its own handler after us: ours is put before it again where memory is
+ * registered, and now and then while the NIC works (landing.c). Until then the
+ * program's handler gets our faults.
  */
 #ifndef AQ_FAULT_GUARD_H
 #define AQ_FAULT_GUARD_H
@@ -14,7 +15,8 @@
 
 struct atomic_op;
 
-/* Takes SIGSEGV and SIGBUS over, once per process. */
+/* Takes SIGSEGV and SIGBUS over, or back from the program, at most eight times:
+ * then the program keeps them. */
 int fault_guard_install(void) MUST_CHECK;
 
 struct fault_range {

@@ -2,13 +2,14 @@
 /*
  * Grants: memory made to be shared through the direct port, one memfd each,
  * whole pages, which exist from the start unless the grant is sparse. This is
- * the owner's side: making grants, handing mappings to peers that may have
- * them, taking them back.
+ * the owner's side: it makes grants, hands mappings to peers that may have
+ * them, and takes them back.
  *
- * Two ways to take back. A key that goes away (deregistered, invalidated) flips
- * the word of its mapping in the shared page of each cable; a peer looks at it
- * before and after each operation. Freeing a grant truncates its memfd, so that
- * not even a peer that ignores the word reaches the pages: it gets SIGBUS.
+ * There are two ways to take a mapping back. When a key ends (deregistered,
+ * invalidated), the owner flips the word of its mapping in the shared page of
+ * each cable; a peer looks at the word before and after each operation. Freeing
+ * a grant truncates its memfd, so that not even a peer that ignores the word
+ * reaches the pages: it gets SIGBUS.
  *
  * Trust: inside a writable grant its peers are trusted. They hold a descriptor
  * with which they could also truncate it, and then the owner's next access
@@ -51,7 +52,7 @@ int grant_alloc(struct nic_host *host, size_t len_bytes, unsigned flags,
 /* -EINVAL: not a grant. */
 int grant_free(struct nic_host *host, void *addr);
 int grant_used(struct nic_host *host, void *addr, uint64_t *used_bytes);
-/* Is it in one? Takes the lock. */
+/* Is this memory in a grant? Takes the lock. */
 bool grant_has(struct nic_host *host, const void *addr);
 void grant_table_release(struct os_host *h);
 

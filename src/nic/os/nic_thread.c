@@ -100,6 +100,7 @@ HOT static unsigned turn(struct os_host *h, unsigned budget, uint64_t now_ns,
 	bool ticked = false;
 	unsigned n;
 
+	h->in_turn = true;
 	if (held)
 		release_acks(h, held, again);
 	nic_hold_acks(nic, again);
@@ -114,6 +115,9 @@ HOT static unsigned turn(struct os_host *h, unsigned budget, uint64_t now_ns,
 	 * would bring us here. */
 	if (n || ticked || nic_has_ready(nic))
 		(void)nic_flush(nic); /* what is left stays ready */
+	h->in_turn = false;
+	if (UNLIKELY(h->has_woken))
+		cable_settle(h);
 	bell_turn(&h->bell);
 	return n;
 }

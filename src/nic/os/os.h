@@ -21,6 +21,7 @@
 	X(broken_rings, "cables closed: impossible ring contents")          \
 	X(engine_sleeps, "times the NIC thread went to sleep")              \
 	X(wakes_sent, "sleeping peers woken")                               \
+	X(wakes_put_off, "wakes of one peer put off to the turn's end")     \
 	X(nudges_sent, "peers woken that had not read for too long")        \
 	X(direct_maps, "memory of peers mapped")                            \
 	X(direct_refusals, "mappings that a peer refused")                  \
@@ -49,7 +50,7 @@ struct os_stats {
 #undef OS_STAT_FIELD
 };
 
-/* The way to other processes. */
+/* How to reach other processes. */
 enum os_port {
 	OS_PORT_AUTO,	/* cables on this host, UDP to others */
 	OS_PORT_CABLE,	/* other hosts cannot be reached */
@@ -59,9 +60,9 @@ enum os_port {
 };
 
 struct os_config {
-	char rack[OS_RACK_NAME_MAX]; /* NICs see only those of their rack */
-	/* IPv4 of this host; of an IPv6 address its last four bytes, which name
-	 * slots and make the MAC. */
+	char rack[OS_RACK_NAME_MAX]; /* NICs see only NICs of their rack */
+	/* IPv4 address of this host, or the last four bytes of its IPv6
+	 * address; they name slots and make the MAC. */
 	uint8_t address[4];
 	uint8_t address6[16]; /* all zero: IPv4 */
 	enum os_port port;

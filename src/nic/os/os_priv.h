@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of a real NIC host. Everything here belongs to whoever holds
- * base.lock, except the fields marked atomic, which others may read. The NIC
+ * The inside of a real NIC host. Everything here belongs to the thread that
+ * holds base.lock, except the atomic fields, which others may read. The NIC
  * thread holds the lock for one turn at a time and never while it sleeps.
  */
 #ifndef AQ_OS_PRIV_H
@@ -32,8 +32,9 @@ struct udp_port;
 struct uplink;
 
 /*
- * A kind of port: the shared memory cable, the loop back to oneself, the void.
- * Another kind is one more file with such a table. All calls hold the lock.
+ * A kind of port: the shared memory cable, the loop to the NIC itself, the
+ * void. Another kind is one more file with such a table. All calls hold the
+ * lock.
  */
 struct port_ops {
 	/* See env.h; NULL: nothing is lost. */
@@ -80,30 +81,30 @@ struct nic_thread {
 	/* Drives so far; the NIC thread compares it with what it saw last. */
 	uint64_t drive_seq;
 	uint64_t drive_seen;
-	uint64_t drive_ns; /* of one of the last drives, and where it was */
+	uint64_t drive_ns; /* time of one of the last drives ... */
 	int drive_cpu;
-	bool beside;	      /* a peer polled there, too */
+	bool beside;	      /* a peer polled on the same processor */
 	uint32_t drives;      /* since the NIC thread went to sleep */
 	uint32_t empties;     /* consecutive drives that found nothing */
 	uint32_t held_turns;  /* since acknowledgements were released */
 	bool sleeping;	      /* in epoll_wait, or about to be */
 	bool has_short_slice; /* the NIC thread's own; see slice.h */
-	bool taken;	      /* the application has the bell */
+	bool taken;	      /* the application polls, and owns the bell */
 	bool rung;	      /* a peer rang since the thread went to sleep */
 	uint64_t wake_ns;     /* when it wakes by itself */
 	/*
-	 * Set while the application, though it drives at times, was caught not
-	 * polling when frames came: it waits on memory, or computes. Then every
-	 * leave() rings the NIC thread in; read without the lock.
+	 * Set while the application drives at times but was found not polling
+	 * when frames came: it waits on memory, or computes. Then every leave()
+	 * rings the NIC thread in; read without the lock.
 	 */
 	atomic_bool eager;
 	uint64_t eager_until_ns;
-	uint64_t probation_ns;	   /* of driving, until it is trusted again */
-	uint64_t driving_since_ns; /* without a pause */
+	uint64_t probation_ns;	   /* driving time until it is trusted again */
+	uint64_t driving_since_ns; /* since when it drives without a pause */
 	uint64_t drive_seen_ns;
 	uint64_t crowded_until_ns; /* yielding costs slices: sleep at once */
 	uint64_t crowded_span_ns;
-	uint32_t long_yields;	   /* a score; high: somebody shares the core */
+	uint32_t long_yields;	   /* a score; high: the core is shared */
 	uint64_t sockets_ns;	   /* when the sockets are looked at next */
 	uint64_t drive_sockets_ns; /* and by a thread that drives */
 };
@@ -125,9 +126,11 @@ struct os_host {
 
 	struct env_path *polled[OS_CABLE_MAX + 4];
 	unsigned polled_count;
-	unsigned polled_first; /* whose turn it is to be first */
+	unsigned polled_first; /* the path that is polled first */
 	struct share share;    /* of each turn's frames */
 	struct cable *cables;  /* every cable that is not freed */
+	bool in_turn;	       /* frames are being moved */
+	bool has_woken;	       /* peers, since the turn began */
 	struct cable *by_slot[NIC_SLOT_COUNT];
 	unsigned pending_count; /* accepted, not introduced */
 	struct loop *loop;
@@ -135,7 +138,7 @@ struct os_host {
 	bool udp_tried;
 	struct raw_port *raw;  /* NULL: not open */
 	struct uplink *uplink; /* NULL: no switch */
-	atomic_bool has_net;   /* one of the two is polled */
+	atomic_bool has_net;   /* udp or raw is polled */
 	struct env_path void_path;
 	uint8_t *scratch; /* frames to nowhere are built here */
 
@@ -150,11 +153,11 @@ struct os_host {
 	struct os_stats *stats;
 	struct os_stats own_stats;
 	struct log_limit log_limit;
-	/* For an owner that counts users: put is asked first by close, false
-	 * means that there are others; closed is called when all is gone. */
+	/* For an owner that counts users: close first calls put, which returns
+	 * false if there are other users; closed is called at the end. */
 	bool (*put)(unsigned place);
 	void (*closed)(unsigned place);
-	unsigned place; /* for the two */
+	unsigned place; /* argument of put and closed */
 	bool forgotten; /* after a fork, in the child */
 };
 
@@ -192,16 +195,16 @@ void host_poll_remove(struct os_host *h, struct env_path *path);
 /* Moves up to `budget` frames per path; returns how many. */
 unsigned host_poll(struct os_host *h, unsigned budget);
 bool host_ready(struct os_host *h);
-/* Frames that wait for others to leave with. */
+/* Whether frames are held back to leave together with others. */
 bool host_tx_pending(const struct os_host *h);
 void host_tx_flush(struct os_host *h);
 /* Whether datagrams wake the NIC thread. */
 void host_arm(struct os_host *h, bool on);
-/* A mark from the epoll set; false: not of a socket of frames. */
+/* Handles a mark from the epoll set; false: not of a socket of frames. */
 bool host_event(struct os_host *h, void *mark);
 void host_nudge(struct os_host *h, uint64_t now_ns);
 /* Tells peers on which processor this host polls; the lock is held. Returns
- * whether one of them polls there as well: it runs only while we do not. */
+ * whether a peer polls there, too: only one of us can run. */
 bool host_is_beside_peer(struct os_host *h);
 
 extern const struct env_ops host_env_ops;

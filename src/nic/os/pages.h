@@ -12,14 +12,14 @@ void pages_free(void *pages, size_t len_bytes);
 
 /* A memfd of len_bytes zeroes that may be sealed; fd or -errno. */
 int pages_memfd(const char *name, size_t len_bytes) MUST_CHECK;
-/* Nobody can change its size any more, so touching it cannot fault. */
+/* Seals its size, so touching it cannot fault. */
 int pages_seal_size(int fd) MUST_CHECK;
 /* Whether a peer's memfd is sealed like that and has this size. */
 int pages_check_sealed(int fd, size_t len_bytes) MUST_CHECK;
 /*
- * A twin of fd that cannot write, of a file that nobody can open or map for
- * writing again; mappings that exist stay as they are. fixed_size: nor can it
- * shrink, so that touching it cannot fault. fd or -errno.
+ * A read-only twin of fd. The file can no longer be opened or mapped for
+ * writing; existing mappings stay as they are. fixed_size: it cannot shrink
+ * either, so touching it cannot fault. fd or -errno.
  */
 int pages_open_read_only(int fd, bool fixed_size) MUST_CHECK;
 /* Maps all of it shared; NULL: errno says why. */

@@ -16,7 +16,7 @@ enum {
 	SHARE_TENANTS = 64, /* that are known at a time; a power of two */
 	SHARE_PROBES = 8,
 	SHARE_ROUNDS_MAX = 1000, /* for which a second tenant is expected */
-	SHARE_GREEDY = 8,	 /* of the budget, what a greedy tenant gets */
+	SHARE_GREEDY = 8,	 /* a greedy tenant gets 1/8 of the budget */
 };
 
 /* What a tenant had in the last round that it had frames in. */

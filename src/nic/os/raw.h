@@ -2,9 +2,9 @@
 /*
  * The raw port: whole Ethernet frames on one interface (AF_PACKET), for root.
  * The kernel gives each process the frames of its own slot only, and shows the
- * IP identification, so every ICRC is checked in full. For interop, and for a
- * switch that is really on the path. All of it belongs to the holder of the
- * host's lock.
+ * IP identification, so every ICRC is checked in full. It exists for interop,
+ * and for a switch that is really on the path. All of it belongs to the holder
+ * of the host's lock.
  */
 #ifndef AQ_RAW_H
 #define AQ_RAW_H
@@ -19,7 +19,7 @@ enum {
 	RAW_WINDOW_BYTES = 1 << 20, /* on the way, of one queue pair */
 };
 
-#define RAW_RESOLVE_NS 10000000ull /* between questions for an address */
+#define RAW_RESOLVE_NS 10000000ull /* between lookups of an address */
 
 /* A destination: one address on the interface's link. */
 struct raw_path {

@@ -6,17 +6,17 @@
 #include "base/base.h"
 
 /*
- * Makes slices of the calling thread as short as can be, before it sleeps, or
- * what everybody has, when it has something to do. A thread that wakes
- * with a shorter slice than the one that runs is let in at once (Linux 6.12 and
- * later, no privilege needed); otherwise it waits out the slice of a program
- * that spins. But a yield gives away the rest of a slice, and so next to
- * nothing with a short one: who polls keeps the usual slice, or it would have
- * to yield thirty times until its neighbour runs.
+ * Makes the slices of the calling thread as short as possible, before it
+ * sleeps, or as long as usual, when it has something to do. A thread that wakes
+ * with a shorter slice than the running one runs at once (Linux 6.12 and later,
+ * no privilege needed); otherwise it waits until the slice of a program that
+ * spins is over. But a yield gives away only the rest of a slice: a thread that
+ * polls keeps the usual slice, or it would have to yield thirty times until its
+ * neighbour runs.
  */
 void slice_ask(bool is_short);
 
-/* The same, with what was asked for last. */
+/* The same, with a copy of the last request. */
 static inline void slice_set(bool *now, bool is_short)
 {
 	if (LIKELY(*now == is_short))

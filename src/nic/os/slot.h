@@ -2,8 +2,8 @@
 /*
  * Slots: which NIC of this host is which. A slot is the top of every queue pair
  * number of its NIC and is leased by binding a socket in the rack's runtime
- * directory: only who may enter it can find, or pretend to be, a NIC of the
- * rack. The lease ends with its owner (rack_socket.h).
+ * directory: only processes that may enter it can find, or pretend to be, a NIC
+ * of the rack. The lease ends with its owner (rack_socket.h).
  */
 #ifndef AQ_SLOT_H
 #define AQ_SLOT_H
@@ -22,13 +22,12 @@ int slot_take(const struct rack_sockets *r, const uint8_t ip[4], uint32_t slot,
 void slot_release(const struct rack_sockets *r, const uint8_t ip[4],
 		  uint32_t slot, int fd);
 
-/* Connects without waiting for the owner to accept. -ECONNREFUSED: nobody has
- * this slot. */
+/* Connects without waiting for accept. -ECONNREFUSED: the slot is free. */
 int slot_connect(const struct rack_sockets *r, const uint8_t ip[4],
 		 uint32_t slot, int *fd) MUST_CHECK;
 
-/* Whether the slot was leased by this very process, which says so: asks the
- * kernel who listens there. */
+/* Whether the slot was leased by this process, as it claims: asks the kernel
+ * which process listens there. */
 bool slot_is_of(const struct rack_sockets *r, const uint8_t ip[4],
 		uint32_t slot, const struct ucred *who);
 

@@ -2,8 +2,8 @@
 /*
  * The UDP port: native RoCEv2 between machines through a kernel socket, which
  * is bound to the NIC's address and port 4791. All processes of a host share
- * that address; the kernel gives a datagram to any of them, and whoever gets
- * one for another slot passes it on over a cable.
+ * that address; the kernel gives a datagram to any of them, and a process that
+ * gets one for another slot passes it on over a cable.
  *
  * Everything here belongs to the holder of the host's lock.
  */
@@ -20,11 +20,10 @@
 
 enum {
 	UDP_TX_FRAMES = 64, /* collected before they must leave */
-	UDP_TX_DEFER = 32,  /* so many leave although more may come */
+	UDP_TX_DEFER = 32,  /* this many leave although more may come */
 	UDP_TX_BYTES = UDP_TX_FRAMES * 4352,
-	/* So many bytes leave at once: the peer takes them in while more are
-	 * built, and they are still in the cache when the kernel copies
-	 * them. */
+	/* Frames leave once they have this many bytes: the peer takes them in
+	 * while more are built, and the kernel finds them in the cache. */
 	UDP_TX_EAGER = 32 << 10,
 	UDP_TX_MSGS = 16,
 	UDP_SEGS_MAX = 64, /* of one GSO send, older kernels take no more */
@@ -33,19 +32,19 @@ enum {
 	UDP_HEADROOM = 64,	    /* for the headers in front of it */
 	UDP_WINDOW_MAX = 2 << 20,   /* of one queue pair, bytes */
 	UDP_SOCKET_BYTES = 8 << 20, /* asked for; the system may cap it */
-	UDP_LONE_MAX = 256,	    /* then GRO is not worth its cost */
+	UDP_LONE_MAX = 256,	    /* lone packets, then GRO is turned off */
 	UDP_LANES_MAX = 128,	    /* sockets to send from */
-	UDP_LANES_PER_PEER = 4,	    /* where there may be several ways */
+	UDP_LANES_PER_PEER = 4,	    /* where there may be several paths */
 	UDP_FLOWS = 64,		    /* whose identifications are followed */
 	UDP_STEER_MAX = 64,	    /* processes that the kernel is told of */
-	/* Identifications below it are what a GSO send has, and at most this
-	 * far from the expected one what comes after a loss or late: not
-	 * suspicious. */
+	/* The identifications of a GSO send are below this, and those of
+	 * packets after a loss, or late ones, are at most this far from the
+	 * expected one: they are not suspicious. */
 	UDP_ID_NEAR = UDP_SEGS_MAX,
 };
 
-#define UDP_REFUSED_NS 10000000ull    /* a slot nobody has: not asked again */
-#define UDP_ROOM_NS    10000000000ull /* what is known of a way's MTU */
+#define UDP_REFUSED_NS 10000000ull    /* until a free slot is asked again */
+#define UDP_ROOM_NS    10000000000ull /* how long a path's MTU is believed */
 
 union udp_addr {
 	struct sockaddr sa;
@@ -69,7 +68,7 @@ struct udp_path {
 	uint8_t ip[16];
 	uint32_t slot;
 	uint32_t number;	/* of the lane */
-	bool no_gso;		/* the kernel refused a batch for this way */
+	bool no_gso;		/* the kernel refused a batch for this path */
 	uint32_t room;		/* for a datagram's payload, in one IP packet */
 	uint64_t room_until_ns; /* then the kernel is asked again */
 	union udp_addr to;
@@ -95,8 +94,8 @@ struct udp_tx {
 	uint8_t *arena;
 	size_t used;
 	unsigned count;
-	unsigned done; /* frames before it were sent */
-	unsigned news; /* of earlier packets, in a row */
+	unsigned done; /* frames that were sent */
+	unsigned news; /* earlier packets in a row */
 	bool gso;      /* the kernel takes UDP_SEGMENT */
 	struct udp_frame frames[UDP_TX_FRAMES];
 	struct mmsghdr msgs[UDP_TX_MSGS];
@@ -105,7 +104,7 @@ struct udp_tx {
 	struct udp_control control[UDP_TX_MSGS];
 };
 
-/* What a source port's packets are numbered by: the first identification of a
+/* How the packets of a source port are numbered: the first identification of a
  * message is `step` after that of the message before, 0 or 1. */
 struct udp_flow {
 	uint8_t ip[16];
@@ -131,13 +130,13 @@ struct udp_rx {
 
 /* Which socket of the port is whose, see udp_steer.c. */
 struct udp_steer {
-	int fd;		/* -1: nobody is being asked */
+	int fd;		/* -1: no processes are being asked */
 	bool prepared;	/* the kernel was told about hails */
-	unsigned asked; /* places so far */
+	unsigned asked; /* places asked so far */
 	unsigned count; /* processes known */
 	uint16_t slot[UDP_STEER_MAX];
 	uint8_t place[UDP_STEER_MAX];
-	unsigned forwards; /* since the last time */
+	unsigned forwards; /* packets passed on since the last time */
 	uint64_t nonce;
 	uint64_t until_ns; /* answers are waited for */
 	uint64_t again_ns; /* not before */
@@ -154,7 +153,7 @@ struct udp_port {
 	unsigned lane_count;
 	uint32_t mtu_bytes;    /* of the interface */
 	uint32_t window_bytes; /* a queue pair's share of a receive buffer */
-	bool has_marks;	       /* somebody on the way may set ECN */
+	bool has_marks;	       /* a switch on the path may set ECN */
 	struct udp_path *paths;
 	struct udp_tx tx;
 	struct udp_rx rx;
@@ -187,18 +186,16 @@ int udp_socket_open(struct os_host *h, struct udp_port *u) MUST_CHECK;
 /* What sockets that send need: no fragments, marks allowed, a large buffer. */
 int udp_socket_set_sending(struct udp_port *u, int fd) MUST_CHECK;
 void udp_socket_set_gro(struct udp_port *u, bool on);
-/* Whether what is too long for the way leaves in IP fragments, or not at
- * all. */
+/* Whether datagrams too long for the path leave in fragments, or not at all. */
 int udp_socket_set_pieces(const struct udp_port *u, int fd, bool on) MUST_CHECK;
-/* The MTU of the way to an address as the kernel knows it now, 0 when it does
- * not. */
+/* The MTU of the path to an address as the kernel knows it; 0: unknown. */
 uint32_t udp_socket_mtu(const union udp_addr *to);
 void udp_addr_set(union udp_addr *a, const uint8_t ip[16], uint16_t port);
 socklen_t udp_addr_len(const union udp_addr *a);
 /* The largest payload of a packet that an MTU leaves room for, at least 256. */
 uint32_t udp_payload_of_mtu(uint32_t mtu_bytes);
 
-/* udp_hail.c: whether the datagram was one; it is answered in place. */
+/* udp_hail.c: whether the datagram was a hail; it is answered in place. */
 bool udp_hail(struct udp_port *u, uint8_t *payload, size_t len);
 
 /* udp_steer.c: a packet for another process came here. */
@@ -224,8 +221,8 @@ void udp_tx_forget(struct udp_port *u, const struct udp_path *path);
 /* udp_gsi.c: datagrams to queue pair 1. The slot that one is for: */
 uint32_t udp_gsi_slot(const struct udp_port *u, const uint8_t *payload,
 		      size_t len);
-/* Whether the frame was a request and somebody on this machine listens, who
- * has it now. */
+/* Whether the frame was a request for a process of this machine that listens,
+ * which has it now. */
 bool udp_gsi_hand_in(struct udp_port *u, const uint8_t *frame,
 		     size_t frame_bytes);
 

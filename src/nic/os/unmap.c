@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/thread.h"
+#include "fault_guard.h"
 #include "os_priv.h"
 
 enum {
@@ -306,6 +307,9 @@ uint64_t unmap_watch(struct nic_host *host, const void *addr, size_t len_bytes)
 	uintptr_t from = reg.range.start, to = from + reg.range.len;
 	uint64_t since = 0;
 
+	/* A program mostly has its handlers before it registers memory, and
+	 * not always before it opens the NIC. */
+	(void)!fault_guard_install();
 	if (!h->cfg.watch_unmap || grant_has(host, addr))
 		return 0;
 	pthread_mutex_lock(&u->mutex);

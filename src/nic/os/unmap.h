@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Learns from the kernel that registered memory was unmapped, whoever does it:
- * the program, its allocator, or mmap over it. Needs userfaultfd, which any
- * user may have since Linux 5.11; where it is not to be had, nothing is
- * watched.
+ * Learns from the kernel that registered memory was unmapped, by the program,
+ * by its allocator, or by mmap over it. It needs userfaultfd, which any user
+ * may have since Linux 5.11; without it nothing is watched.
  */
 #ifndef AQ_OS_UNMAP_H
 #define AQ_OS_UNMAP_H
@@ -23,9 +22,9 @@ struct unmap_range {
 };
 
 struct unmap {
-	/* For everything below; taken alone. */
+	/* Guards everything below; taken alone. */
 	pthread_mutex_t mutex;
-	bool tried; /* to open it */
+	bool tried; /* opening fd was tried */
 	int fd;	    /* -1: not open */
 	int stop_fd;
 	pthread_t thread;

@@ -7,7 +7,7 @@
 
 struct uplink {
 	struct env_path path; /* what queue pairs have; outlives cables */
-	struct cable *cable;  /* NULL: none; else we are one of its users */
+	struct cable *cable;  /* NULL: none; else counted as one user */
 	uint64_t retry_ns;    /* not before */
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When a socket of frames is polled and when it wakes the NIC thread. Until
- * somebody uses it, the epoll set alone watches it: asking the kernel at every
- * poll would cost those who only use cables. From then on it is polled, and a
- * frame wakes the NIC thread only while it sleeps and nobody else polls: a
- * thread woken beside an application that has taken the frame already costs
- * both their core. Meanwhile it is not even in the set, which would cost each
- * frame 0.1 us.
+ * When a socket of frames is polled and when it wakes the NIC thread. Until it
+ * is used, only the epoll set watches it: a system call at every poll would
+ * slow down programs that only use cables. From then on it is polled, and a
+ * frame wakes the NIC thread only while the NIC thread sleeps and no other
+ * thread polls: a thread that wakes beside an application that has taken the
+ * frame already costs both of them their core. Meanwhile it is not even in the
+ * set, which would cost each frame 0.1 us.
  */
 #ifndef AQ_WATCH_H
 #define AQ_WATCH_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of datagram sockets. Each has a UDP socket, which is its address
- * and carries the first datagrams to everybody, and one UD queue pair, which
+ * and carries the first datagrams to each peer, and one UD queue pair, which
  * carries the rest. The service thread reads the UDP socket. All is guarded by
  * the lock of the socket.
  */
@@ -21,10 +21,10 @@ enum {
 	RS_DGRAM_GRH = 40,
 };
 
-/* After so long without a word its queue pair may be another's. */
+/* After this long without a datagram its queue pair may be another one. */
 #define RS_DEST_STALE_NS 1000000000ull
 
-/* Somebody whom we send to. */
+/* A peer that we send to. */
 struct rs_dest {
 	struct rs_name name;
 	struct rs_name own; /* as it sees us */

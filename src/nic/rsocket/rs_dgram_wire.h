@@ -28,7 +28,7 @@ bool rs_name_is_ipv4(const struct rs_name *name);
 /* -EAFNOSUPPORT, or -EINVAL when it is too short. */
 int rs_name_read(const struct sockaddr *sa, socklen_t len,
 		 struct rs_name *name) MUST_CHECK;
-/* In the family `domain`; the length. */
+/* Writes the address in the family `domain`; returns its length. */
 socklen_t rs_name_write(const struct rs_name *name, int domain,
 			struct sockaddr_storage *sa);
 

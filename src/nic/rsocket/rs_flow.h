@@ -28,7 +28,7 @@ struct rs_rx {
 	uint32_t grant_offset; /* where the next half begins */
 	uint16_t credits;      /* entries of the queue for data */
 	uint16_t seq;	       /* data messages that came */
-	uint16_t limit;	       /* up to which the peer was allowed */
+	uint16_t limit;	       /* the peer may send up to this number */
 };
 
 /* What the peer should be told now. */
@@ -57,7 +57,7 @@ struct rs_tx {
 	struct rs_sge target; /* the buffer of the peer that we fill */
 	rs_slot *slots;	      /* RS_SLOTS entries, written by the peer */
 	uint32_t slot;	      /* the next one */
-	bool look;	      /* it may have been written: the peer said so */
+	bool look;	      /* the peer says that it has written the slot */
 	uint16_t seq;	      /* data messages sent */
 	uint16_t limit;
 	uint32_t queue_free; /* entries of the send queue */

@@ -20,11 +20,12 @@ enum {
 	RS_DEFERRED_MAX = 1024,	  /* requests beyond a listener's backlog */
 	RS_BACKLOG_MAX = 1024,
 	RS_WCS = 16, /* completions taken at a time */
-	/* Polling before a thread sleeps. Who polls moves the frames itself; a
-	 * round trip through two sleeping NIC threads takes 40 to 90 us. */
+	/* How long a thread polls before it sleeps. A thread that polls moves
+	 * the frames itself; a round trip through two sleeping NIC threads
+	 * takes 40 to 90 us. */
 	RS_SPIN_US = 100,
 	RS_RESOLVE_MS = 2000,
-	RS_EXIT_MS = 2000, /* for what a process that ends has not said yet */
+	RS_EXIT_MS = 2000, /* for the last messages of a process that ends */
 	RS_CLOSE_MS = 10000,
 	RS_FD_MAX = 1 << 20,
 };

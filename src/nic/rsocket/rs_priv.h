@@ -2,12 +2,12 @@
 /*
  * The inside of the sockets over RDMA.
  *
- * A socket's number is that of a descriptor which exists only so that nobody
- * else has the number. Any thread may call for any socket: the table counts who
- * is inside, and each socket has one mutex, held for copies and posts and let
- * go of while a thread sleeps. Connections are made by one thread of the
- * process, "aq-rsocket", which handles the events of rdma_cm; data is moved by
- * the callers alone.
+ * A socket's number is that of a descriptor which exists only to reserve the
+ * number. Any thread may call for any socket: the table counts the threads
+ * inside, and each socket has one mutex, held for copies and posts and let go
+ * of while a thread sleeps. Connections are made by one thread of the process,
+ * "aq-rsocket", which handles the events of rdma_cm; data is moved by the
+ * callers alone.
  *
  * Order of locks: accept_mutex, a socket's lock, then those of rdma_cm and
  * verbs. The table's is taken alone.
@@ -56,7 +56,7 @@ struct rs_options {
 	uint32_t sq_size;
 	uint32_t rq_size;
 	uint32_t inline_size;
-	uint32_t iomap_count;	  /* that our peer may make known to us */
+	uint32_t iomap_count;	  /* buffers that the peer may map */
 	uint64_t send_timeout_ns; /* RS_FOREVER: none */
 	uint64_t recv_timeout_ns;
 	struct linger linger;
@@ -95,11 +95,11 @@ struct rsock {
 	bool bound;
 	bool rd_shut; /* by the application */
 	bool wr_shut;
-	bool said_bye;	/* the peer knows that nothing more comes */
+	bool said_bye;	/* the peer was told that nothing more comes */
 	bool peer_done; /* the peer sends no more */
-	bool peer_gone; /* and receives no more */
+	bool peer_gone; /* the peer receives no more */
 	int err;	/* why the connection failed */
-	int so_error;	/* the same, until somebody asked */
+	int so_error;	/* the same, until SO_ERROR was read */
 	struct rs_options opt;
 	struct rdma_cm_id *id;
 	struct rs_stream s;
@@ -110,8 +110,8 @@ struct rsock {
 	/* accept_mutex */
 	struct rsock *listener; /* whose list we are on */
 	struct list accept_node;
-	struct list accepting; /* of a listener: connections not yet there */
-	struct list accepted;  /* and those that wait for raccept */
+	struct list accepting; /* of a listener: connections being made */
+	struct list accepted;  /* connections that wait for raccept */
 	struct list deferred;  /* requests beyond the backlog */
 	unsigned accept_count; /* on both lists of connections */
 	unsigned deferred_count;
@@ -123,7 +123,7 @@ extern pthread_mutex_t rs_accept_mutex;
 
 /* ---- table.c ------------------------------------------------------------- */
 
-/* A new socket with one reference, which has a number but no place. */
+/* A new socket with one reference and a number, not in the table yet. */
 struct rsock *rs_new(int domain, int type, const struct rs_options *opt);
 /* Makes the number known. */
 int rs_publish(struct rsock *rs) MUST_CHECK;
@@ -139,7 +139,7 @@ struct rsock *rs_withdraw(int fd);
 void rs_each(void (*visit)(struct rsock *rs));
 void rs_watch_forks(void);
 /* True for a thread that works for this library: sockets that it asks libc for
- * must never be ours, also when a preloaded library sends them here. */
+ * must never be rsockets, even if a preloaded library sends the call here. */
 bool rs_thread_is_inside(void);
 extern _Thread_local unsigned rs_depth;
 
@@ -151,15 +151,16 @@ struct rs_sleeper {
 };
 
 uint64_t rs_deadline(uint64_t timeout_ns);
-/* Of this thread; -1 and errno. */
+/* This thread's descriptor; -1 and errno. */
 int rs_sleeper_fd(void);
 void rs_sleeper_drain(int fd);
 void rs_sleepers_abandon(void);
-/* Lock held: wakes whoever sleeps for this socket. */
+/* Lock held: wakes the threads that sleep for this socket. */
 void rs_kick(struct rsock *rs);
 /*
- * Lock held; let go of meanwhile. Moves data until `ready` says so: 0. Else
- * -ETIMEDOUT, -EINTR, or -EBADF when the socket was closed.
+ * Called with the lock held, which it drops while it sleeps. Moves data until
+ * `ready` is true and returns 0; else -ETIMEDOUT, -EINTR, or -EBADF when the
+ * socket was closed.
  */
 int rs_wait(struct rsock *rs, bool (*ready)(struct rsock *rs),
 	    uint64_t deadline_ns) MUST_CHECK;
@@ -185,9 +186,9 @@ void rs_stream_hello(const struct rsock *rs, uint8_t out[RS_HELLO_BYTES]);
 void rs_stream_start(struct rsock *rs, const struct rs_hello *peer);
 /* Takes completions; true if anything happened. Never sleeps. */
 bool rs_stream_progress(struct rsock *rs);
-/* Gives the peer what it may have: credits, and room in the ring. */
+/* Tells the peer what it may use: credits, and room in the ring. */
 void rs_stream_tell(struct rsock *rs);
-/* Asks for a sign of the next completion. */
+/* Makes the channel readable at the next completion. */
 void rs_stream_arm(struct rsock *rs);
 int rs_stream_post_data(struct rsock *rs, const struct rs_sge *to,
 			uint32_t bytes, bool inlined, const void *data,

@@ -20,7 +20,8 @@ struct nic_provider;
 void verbs_set_provider(const struct nic_provider *provider);
 
 /* The host behind a context, or NULL when the context is not ours or, in a
- * forked child, no NIC could be had. Valid as long as the context is open. */
+ * forked child, no NIC could be opened. Valid as long as the context is
+ * open. */
 struct nic_host *verbs_host(struct ibv_context *context);
 
 #endif

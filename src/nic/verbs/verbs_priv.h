@@ -49,7 +49,7 @@ struct verbs_device {
 	struct verbs_device *next; /* registry's lock */
 };
 
-/* In the order in which closing a context gives them up: users first. */
+/* In the order in which closing a context destroys them: users first. */
 enum verbs_kind {
 	VERBS_QP,
 	VERBS_AH,
@@ -78,7 +78,7 @@ struct verbs_ctx {
 	 * mutex to change it. Read without: once set it stays. */
 	struct nic_host *_Atomic host;
 	struct verbs_device *device;
-	char rack[RUNDIR_RACK_MAX + 1]; /* "": that of the settings */
+	char rack[RUNDIR_RACK_MAX + 1]; /* "": the rack of the settings */
 	int async_wr_fd;
 	atomic_uint async_unread;
 	atomic_uint next_handle;
@@ -130,7 +130,7 @@ struct verbs_mr {
 	struct ibv_mr ibv;
 	struct nic_mr *nic;
 	unsigned access;
-	uint64_t watched; /* since when its memory is; see nic_host_ops */
+	uint64_t watched; /* result of memory_watch; see nic_host_ops */
 	struct verbs_obj obj;
 };
 
@@ -195,7 +195,7 @@ struct verbs_stage {
 	uint32_t count;
 	uint32_t sge_stride;
 	uint32_t inline_stride;
-	struct ibv_send_wr *current; /* the last slot takes what is too much */
+	struct ibv_send_wr *current; /* the last slot takes the overflow */
 	struct ibv_send_wr *wrs;     /* capacity + 1, as the other two */
 	struct ibv_sge *sges;
 	uint8_t *bytes;
@@ -345,8 +345,8 @@ int verbs_range_check(const void *addr, size_t length,
 /* Access rights that a registration may ask for: 0 or -errno. */
 int verbs_check_access(unsigned access) MUST_CHECK;
 
-/* For who extends the API: -EOPNOTSUPP: not ours; -EIO: of the parent process,
- * or without a NIC. */
+/* For extensions of the API. -EOPNOTSUPP: not ours; -EIO: of the parent
+ * process, or without a NIC. */
 int verbs_own_qp(struct ibv_qp *ibqp, struct verbs_qp **qp) MUST_CHECK;
 
 static inline void *verbs_none(int err)

@@ -16,8 +16,8 @@ enum {
 	WIRE_CM_PRIVATE_MAX = 224,
 	WIRE_CM_ARI_MAX = 72,
 	WIRE_CM_IP_BYTES = 36, /* in front of the private data of requests */
-	/* Above it our own numbers have the slot of their process, so that
-	 * whoever receives an answer for the machine can tell whose it is. */
+	/* The bits above it are the slot of the process, so that a receiver for
+	 * the machine knows the process of an answer. */
 	WIRE_CM_ID_BITS = 22,
 };
 
@@ -35,7 +35,7 @@ enum wire_cm_kind {
 	WIRE_CM_SIDR_REP,
 };
 
-/* Which message is rejected, or asked patience for. */
+/* Which message is rejected, or will take longer to answer. */
 enum wire_cm_about {
 	WIRE_CM_ABOUT_REQ = 0,
 	WIRE_CM_ABOUT_REP = 1,
@@ -56,7 +56,7 @@ enum wire_cm_reason {
 
 enum wire_cm_sidr_status {
 	WIRE_CM_SIDR_OK = 0,
-	WIRE_CM_SIDR_UNSUPPORTED = 1, /* nobody listens */
+	WIRE_CM_SIDR_UNSUPPORTED = 1, /* no process listens */
 	WIRE_CM_SIDR_REJECT = 2,
 };
 

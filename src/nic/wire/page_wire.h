@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a client of pages sends to a memory node, and what it hears.
+ * What a client of pages sends to a memory node, and the answers.
  *
  * Two-sided: a page_request, followed by the page if it is stored. The answer
  * is an immediate value, with the page written before it where one was asked
@@ -19,8 +19,8 @@
 #include "base/base.h"
 #include "base/bytes.h"
 
-/* Of all that follows. A receive cuts messages up without looking at them, so
- * ends that do not agree are told when they meet. */
+/* The version of all that follows. A receive cuts messages up without looking
+ * at them, so ends of different versions are refused when they connect. */
 enum {
 	PAGE_WIRE_VERSION = 2,
 };
@@ -37,7 +37,7 @@ struct page_request {
 	be32 kind;
 	be32 tag;
 	be64 index;
-	be64 buf; /* of the client: where the answer is written */
+	be64 buf; /* the client's address for the answer */
 	be32 rkey;
 	be32 length;
 };
@@ -56,7 +56,7 @@ enum page_wire_end {
 	PAGE_WIRE_NO_SPACE,
 	PAGE_WIRE_NO_BUDGET,
 	PAGE_WIRE_NO_DATA, /* the page is not there */
-	PAGE_WIRE_BAD,	   /* a request that nobody sends by mistake */
+	PAGE_WIRE_BAD,	   /* a request that no correct client sends */
 };
 
 enum {
@@ -79,8 +79,8 @@ enum page_chain {
 	PAGE_CHAIN_COUNT,
 };
 
-/* The call of the load chain. All but the entry stand as they do in the request
- * that answers, so that they land there in one piece. */
+/* The call of the load chain. All members but the entry have the layout of the
+ * answering request, so that they land there in one piece. */
 struct page_chain_load {
 	be64 entry; /* its place in the table, in bytes */
 	be32 imm;
@@ -104,7 +104,7 @@ static inline struct page_chain_load page_chain_load_of(uint64_t entry,
 	};
 }
 
-/* Of the one that invalidates. */
+/* The call of the invalidate chain. */
 struct page_chain_call {
 	be64 entry;
 	be32 imm;

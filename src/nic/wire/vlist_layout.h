@@ -4,7 +4,7 @@
  *
  *	struct vlist_head	(512 bytes)
  *	clients			slots of clients, 64 bytes each
- *	chunk words		le64 []: who has the chunk; 0: nobody
+ *	chunk words		le64 []: owner of the chunk; 0: none
  *	index			buckets of struct vlist_entry
  *	nodes			struct vlist_node and value, all of one size
  *
@@ -43,8 +43,8 @@ enum {
 	VLIST_BUCKET = 16, /* entries */
 	VLIST_BUCKET_BYTES = VLIST_BUCKET * VLIST_ENTRY_BYTES,
 	VLIST_NODE_HEAD = 64,
-	/* Behind the value. A READ of all of a node may be answered with a
-	 * newer version by a switch; without these bytes it is not. */
+	/* Bytes after the value. A switch may answer a READ of a whole node
+	 * with a newer version, but not one without these bytes. */
 	VLIST_NODE_TAIL = 8,
 	VLIST_VALUE_MAX = 4096 - VLIST_NODE_HEAD - VLIST_NODE_TAIL,
 	VLIST_CLIENTS_MAX = 4096,
@@ -77,7 +77,7 @@ static inline uint32_t vlist_generation(uint64_t word)
 	return (uint32_t)(word >> 35) & ((1u << VLIST_GENERATION_BITS) - 1);
 }
 
-/* Of two uses of the same memory: whether `a` came after `b`. */
+/* Whether `a` is a later use of the same memory than `b`. */
 static inline bool vlist_is_later_use(uint64_t a, uint64_t b)
 {
 	uint32_t ahead = vlist_generation(a) - vlist_generation(b);
@@ -93,7 +93,7 @@ static inline uint64_t vlist_end_of(uint64_t pointer)
 
 /* ---- in far memory ------------------------------------------------------ */
 
-/* Written once, before the store is known to anybody. */
+/* Written once, before any client can open the store. */
 struct vlist_head {
 	struct layout_header layout;
 	le64 bucket_count; /* a power of two */
@@ -123,8 +123,8 @@ enum vlist_node_flags {
 
 enum vlist_node_state {
 	VLIST_NODE_USED = 0,
-	/* Its owner has given it up: it never was and never will be
-	 * committed, nor anything behind it. */
+	/* Its owner has given it up: neither it nor any version after it was or
+	 * will be committed. */
 	VLIST_NODE_ABANDONED = 1,
 };
 
@@ -193,7 +193,7 @@ static inline bool vlist_pointer_is_sane(const struct vlist_geometry *g,
 
 /* The first bucket in which a key may be. */
 uint64_t vlist_bucket_of(const struct vlist_geometry *g, uint64_t key);
-/* Of a node's fixed part with its value of n->len_bytes behind it. */
+/* The CRC of a node's fixed part and the value of n->len_bytes after it. */
 uint64_t vlist_node_crc(const struct vlist_node *n, const void *value,
 			uint32_t len_bytes);
 

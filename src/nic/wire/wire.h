@@ -244,9 +244,10 @@ static inline bool wire_is_ipv4(const uint8_t ip[16])
 size_t wire_build(const struct wire_pkt *pkt, uint8_t *frame);
 
 /*
- * What a MAC is over, but for the payload: the addresses, the packet's number
- * in 64 bits, and the BTH and its extensions as built, without what networks
- * may change. Returns how much of `head` was written, a multiple of eight.
+ * What a MAC covers beside the payload: the addresses, the packet's number in
+ * 64 bits, and the BTH and its extensions as built, without fields that
+ * networks may change. Returns how much of `head` was written, a multiple of
+ * eight.
  */
 enum {
 	WIRE_MAC_HEAD_MAX = 16 + 16 + 8 + 8 + WIRE_BTH_BYTES + 44,
@@ -262,9 +263,9 @@ size_t wire_mac_head(const struct wire_pkt *pkt, uint64_t number,
 uint32_t wire_icrc(const uint8_t *ip, size_t len_bytes);
 
 /*
- * The share that the IPv4 identification has in the ICRC (icrc_id.c), for ports
- * that cannot choose or see it. `ip_bytes` is the total length of the packet
- * with its ICRC, a multiple of four.
+ * How the IPv4 identification changes the ICRC (icrc_id.c), for ports that
+ * cannot choose or see it. `ip_bytes` is the total length of the packet with
+ * its ICRC, a multiple of four.
  */
 enum {
 	WIRE_ID_WORDS = (WIRE_FRAME_MAX - WIRE_ETH_BYTES) / 4 + 1,
@@ -276,7 +277,7 @@ struct wire_id_table {
 };
 
 void wire_id_table_init(struct wire_id_table *t);
-/* To be added (xor) to the ICRC of the same packet with identification 0. */
+/* The value to xor into the ICRC of the same packet with identification 0. */
 uint32_t wire_id_delta(const struct wire_id_table *t, size_t ip_bytes,
 		       uint16_t id);
 /* The identification that explains this difference. False: none, so the packet
@@ -284,7 +285,7 @@ uint32_t wire_id_delta(const struct wire_id_table *t, size_t ip_bytes,
 bool wire_id_solve(const struct wire_id_table *t, size_t ip_bytes,
 		   uint32_t delta, uint16_t *id) MUST_CHECK;
 
-/* What stands around the payload of a UDP datagram. */
+/* The headers around the payload of a UDP datagram. */
 struct wire_outer {
 	uint8_t dst_mac[6];
 	uint8_t src_mac[6];
@@ -307,7 +308,8 @@ static inline size_t wire_outer_bytes(bool ipv4)
 uint8_t *wire_wrap(const struct wire_outer *outer, uint8_t *payload,
 		   size_t len_bytes);
 
-/* Of the BTH that a datagram's payload of 12 bytes or more starts with. */
+/* The destination queue pair of the BTH at the start of a datagram's payload,
+ * which has at least 12 bytes. */
 static inline uint32_t wire_peek_qpn(const uint8_t *payload)
 {
 	return (uint32_t)payload[5] << 16 | (uint32_t)payload[6] << 8 |

@@ -110,7 +110,7 @@ struct wire_atomic_ack {
 	be64 original;
 };
 
-/* What the ICRC treats specially is all in these. */
+/* All fields that the ICRC treats specially are in these. */
 struct wire_fixed4 {
 	struct wire_ip4 ip;
 	struct wire_udp udp;

@@ -2,9 +2,10 @@
 /*
  * A stamp is what the frames of one flow with one opcode and length have in
  * common: everything up to the destination queue pair, and the ICRC register
- * after it. With it a frame is built or parsed by looking at the rest only.
- * Which frames have one: IPv4, no pad, no extension header or a RETH, an AETH,
- * an immediate value or a RETH with one, no MAC.
+ * after it. With it a frame is built or parsed by looking at the rest only. A
+ * frame can have a stamp if it is IPv4, has no pad and no MAC, and its
+ * extension headers are none, a RETH, an AETH, an immediate value, or a RETH
+ * with an immediate value.
  */
 #ifndef AQ_WIRE_STAMP_H
 #define AQ_WIRE_STAMP_H
@@ -37,12 +38,12 @@ struct wire_stamp {
 };
 STATIC_ASSERT(sizeof(struct wire_stamp) == 64, "one cache line");
 
-/* For packets like this one, whose payload is not looked at. False: they have
- * no stamp, and *s is left alone. */
+/* Makes the stamp for packets like this one, whose payload is not read. False:
+ * such packets have no stamp, and *s is left alone. */
 bool wire_stamp_make(struct wire_stamp *s,
 		     const struct wire_pkt *pkt) MUST_CHECK;
 
-/* What is different in each frame of a stamp, as its headers have it. */
+/* The fields that differ between frames of a stamp, as in the headers. */
 struct wire_vary {
 	uint32_t ecn_qpn; /* FECN 1 | BECN 1 | 0 | destination 24 */
 	uint32_t ack_psn; /* AckReq 1 | 0 | PSN 24 */

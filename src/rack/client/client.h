@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program's way into a rack, for other rooms: the nodes, requests to them,
- * and what stands behind <aquifer/aquifer.h>, whose functions this room
- * defines.
+ * Access to a rack, for other rooms: the nodes, and requests to them. This room
+ * also defines the functions of <aquifer/aquifer.h>.
  */
 #ifndef AQ_CLIENT_H
 #define AQ_CLIENT_H
@@ -51,7 +50,7 @@ typedef int (*client_http_fn)(void *ctx, struct client_http *h,
 			      const struct client_http_request *req,
 			      struct client_http_reply *reply);
 
-/* Who asks. One thread at a time. */
+/* What a request is sent with. One thread at a time. */
 struct client_caller {
 	struct client_http *http;
 	client_http_fn send; /* NULL: client_http_do */
@@ -62,16 +61,16 @@ struct client_caller {
 /*
  * One request with JSON in and out. `body` is taken over, also on failure; NULL
  * sends none. *reply may be NULL when the node sent none; free it with
- * json_decref. An answer that says "error" becomes its code, with the node's
- * words; see also client_http_do.
+ * json_decref. An answer with a member "error" is returned as that error's
+ * code, with the node's words; see also client_http_do.
  */
 int client_call(const struct client_caller *c, const struct client_node *node,
 		const char *method, const char *path, json_t *body,
 		uint32_t timeout_ms, size_t max_bytes,
 		json_t **reply) MUST_CHECK;
 
-/* What client_call says of an answer that was asked for in another way: `err`
- * as client_http_do returned it, and the answer if that is 0. */
+/* What client_call would return for an answer that was got in another way:
+ * `err` is what client_http_do returned, and the answer counts if that is 0. */
 int client_reply_take(const struct client_node *node, int err,
 		      const struct client_http_reply *http,
 		      json_t **reply) MUST_CHECK;

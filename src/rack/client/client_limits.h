@@ -4,7 +4,7 @@
 #define AQ_CLIENT_LIMITS_H
 
 enum {
-	CLIENT_CLOSED_KEPT = 32,   /* region handles, after they were closed */
+	CLIENT_CLOSED_KEPT = 32,   /* region handles kept after closing */
 	CLIENT_NODE_MAX = 64,	   /* memory nodes of a rack */
 	CLIENT_NODE_NAME_MAX = 33, /* with the NUL, as the others */
 	CLIENT_ADDRESS_MAX = 256,
@@ -31,14 +31,14 @@ enum {
 	CLIENT_KEEP_MS = 100,		   /* between ticks of keepalives */
 	CLIENT_ATTEMPTS = 2, /* of an operation; the second after a refresh */
 
-	/* Bytes of an answer that we are ready to read: one object, a list. */
+	/* The longest answers that are read, in bytes: one object, a list. */
 	CLIENT_REPLY_MAX = 64 << 10,
 	CLIENT_LIST_MAX = 16 << 20,
 
-	CLIENT_IDLE_YIELDS = 2000, /* then naps, while waiting */
+	CLIENT_IDLE_YIELDS = 2000, /* of a wait, before it naps */
 	CLIENT_NAP_NS = 50000,
 
-	/* Threads beyond these count too, but where nobody sees it. */
+	/* Counters of further threads are not shown. */
 	CLIENT_COUNTED_THREADS = 16,
 };
 

@@ -53,13 +53,13 @@ struct client_done {
 	int err;
 };
 
-/* What reaches the nodes. Real ones: client_transport_verbs(); unit tests have
- * a rack in memory. */
+/* How nodes are reached: client_transport_verbs() in the product; unit tests
+ * have a rack in memory. */
 struct client_transport {
 	client_http_fn http; /* NULL: libcurl */
 	uint64_t (*now_ns)(void *ctx);
 	void (*relax)(void *ctx);
-	/* Staging memory and what the connections of a thread share. */
+	/* Makes staging memory and what a thread's connections share. */
 	int (*thread_open)(struct client_thread *t);
 	void (*thread_close)(struct client_thread *t);
 	/* conn_open connects; conn_close forgets requests that are under way:
@@ -80,7 +80,7 @@ const struct client_transport *client_transport_verbs(void);
 struct client_engine {
 	struct client_node node;
 	char token[CLIENT_TOKEN_MAX];
-	uint32_t bonds; /* 0: the place is free */
+	uint32_t bonds; /* 0: the entry is free */
 };
 
 struct aq_rack {
@@ -108,7 +108,7 @@ struct aq_rack {
 	uint64_t region_serial;
 	uint32_t thread_count; /* ever */
 	uint8_t slot_used[CLIENT_REGION_MAX];
-	/* Handles closed last, so that who still uses one is told. */
+	/* The handles closed last, so that calls with them can be refused. */
 	struct aq_region *closed[CLIENT_CLOSED_KEPT];
 	uint32_t closed_count; /* ever */
 
@@ -130,7 +130,7 @@ struct aq_rack {
 	pthread_cond_t keepalive_wake;
 	bool is_keeping;
 	struct list keepalives;		  /* by client_keepalive.link */
-	struct client_keepalive *keeping; /* whose tick runs */
+	struct client_keepalive *keeping; /* its tick runs now */
 };
 
 struct aq_region {
@@ -215,12 +215,13 @@ uint64_t client_rack_now_ns(const struct aq_rack *rack);
 uint64_t client_rack_deadline_ns(const struct aq_rack *rack);
 /* Milliseconds until then, at least 1. */
 uint32_t client_rack_left_ms(const struct aq_rack *rack, uint64_t deadline_ns);
-/* When the first of so many who are asked in turn has had its share of the time
- * that is left: one that hangs must leave some for the others. */
+/* The deadline of the first of `parts` nodes that are asked in turn. It is that
+ * node's share of the time that is left, so that a node that hangs leaves time
+ * for the others. */
 uint64_t client_rack_share_ns(const struct aq_rack *rack, uint64_t deadline_ns,
 			      uint32_t parts);
-/* The settings, if the rack is the one that they describe; else NULL: the nodes
- * and engines that rack.ini lists are those of the rack that it names. */
+/* The settings, if they describe this rack; else NULL: the nodes and engines
+ * that rack.ini lists belong to the rack that it names. */
 const struct config *client_rack_listed(const struct aq_rack *rack);
 /* Looks for nodes that were not there before. */
 void client_rack_rescan(struct aq_rack *rack);
@@ -238,7 +239,7 @@ int client_thread_call(struct client_thread *t, uint32_t node,
 		       const char *method, const char *path, json_t *body,
 		       uint64_t deadline_ns, json_t **reply) MUST_CHECK;
 
-/* For what may fail unheard: the node would find out by itself. */
+/* Sends a request whose failure is ignored: the node would notice itself. */
 void client_thread_tell(struct client_thread *t, uint32_t node,
 			const char *method, const char *path,
 			uint64_t deadline_ns);
@@ -271,10 +272,10 @@ int client_region_refresh(struct aq_region *region, struct client_thread *t,
 
 /* Why a region with is_stale cannot be used; the lock is held. */
 int client_region_dead(const struct aq_region *region) MUST_CHECK;
-/* Handles that were kept after they were closed. */
+/* Frees the handles that were kept after they were closed. */
 void client_region_free_closed(struct aq_rack *rack);
 
-/* Words for a bad name. */
+/* -EINVAL with words for a bad name. */
 int client_name_check(const char *name) MUST_CHECK;
 int client_region_handle(struct aq_rack *rack, const char *name, unsigned flags,
 			 const struct client_map *map,
@@ -344,9 +345,9 @@ struct heartbeat {
 
 /* A heartbeat_name_fn; the lock is held. */
 bool heartbeat_name(void *ctx, uint32_t index, const struct client_bond *bond);
-/* Makes the request from what was named. */
+/* Makes the request from the bonds that were named. */
 int heartbeat_prepare(struct heartbeat *b, uint32_t index) MUST_CHECK;
-/* The request has ended: who is lost. */
+/* The request has ended: marks the bonds that are lost. */
 void heartbeat_finish(struct heartbeat *b, uint32_t index, int err,
 		      const struct client_http_reply *reply);
 
@@ -399,7 +400,7 @@ struct client_link_inside {
 	struct client_bond bond;
 };
 
-/* What a node answers to who asks for a key. */
+/* Reads a node's answer to a request for a key. */
 int client_key_take(const json_t *reply, struct client_key *out) MUST_CHECK;
 
 #endif

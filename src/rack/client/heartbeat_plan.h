@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When a rack handle tells which node or engine that its connections are alive,
- * and what an answer means. Time and answers in, requests out: no thread, no
- * lock and no socket. heartbeat.c puts those around it, and the simulator its
- * own.
+ * Decides when a rack handle sends heartbeats to which node or engine, and what
+ * an answer means. Time and answers in, requests out: no thread, no lock and no
+ * socket. heartbeat.c adds those, and the simulator its own.
  *
  * Each target has at most one request under way, which names its bonds, and
  * gets the next one when that has ended. No target waits for another.
@@ -21,7 +20,7 @@ enum {
 /* One node or engine; its index is the bonds' `node`. */
 struct heartbeat_pace {
 	bool is_used;  /* there are bonds */
-	bool is_due;   /* a request was filled, and is to be sent */
+	bool is_due;   /* a request was filled and must be sent */
 	bool is_busy;  /* a request is under way */
 	bool has_more; /* bonds than fitted into the request */
 	bool has_failed;
@@ -39,8 +38,8 @@ struct heartbeat_plan {
 
 /* What an answer says about the bonds that the request named. */
 enum heartbeat_loss {
-	HEARTBEAT_LOSS_NONE, /* so far as is known */
-	HEARTBEAT_LOSS_SOME, /* those that the answer names, if any */
+	HEARTBEAT_LOSS_NONE, /* none is known to be lost */
+	HEARTBEAT_LOSS_SOME, /* the bonds that the answer names, if any */
 	HEARTBEAT_LOSS_ALL,
 };
 
@@ -60,8 +59,7 @@ void heartbeat_plan_start(struct heartbeat_plan *p, uint32_t index,
 void heartbeat_plan_fail(struct heartbeat_plan *p, uint32_t index,
 			 uint64_t now_ns);
 
-/* The request has ended. `is_crowded`: somebody listens there, and does not
- * look. */
+/* The request has ended. `is_crowded`: a listener does not accept. */
 enum heartbeat_loss heartbeat_plan_end(struct heartbeat_plan *p, uint32_t index,
 				       int err, bool is_crowded,
 				       uint64_t now_ns);
@@ -72,7 +70,7 @@ void heartbeat_plan_lose(const struct heartbeat_plan *p, uint32_t index,
 			 struct list *bonds, heartbeat_is_named_fn is_named,
 			 void *ctx);
 
-/* Until the next look is worth it, unless a request ends before. */
+/* Time until the next look, unless a request ends before. */
 uint64_t heartbeat_plan_wait_ns(const struct heartbeat_plan *p,
 				uint32_t heartbeat_ms, uint64_t now_ns);
 

@@ -32,14 +32,14 @@ struct client_http_reply {
 int client_http_create(struct client_http **out) MUST_CHECK;
 void client_http_destroy(struct client_http *h);
 /*
- * 0 when an answer of any status came. -EHOSTDOWN: nobody listens or the time
- * was over; -EACCES: the certificate is not trusted; -E2BIG: the answer has
- * more than max_bytes; -EPROTO: it is no HTTP. The words are set.
+ * 0 when an answer of any status came. -EHOSTDOWN: no process listens, or the
+ * time was over; -EACCES: the certificate is not trusted; -E2BIG: the answer
+ * has more than max_bytes; -EPROTO: it is no HTTP. The words are set.
  */
 int client_http_do(struct client_http *h, const struct client_http_request *req,
 		   struct client_http_reply *reply) MUST_CHECK;
-/* Whether the last request found a listener whose queue was full: somebody is
- * there, and does not look. */
+/* Whether the last request found a listener whose queue was full: a process is
+ * there but does not accept. */
 bool client_http_is_crowded(const struct client_http *h);
 
 /*
@@ -52,15 +52,15 @@ struct client_http_set;
 int client_http_set_create(struct client_http_set **out) MUST_CHECK;
 /* No request may be under way. */
 void client_http_set_destroy(struct client_http_set *s);
-/* The request and its strings stay the set's until client_http_set_next has
- * given the handle back, or client_http_set_drop. */
+/* The request and its strings belong to the set until client_http_set_next has
+ * given the handle back, or client_http_set_drop was called. */
 int client_http_set_start(struct client_http_set *s, struct client_http *h,
 			  const struct client_http_request *req) MUST_CHECK;
-/* Until a request has ended, somebody called client_http_set_wake, or that time
- * is over; it may return sooner. */
+/* Waits until a request has ended, client_http_set_wake was called, or that
+ * time is over; it may return sooner. */
 void client_http_set_wait(struct client_http_set *s, uint32_t timeout_ms);
 void client_http_set_wake(struct client_http_set *s);
-/* One that has ended, with what client_http_do would have said; NULL: none. */
+/* A request that has ended, with client_http_do's result; NULL: none. */
 struct client_http *client_http_set_next(struct client_http_set *s, int *err,
 					 struct client_http_reply *reply);
 /* Gives up a request, if one is under way. */

@@ -16,7 +16,7 @@ struct client_http {
 	size_t max_bytes;
 	bool is_crowded;
 	char why[CURL_ERROR_SIZE];
-	/* Of a request in a set; NULL: none is under way. */
+	/* The request, in a set; NULL: none is under way. */
 	const struct client_http_request *request;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a room needs that keeps something alive in a rack beside this room's own
- * connections: the rack's device, its nodes and engines, the heartbeat, and a
- * turn on a thread that looks after things.
+ * For rooms that keep something alive in a rack beside this room's own
+ * connections: the rack's device, its nodes and engines, heartbeats, and
+ * periodic calls on a thread of the rack.
  */
 #ifndef AQ_CLIENT_KEEPALIVE_H
 #define AQ_CLIENT_KEEPALIVE_H
@@ -25,22 +25,22 @@ struct client_bond {
 	 * the rack's engines. */
 	uint32_t node;
 	uint32_t cycle; /* of the last heartbeat; under the rack's lock */
-	/* Set by the heartbeat: the node does not know us any more; or the
-	 * engine, or it did not answer. L2 stores it, L3 loads; no data hangs
-	 * on it. */
+	/* Set by the heartbeat: the node or engine does not know the bond any
+	 * more, or an engine did not answer. L2 stores it, L3 loads; no data
+	 * hangs on it. */
 	atomic_bool is_lost;
 	char id[CLIENT_ID_MAX]; /* "": not connected */
 };
 
 void client_bond_init(struct client_bond *bond, uint32_t node);
-/* Every heartbeat to the node says from here on that it is alive. */
+/* From here on every heartbeat to the node names this bond. */
 int client_bond_add(struct aq_rack *rack, struct client_bond *bond,
 		    uint32_t heartbeat_ms) MUST_CHECK;
 /* The same for a session of that engine. */
 int client_bond_add_engine(struct aq_rack *rack, struct client_bond *bond,
 			   const struct client_node *engine, const char *token,
 			   uint32_t heartbeat_ms) MUST_CHECK;
-/* Nothing happens to one that was not added. */
+/* Does nothing for a bond that was not added. */
 void client_bond_remove(struct aq_rack *rack, struct client_bond *bond);
 
 static inline bool client_bond_is_lost(const struct client_bond *bond)
@@ -56,21 +56,21 @@ struct client_auth {
 	uint8_t key[AQDV_AUTH_KEY_BYTES];
 };
 
-/* Says in a request to connect that this side can. */
+/* Says in a request to connect that this side supports it. */
 void client_auth_offer(const struct client_verbs *v, json_t *body);
 /* The key that the answer of `who` has, if any. -EPROTO: it has none, and our
  * own nic.auth asks for one. */
 int client_auth_parse(const struct aq_rack *rack, const json_t *reply,
 		      const char *who, struct client_auth *out) MUST_CHECK;
-/* Both ends have it before the first packet; forgets the key. */
+/* Sets the key in the queue pair before the first packet, then forgets it. */
 int client_auth_use(const struct client_verbs *v, struct ibv_qp *qp,
 		    struct client_auth *auth) MUST_CHECK;
 
 /* ---- keepalives ---------------------------------------------------------- */
 
 /* Embedded; its tick is called every CLIENT_KEEP_MS or so, on a thread that the
- * keepalives of a rack share, and may talk to nodes with the given caller. What
- * it waits for delays other keepalives, and no heartbeat. */
+ * keepalives of a rack share, and may talk to nodes with the given caller. A
+ * tick that waits delays other keepalives, but no heartbeat. */
 struct client_keepalive {
 	struct list link; /* under the rack's lock */
 	void (*tick)(struct client_keepalive *k,

@@ -3,9 +3,9 @@
  * One thread's own queue pair to one memory node, with a key to one piece of a
  * region, for rooms that post their own work requests.
  *
- * In a real rack client_link_open() makes it. In the simulator lab/rig fills
- * in the same struct from simulated devices; whoever uses a link must not see
- * the difference, so every loop that waits calls clock->relax.
+ * In a real rack client_link_open() makes it. In the simulator lab/rig fills in
+ * the same struct from simulated devices; users of a link must not see the
+ * difference, so every loop that waits calls clock->relax.
  */
 #ifndef AQ_CLIENT_LINK_H
 #define AQ_CLIENT_LINK_H
@@ -47,7 +47,7 @@ struct client_link {
 	uint32_t rkey;
 	uint32_t node;	/* index in the rack */
 	uint32_t epoch; /* of the piece: another one means a dead key */
-	/* Both ends do: this NIC and the node's. */
+	/* This NIC and the node's both have them. */
 	bool has_masked_atomics;
 	const struct client_clock *clock;
 };
@@ -72,12 +72,12 @@ struct client_link_options {
 	uint32_t max_sge;    /* 0: 1 */
 	uint32_t max_inline; /* bytes */
 	uint32_t recv_depth; /* 0: 1 */
-	/* The node may write where it is given a key of this domain. */
+	/* The node may write to memory whose key it is given. */
 	bool accepts_writes;
 	/* More members of the request to connect, or NULL. */
 	json_t *connect_more;
-	/* The node keeps it as long as another link, whose heartbeat is enough;
-	 * so client_link_is_lost never says so of this one. */
+	/* The node keeps this link as long as another one, which has the
+	 * heartbeat; so client_link_is_lost is never true for this one. */
 	bool has_no_heartbeat;
 	enum client_link_rights rights;
 	/* Another link's, which must outlive this one; NULL: its own. */
@@ -122,16 +122,16 @@ struct client_key {
 
 /*
  * A key with all rights to the first length_bytes of a region; 0: to all of it.
- * Less than all of it is a window: nobody maps it, so all requests go through
- * the node's NIC, and it ends with the connection.
+ * A part of a region is a window: it cannot be mapped, so all requests go
+ * through the node's NIC, and it ends with the connection.
  */
 int client_link_key(struct client_link *link, const char *name,
 		    uint64_t length_bytes, struct client_key *out) MUST_CHECK;
-/* What the node calls the connection. */
+/* The node's name of the connection. */
 const char *client_link_name(const struct client_link *link);
 const char *client_link_node_name(const struct client_link *link);
 /* Ends any connection of the same tenant: when it returns 0, the node executes
- * nothing of it any more. */
+ * no request of that connection any more. */
 int client_link_end(struct aq_rack *rack, uint32_t node,
 		    const char *name) MUST_CHECK;
 /* Whether the node knows it: 1, 0, or -errno. */

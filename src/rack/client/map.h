@@ -6,8 +6,7 @@
  * A region on one node is one piece with the region's own name. A region on
  * several nodes is striped: stripe k is in piece k modulo the number of pieces.
  * Its pieces are regions of the nodes, named NAME.INDEX-COUNT-SHIFT (in
- * hexadecimal), so that whoever knows the nodes can find the map again and no
- * other register is needed.
+ * hexadecimal), so that the map can be found again from the nodes alone.
  */
 #ifndef AQ_CLIENT_MAP_H
 #define AQ_CLIENT_MAP_H

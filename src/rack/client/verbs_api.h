@@ -4,9 +4,9 @@
  * function of the library go through the table; posting and polling go through
  * the context's own operations anyway.
  *
- * There are two: that of the soft NIC which is carried in the library, and one
- * filled from the system's libibverbs, for hardware. What only the soft NIC can
- * do (aqdv.h) says so when it meets another context.
+ * There are two tables: that of the soft NIC, which the library carries, and
+ * one filled from the system's libibverbs, for hardware. Calls that only the
+ * soft NIC supports (aqdv.h) return -EOPNOTSUPP for another context.
  */
 #ifndef AQ_CLIENT_VERBS_API_H
 #define AQ_CLIENT_VERBS_API_H
@@ -40,8 +40,7 @@ struct client_verbs {
 				    struct ibv_qp_init_attr *attr);
 	int (*modify_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 	int (*destroy_qp)(struct ibv_qp *qp);
-	/* As aqdv_open_device and aqdv_qp_set_auth; NULL: it has no such
-	 * thing. */
+	/* As aqdv_open_device and aqdv_qp_set_auth; NULL: not supported. */
 	struct ibv_context *(*open_in_rack)(struct ibv_device *device,
 					    const char *rack);
 	int (*set_auth)(struct ibv_qp *qp, const void *key, size_t len_bytes);
@@ -49,13 +48,13 @@ struct client_verbs {
 	int gid_index;
 };
 
-/* The largest path MTU that the port can, in bytes. */
+/* The largest path MTU of the port, in bytes. */
 static inline int client_verbs_mtu(const struct client_verbs *v,
 				   struct ibv_context *context)
 {
 	struct ibv_port_attr port;
 
-	/* Every port can the smallest. */
+	/* Every port supports the smallest. */
 	if (v->query_port(context, 1, &port))
 		port.active_mtu = IBV_MTU_256;
 	return 128 << port.active_mtu;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A daemon gives up what it does not need, once and for good, before it starts
- * its first thread: so there is no thread that still has it. In this order:
+ * A daemon gives up what it does not need, for good, before it starts its first
+ * thread, so no thread still has it. In this order:
  *
  *   user		becomes another user, if asked to (only root can)
  *   capabilities	all but those its ports need, the bounding set too
@@ -38,7 +38,7 @@ struct confine_path {
 };
 
 struct confine {
-	const char *user;  /* to become; NULL: stays who it is */
+	const char *user;  /* to become; NULL: the same user */
 	const char *group; /* to join, if it stays root; NULL: none */
 	bool packets;	   /* packet sockets: keeps CAP_NET_RAW */
 	bool low_port;	   /* listens below 1024: keeps CAP_NET_BIND_SERVICE */
@@ -46,13 +46,13 @@ struct confine {
 	struct confine_path paths[CONFINE_PATH_MAX];
 };
 
-/* One more place; `path` must live until confine_start. One that does not exist
- * then is left out, and so is "" or NULL. -ENOSPC: they are too many. */
+/* Adds a path, which must live until confine_start. A path that does not exist
+ * then, "" and NULL are left out. -ENOSPC: too many. */
 int confine_add(struct confine *c, enum confine_use use,
 		const char *path) MUST_CHECK;
 
-/* Only the first two steps, for who still has to make what belongs to the user.
- * error_last() has the words. */
+/* Only the first two steps, for a daemon that still has to make files that
+ * belong to the user. error_last() has the words. */
 int confine_become(const struct confine *c) MUST_CHECK;
 /* All steps, for this thread and all that it will start. */
 int confine_start(const struct confine *c) MUST_CHECK;

@@ -28,7 +28,7 @@ static inline uint64_t confine_capabilities(const struct confine *c)
 /* Keeps the capabilities that are permitted now; capability_limit decides. */
 int user_become(const char *name) MUST_CHECK;
 int user_join(const char *group) MUST_CHECK;
-/* Nobody can give this process another one any more. */
+/* No executed program can give this process another capability any more. */
 int capability_bound(uint64_t keep) MUST_CHECK;
 int capability_limit(uint64_t keep) MUST_CHECK;
 /* -EOPNOTSUPP: the kernel has none. */

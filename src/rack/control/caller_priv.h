@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connections of one listening socket: who each is, and how far its request
- * has come. Nobody can keep others out by being slow: a request has a deadline
- * from its first byte to its last, one address has half of the places at most,
- * and who comes when all are taken gets the place of the one that has waited
- * longest for its own request to become complete.
+ * The connections of one listening socket: their peers, and how far their
+ * requests have come. A slow caller cannot keep others out: a request has a
+ * deadline from its first byte to its last, one address has half of the places
+ * at most, and when all are taken, a new connection replaces the one that has
+ * waited longest for its own request to become complete.
  *
  * A connection is ended by shutdown(2) only; its thread closes it. Only the
  * thread that accepts admits and ends, so a descriptor in the table is always
@@ -25,14 +25,14 @@ enum {
 	CALLER_IDLE_MS = 70000,	   /* between requests */
 };
 
-/* Who a limit holds for: an IPv4 address, the network of an IPv6 address, all
- * of loopback together, or a user of this machine. */
+/* The party that a limit holds for: an IPv4 address, the network of an IPv6
+ * address, all of loopback together, or a user of this machine. */
 struct caller_key {
 	uint8_t bytes[16];
 	bool is_user;
 };
 
-/* Of the peer of a connected socket; also in words, with its port. */
+/* The key of the peer of a connected socket; also in words, with its port. */
 int caller_key_of(int fd, struct caller_key *key,
 		  char text[CALLER_TEXT]) MUST_CHECK;
 bool caller_key_equal(const struct caller_key *a, const struct caller_key *b);
@@ -44,7 +44,7 @@ enum caller_phase {
 	CALLER_SERVED, /* the handler works for it; it is left alone */
 	CALLER_READS,  /* the reply */
 	CALLER_IDLE,
-	CALLER_ENDED, /* its thread is about to find out */
+	CALLER_ENDED, /* its thread will notice */
 };
 
 struct caller {
@@ -54,13 +54,13 @@ struct caller {
 	struct caller_key key;
 	char text[CALLER_TEXT];
 	uint64_t since_ns;     /* when the phase began */
-	uint64_t bytes_before; /* that came until then, of TCP */
+	uint64_t bytes_before; /* received until then, of TCP */
 };
 
 struct callers {
 	pthread_mutex_t lock;
-	unsigned max;	  /* that are not ended */
-	unsigned per_key; /* of them, of one key */
+	unsigned max;	  /* connections that are not ended */
+	unsigned per_key; /* the same, of one key */
 	unsigned room;	  /* of the table: ended ones take a while */
 	uint64_t ended_late, ended_for_others, refused;
 	struct caller *caller;
@@ -68,10 +68,10 @@ struct callers {
 
 int callers_init(struct callers *t, unsigned max) MUST_CHECK; /* -ENOMEM */
 void callers_destroy(struct callers *t);
-/* The place of a new connection. -EAGAIN: nobody can make room for it. */
+/* Takes a place for a new connection. -EAGAIN: none can be ended for it. */
 int callers_admit(struct callers *t, int fd, uint64_t now_ns,
 		  struct caller **out) MUST_CHECK;
-/* Ends the one that can be spared most. False: nobody can. */
+/* Ends the connection that waits longest for its own request. False: none. */
 bool callers_spare(struct callers *t);
 /* Ends those that are too late. */
 void callers_tick(struct callers *t, uint64_t now_ns);
@@ -80,7 +80,7 @@ void callers_tick(struct callers *t, uint64_t now_ns);
 struct caller *callers_link(struct callers *t, int fd);
 void callers_phase(struct callers *t, struct caller *c, enum caller_phase phase,
 		   uint64_t now_ns);
-/* Before its descriptor is closed. */
+/* Call it before the descriptor is closed. */
 void callers_leave(struct callers *t, struct caller *c);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The audit log: one line per change and per refusal. It says who (a name and
- * where the request came from), what (method, path and the name in the body)
- * and how it ended; never a token. Refusals of one caller are limited as log
- * lines are (log.h); the next one that is written says how many were not.
+ * The audit log: one line per change and per refusal. A line says who (a name
+ * and where the request came from), what (method, path and the name in the
+ * body) and how it ended; never a token. Refusals of one caller are limited as
+ * log lines are (log.h); the next one that is written says how many were not.
  *
  * Any thread.
  */
@@ -18,18 +18,19 @@ struct ctl_audit;
 struct ctl_audit_event {
 	const char *who;  /* a tenant, "admin", or "" */
 	const char *name; /* that the body has, or NULL */
-	/* Instead of the request's, which may have a secret in it; or NULL. */
+	/* Written instead of the request's path, which may be secret; or
+	 * NULL. */
 	const char *path;
 	bool is_quiet; /* a success changes nothing */
 };
 
-/* A file that is appended to, "-" for stderr, or NULL: the log, at the level
+/* Opens a file for appending, "-" for stderr, or NULL for the log at the level
  * info. With json every line is one object. error_last() has the words. */
 int ctl_audit_open(const char *path, bool json,
 		   struct ctl_audit **out) MUST_CHECK;
 void ctl_audit_close(struct ctl_audit *a); /* NULL is fine */
-/* Writes a line if it was a change or a refusal. Does not fail: what cannot be
- * written is warned about in the log. */
+/* Writes a line if it was a change or a refusal. It does not fail: a line that
+ * cannot be written causes a warning in the log. */
 void ctl_audit_note(struct ctl_audit *a, const struct ctl_request *request,
 		    const struct ctl_audit_event *event, unsigned status,
 		    uint64_t now_ns);

@@ -76,7 +76,7 @@ struct ctl_route {
 	enum ctl_method method;
 	const char *pattern; /* "/v1/regions/:" where ':' is one segment */
 	void (*run)(void *ctx, struct ctl_call *call);
-	unsigned level; /* whose token: the room that has the table knows */
+	unsigned level; /* whose token; defined by the table's room */
 };
 
 /* A routed request. */
@@ -84,7 +84,7 @@ struct ctl_call {
 	const struct ctl_request *request;
 	struct ctl_reply *reply;
 	const struct ctl_route *route;
-	void *caller;  /* who asked, as the table's room found by the token */
+	void *caller;  /* found by the token, by the table's room */
 	bool sees_all; /* the administrator, or the owner's own socket */
 	char segment[CTL_SEGMENTS][CTL_SEGMENT_MAX];
 	json_t *body; /* borrowed; an object, empty when there was none */
@@ -107,9 +107,9 @@ int ctl_body_parse(const char *body, size_t body_bytes,
 		   json_t **out) MUST_CHECK;
 
 /*
- * Members of a body. A missing one leaves *out as it is and returns 0, unless
- * `required`; what is there must be of the kind and in the range, else -EINVAL
- * with words that name it.
+ * Members of a body. A missing member leaves *out as it is and returns 0,
+ * unless it is `required`; one that is there must be of the kind and in the
+ * range, else -EINVAL with words that name it.
  */
 int ctl_field_u64(const json_t *body, const char *name, bool required,
 		  uint64_t min, uint64_t max, uint64_t *out) MUST_CHECK;
@@ -137,8 +137,8 @@ bool ctl_name_is_valid(const char *name, size_t max_chars);
 #define CTL_PROTO "1.0"
 int ctl_proto_check(const char *proto) MUST_CHECK;
 
-/* A random number of each run of a server, as hex digits: by it a client tells
- * one that was restarted from the one it knew. */
+/* A random number of each run of a server, as hex digits, by which a client
+ * recognises that the server was restarted. */
 enum {
 	CTL_INCARNATION_TEXT = 16 + 1
 };

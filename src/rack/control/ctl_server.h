@@ -5,9 +5,9 @@
  * long (memory to be cleared) does not hold up another one's heartbeat; the
  * number of connections, also of one address, the size of a request, the time
  * from its first byte to its last, and the time that a silent connection may
- * live are bounded. Who comes when all places are taken gets that of a
- * connection whose request is not complete (caller_priv.h). Answers to tokens
- * that are not known come later and later (stranger_priv.h).
+ * live are bounded. When all places are taken, a new connection replaces one
+ * whose request is not complete (caller_priv.h). Answers to unknown tokens are
+ * delayed more and more (stranger_priv.h).
  */
 #ifndef AQ_CTL_SERVER_H
 #define AQ_CTL_SERVER_H
@@ -45,16 +45,16 @@ struct ctl_server_config {
 
 struct ctl_server;
 
-/* Raises the limit of open files of the process to what it may be.
- * -EINVAL: the address or a PEM file is wrong, and what bind(2) returned;
- * error_last() has the words. */
+/* Raises the process's limit of open files as far as it may. -EINVAL: the
+ * address or a PEM file is wrong, and what bind(2) returned; error_last() has
+ * the words. */
 int ctl_server_start(const struct ctl_server_config *config,
 		     struct ctl_server **out) MUST_CHECK;
 /* The TCP port in use, 0 without TCP. */
 uint16_t ctl_server_port(const struct ctl_server *s);
 /* No new connections from here on; the unix socket's name goes away. */
 void ctl_server_quiesce(struct ctl_server *s);
-/* Requests that are being handled come to their end first. */
+/* Waits for requests that are being handled. */
 void ctl_server_stop(struct ctl_server *s);
 
 #endif

@@ -35,8 +35,8 @@ int ctl_token_hash_parse(const char *text,
 
 /*
  * The token in <dir>/<name>, which is made (mode 0600, from the kernel's random
- * numbers) when there is none. It appears complete or not at all, and whoever
- * comes second reads what the first one made. error_last() has the words;
+ * numbers) when there is none. The file appears complete or not at all, and a
+ * second process reads what the first one made. error_last() has the words;
  * -EPERM: others may read the file.
  */
 int ctl_token_file(const char *dir, const char *name,

@@ -28,19 +28,20 @@ struct listener {
 	struct strangers strangers;
 	struct log_limit limit; /* of the thread that accepts */
 	atomic_bool has_warned; /* about tokens in clear; only a hint */
-	/* Wakes those that wait with an answer. */
+	/* Wakes threads that delay an answer. */
 	pthread_mutex_t lock;
 	pthread_cond_t stop;
 	bool stops;
 };
 
-/* Takes the descriptor over, also when it fails; listener_close comes in any
- * case. With a certificate: TLS. error_last() has the words. */
+/* Takes the descriptor over, also when it fails; the caller calls
+ * listener_close in any case. With a certificate it uses TLS. error_last() has
+ * the words. */
 int listener_open(struct listener *listener, int fd, unsigned connections,
 		  const char *cert, const char *key) MUST_CHECK;
 /* No new connections. */
 void listener_quiesce(struct listener *listener);
-/* Requests that are being handled come to their end first. */
+/* Waits for requests that are being handled. */
 void listener_close(struct listener *listener);
 
 /* ---- listener_http.c: for libmicrohttpd; cls is the listener

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who brings tokens that are not known is answered later and later: one key's
- * wrong tokens are counted, and half of them forgotten every 10 s. Right tokens
+ * Callers with unknown tokens are answered later and later: wrong tokens are
+ * counted per key, and half of the count is forgotten every 10 s. Right tokens
  * are never delayed, wherever they come from.
  */
 #ifndef AQ_CTL_STRANGER_PRIV_H
@@ -18,7 +18,7 @@ enum {
 
 struct stranger {
 	struct caller_key key;
-	unsigned count; /* 0: nobody */
+	unsigned count; /* 0: the entry is free */
 	uint64_t since_ns;
 };
 
@@ -29,7 +29,7 @@ struct strangers {
 
 void strangers_init(struct strangers *s);
 void strangers_destroy(struct strangers *s);
-/* One more wrong token of this key: for how long its answer waits. */
+/* Counts a wrong token of this key; returns how long its answer must wait. */
 unsigned strangers_count(struct strangers *s, const struct caller_key *key,
 			 uint64_t now_ns);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of a daemon, the same for all of them: settings, who it becomes and
- * what it gives up, signals, the lock on its name, audit log, HTTP, the notice
- * that it is ready, and a clean end.
+ * The life of a daemon, the same for all of them: settings, its user and what
+ * it gives up, signals, the lock on its name, audit log, HTTP, the notice that
+ * it is ready, and a clean end.
  *
  * How to write a new daemon:
  *  1. fill in a struct daemon_kind. `open` makes what is served, from the
@@ -53,11 +53,11 @@ struct daemon_options {
 
 struct daemon_kind {
 	const char *what; /* "a memory node", for people */
-	/* Between its name and ".sock" or ".lock" in the runtime directory;
-	 * NULL: it has neither, and answers for its name itself. */
+	/* Stands between its name and ".sock" or ".lock" in the runtime
+	 * directory; NULL: it has neither, and guards its name itself. */
 	const char *suffix;
 	ctl_handle_fn handle; /* of HTTP requests; NULL: none */
-	/* Each 0, or -errno with words. `allow` may be NULL. */
+	/* Each returns 0, or -errno with words. `allow` may be NULL. */
 	int (*allow)(struct daemon *d);
 	int (*open)(struct daemon *d);
 	int (*run)(struct daemon *d);
@@ -65,7 +65,7 @@ struct daemon_kind {
 };
 
 struct daemon {
-	/* From the caller. */
+	/* Set by the caller. */
 	struct daemon_options options;
 	const struct daemon_kind *kind;
 	void *self;			 /* the kind's own */
@@ -81,7 +81,7 @@ struct daemon {
 	uint16_t port; /* that it listens on; 0: none */
 	int signal_fd; /* readable: daemon_is_ending would be true */
 	int signal;    /* that ended it, or 0 */
-	/* Of this room. */
+	/* For this room only. */
 	char config_path[CONFIG_PATH_MAX];
 	unsigned dir_count;
 	char dirs[DAEMON_DIRS][PATH_MAX];
@@ -94,11 +94,11 @@ struct daemon {
  * words. */
 int daemon_run(struct daemon *d) MUST_CHECK;
 
-/* Whether a signal has come, after waiting for one for so long. */
+/* Waits for a signal for this long; returns whether one has come. */
 bool daemon_is_ending(struct daemon *d, int wait_ms);
 
-/* For `allow`: the directory that a file is in which will be made or replaced;
- * NULL and "" are none. */
+/* For `allow`: allows the directory of a file that will be made or replaced.
+ * NULL and "" are ignored. */
 int daemon_allow_parent(struct daemon *d, enum confine_use use,
 			const char *path) MUST_CHECK;
 

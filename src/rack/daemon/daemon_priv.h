@@ -9,8 +9,8 @@
  * not need. Before the first thread. */
 int drop_rights(struct daemon *d) MUST_CHECK;
 
-/* notify.c: a datagram socket to who started us, if it wants to hear; else -1.
- * Opened before confinement, which may forbid it. */
+/* notify.c: a datagram socket to the service manager, if there is one; else -1.
+ * It is opened before confinement, which may forbid it. */
 int notify_open(void);
 /* "READY=1" or "STOPPING=1", as in sd_notify(3). */
 void notify_send(int fd, const char *state);

@@ -127,6 +127,19 @@ static void add_auth(json_t *tree, const struct mem_node *node,
 	explicit_bzero(text, sizeof(text));
 }
 
+/* How far each connection of the session came that has ended. */
+static json_t *finals_json(const struct mem_session *s)
+{
+	json_t *rows = json_array();
+
+	for (unsigned i = 0; i < s->final_count; i++)
+		(void)json_array_append_new(
+			rows,
+			json_pack("{s:s, s:I}", "connection", s->final[i].conn,
+				  "psn", (json_int_t)s->final[i].psn));
+	return rows;
+}
+
 void handle_connect(void *ctx, struct ctl_call *call)
 {
 	char id[CONN_ID_TEXT], gid[GID_CHARS + 1];
@@ -170,10 +183,7 @@ void handle_connect(void *ctx, struct ctl_call *call)
 	add_auth(tree, node, &answer);
 	explicit_bzero(answer.auth_key, sizeof(answer.auth_key));
 	if (session) {
-		if (session->has_final)
-			(void)json_object_set_new(
-				tree, "final_psn",
-				json_integer(session->final_psn));
+		(void)json_object_set_new(tree, "finals", finals_json(session));
 		session->conn = c;
 		c->session = session;
 	}

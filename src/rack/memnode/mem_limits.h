@@ -14,14 +14,15 @@ enum {
 	MEM_CONN_MAX = 8192,   /* the NIC has 16384 queue pairs */
 	MEM_GRANT_PER_CONN = 1024,
 	MEM_SESSION_MAX = 8192,
+	MEM_FINALS = 8,	      /* connections of a session that have ended */
 	MEM_PFRAME_SIZES = 8, /* page sizes in use at a time */
 	/* The queue of one size has a sixteenth of the pool at most: small
 	 * pages cannot have all of it. */
 	MEM_QUEUE_PART = 16,
 	MEM_PAGE_COUNT_MAX = 1 << 28, /* of one space */
 	MEM_PAGE_DEPTH_MAX = 1024,
-	/* What a client with memory of its own may touch beyond what it was
-	 * given before it loses all. */
+	/* Bytes that a client of sparse memory may touch beyond what it was
+	 * given before its connection ends. */
 	MEM_SPARSE_SLACK = 64 << 10,
 	MEM_SESSION_CHARS = 32,
 
@@ -33,15 +34,15 @@ enum {
 	MEM_HEARTBEAT_MAX = 1024,    /* connections in one heartbeat */
 	MEM_PATIENCE_MAX_MS = 60000, /* with the silence of one client */
 	MEM_TICK_MS = 250,	     /* between looks for dead clients */
-	MEM_PAUSE_MS = 1000,	     /* ... if it is longer, we did not run */
+	MEM_PAUSE_MS = 1000,	     /* ... a longer gap: we did not run */
 	MEM_BIND_MS = 1000,
-	MEM_PAGE_YIELDS = 1000, /* then sleep, while nobody asks for a page */
+	MEM_PAGE_YIELDS = 1000, /* without a request, before it sleeps */
 	MEM_PAGE_SLEEP_MS = 100,
 	MEM_SESSION_KEEP_S = 600,  /* after its last connection */
-	MEM_SESSION_UNUSED_S = 30, /* if that never executed anything */
+	MEM_SESSION_UNUSED_S = 30, /* if it never executed anything */
 	MEM_ENDS_AT_ONCE = 64, /* of connections, under one hold of the lock */
 
-	MEM_SWITCH_LOOK_MS = 500, /* between looks whether it is the same */
+	MEM_SWITCH_LOOK_MS = 500, /* between checks for a restarted switch */
 	MEM_LATE_MAX = 256,	  /* ends that a switch could not be told */
 	MEM_LATE_BYTES = 256,
 

@@ -2,16 +2,17 @@
 /*
  * What a node is made of. node->lock guards everything here. It is let go only
  * while memory is made or given back, or tenants are written to their file,
- * which takes long; a region is `busy` meanwhile, and nobody else touches it.
+ * which takes long; a region is `busy` meanwhile, and no other thread touches
+ * it.
  *
- * Ending and freeing are two things. *_end takes effect at once: the thing is
- * found no more, its queue pairs and keys are gone, `life.ended` is set. But
- * its memory stays until everybody has left the node who was inside, with or
- * without the lock, when it ended: node_leave is the only place that frees
- * (life.c). So a pointer that a request or a tick got from the node can be
- * looked at until that request or tick is over. Whoever kept one across a call
- * that may end things, or that lets the lock go, asks `life.ended` before
- * anything else of it is used.
+ * Ending and freeing are two things. *_end takes effect at once: the object can
+ * no longer be found, its queue pairs and keys are gone, `life.ended` is set.
+ * But its memory stays until every thread that was inside the node when it
+ * ended, with or without the lock, has left: node_leave is the only place that
+ * frees (life.c). So a pointer that a request or a tick got from the node stays
+ * valid until that request or tick is over. Code that kept a pointer across a
+ * call that may end objects, or that drops the lock, must check `life.ended`
+ * before it uses anything else of the object.
  */
 #ifndef AQ_MEM_PRIV_H
 #define AQ_MEM_PRIV_H
@@ -41,12 +42,12 @@ enum mem_level {
 
 /* The first member of everything that ends. */
 struct mem_life {
-	struct list node; /* of the node's ended ones, once it is one */
+	struct list node; /* of the node's ended objects */
 	uint64_t ended_at;
 	bool ended;
 };
 
-/* Somebody inside the node: a request or a tick, on its stack. */
+/* A request or a tick inside the node; lives on its stack. */
 struct mem_visit {
 	struct list node;
 	uint64_t number;
@@ -57,7 +58,7 @@ enum mem_limit {
 	MEM_LIMIT_DEVICE, /* bytes of the NIC's own memory */
 	MEM_LIMIT_REGIONS,
 	MEM_LIMIT_CONNS,
-	MEM_LIMIT_SERVERS, /* of them, those that the processor answers */
+	MEM_LIMIT_SERVERS, /* connections that the processor answers */
 	MEM_LIMIT_GRANTS,
 	MEM_LIMIT_SESSIONS,
 	MEM_LIMIT_COUNT,
@@ -78,8 +79,8 @@ struct mem_tenant {
 	struct ctl_token_hash token;
 	uint64_t quota_bytes; /* 0: only the pool is the limit */
 	uint64_t used_bytes;
-	/* Of all pages that its clients may have, and of the tables and buffers
-	 * that go with them. */
+	/* Bytes of all pages of its clients, and of their tables and
+	 * buffers. */
 	uint64_t page_bytes;
 	unsigned space_count; /* also those being made and given back */
 	struct ibv_pd *pd;
@@ -94,7 +95,7 @@ struct mem_tenant {
 /* What the switch is told about a region. */
 enum mem_declared_kind {
 	MEM_DECLARED_NOT,
-	MEM_DECLARED_ATOMICS, /* it replaces them: one key, all through it */
+	MEM_DECLARED_ATOMICS, /* it replaces atomics; the region has one key */
 	MEM_DECLARED_STORE,   /* a version-list store, which it steers */
 };
 
@@ -117,7 +118,7 @@ struct mem_region {
 	uint32_t owner_slot;
 	struct mem_declared declared;
 	uint64_t device_bytes; /* of the NIC's own memory */
-	bool from_aqdv;	       /* else from mmap: the NIC is somebody else's */
+	bool from_aqdv;	       /* else from mmap, for a NIC that is not ours */
 	struct ibv_dm *dm;     /* the NIC's own memory; addr is NULL then */
 	bool can_bind;	       /* windows; else there is the whole key only */
 	void *addr;
@@ -146,9 +147,20 @@ enum mem_end {
 
 /*
  * What outlives a connection: the name under which the next one continues, and
- * how far the last one got. A client gives the name; its connections follow
- * each other, never beside each other.
+ * how far the last one got. A client gives the name; a session has at most one
+ * connection at a time.
  */
+enum {
+	CONN_ID_TEXT = 16 + 4 + 1,
+};
+
+/* Where a connection of a session ended. */
+struct mem_final {
+	char conn[CONN_ID_TEXT];
+	uint32_t psn;  /* that it expected next */
+	bool was_used; /* it had executed something */
+};
+
 struct mem_session {
 	struct mem_life life;
 	struct list node; /* of the node's sessions */
@@ -156,17 +168,17 @@ struct mem_session {
 	char id[MEM_SESSION_CHARS + 1];
 	struct mem_conn *conn; /* NULL: none now */
 	bool was_used;	       /* a connection of it has executed something */
-	bool has_final;
-	uint32_t final_psn; /* that the last connection expected next */
+	unsigned final_count;
+	struct mem_final final[MEM_FINALS]; /* the oldest first */
 	uint64_t ended_ns;
 };
 
-/* Page frames of one size, for whoever wants to page. Each client adds some
- * when it comes; those in circulation are charged to the node's pool. */
+/* Page frames of one size, for all clients with that page size. Each client
+ * adds some when it connects; those in circulation are charged to the pool. */
 struct mem_pframes {
 	struct pframe_pool *pool;
 	uint64_t charged_bytes;
-	uint64_t pending_bytes; /* of them, for those that are being added */
+	uint64_t pending_bytes; /* the part for those being added */
 	unsigned space_count;	/* while there is one, the pool stays */
 };
 
@@ -203,7 +215,7 @@ struct mem_conn {
 	struct mem_space *space; /* or NULL */
 	bool owns_space;
 	uint64_t page_bytes; /* buffers for messages about pages */
-	/* To whom qp belongs, or NULL: */
+	/* The owner of qp, or NULL: */
 	struct pframe_guest *guest;
 	struct pframe_chain *chain;
 	struct mem_session *session; /* or NULL */
@@ -235,11 +247,11 @@ struct mem_request_count {
 /* The switch that the node's NIC is plugged into, if there is one. */
 struct mem_switch {
 	char path[108]; /* of its control socket; "": none */
-	char run[20];	/* of the switch that knows us */
+	char run[20];	/* incarnation of the switch that knows us */
 	bool has_sword;
 	bool has_steer;
 	bool answers;
-	atomic_bool is_away;   /* it did not answer: it is not told anything */
+	atomic_bool is_away;   /* it did not answer and is not called */
 	json_int_t given_up;   /* shared connections, of all, when we looked */
 	struct ibv_qp *shared; /* swordbox works through it; or NULL */
 	uint64_t look_ns;      /* when to look at it again */
@@ -305,39 +317,38 @@ struct mem_node {
 
 /* Takes the lock. */
 void node_enter(struct mem_node *node, struct mem_visit *visit);
-/* Lets it go, and frees what nobody can know of any more. */
+/* Drops the lock, and frees objects that no thread can know any more. */
 void node_leave(struct mem_node *node, struct mem_visit *visit);
-/* Nothing leads to it any more. */
+/* The object can no longer be found. */
 void life_end(struct mem_node *node, struct mem_life *life);
-/* The second half of that, for what ended before and takes long to give
- * back. */
+/* The second half of life_end, for ended objects that take long to free. */
 void life_bury(struct mem_node *node, struct mem_life *life);
 
 /* ---- tenant.c, tenant_file.c -------------------------------------------- */
 
 struct mem_tenant *tenant_find(const struct mem_node *node, const char *name);
-/* By token, always in the same time; of any state. */
+/* Finds a tenant of any state by its token, in constant time. */
 struct mem_tenant *tenant_of_token(const struct mem_node *node,
 				   const struct ctl_token_hash *token);
 /* Its state is MEM_TENANT_NEW. */
 int tenant_add(struct mem_node *node, const char *name,
 	       const struct ctl_token_hash *token,
 	       struct mem_tenant **out) MUST_CHECK;
-/* It has no regions and no connections any more. */
+/* It must have no regions and no connections any more. */
 void tenant_remove(struct mem_node *node, struct mem_tenant *tenant);
-/* Ends what an ending tenant has, and the tenant with it unless a region is in
- * somebody's hands; then the tick comes back. Lets the lock go for a while. */
+/* Ends what an ending tenant has, and then the tenant, unless a region is busy;
+ * the tick then tries again. Drops the lock for a while. */
 void tenant_end(struct mem_node *node, struct mem_tenant *tenant);
 /* Every tick. */
 void tenant_tick(struct mem_node *node);
-/* Around a change of tenants and its tenant_file_save; may wait for another
- * one, without the lock. */
+/* Call these around a change of tenants and its tenant_file_save. _begin may
+ * wait for another change, without the lock. */
 void tenant_change_begin(struct mem_node *node);
 void tenant_change_end(struct mem_node *node);
 
 int tenant_file_load(struct mem_node *node) MUST_CHECK;
-/* All but those that leave. Lets the lock go for a while. -ENOSPC: it could not
- * be written, and what the file says is uncertain. */
+/* Saves all tenants but those that leave. Drops the lock for a while. -ENOSPC:
+ * the file could not be written, and its contents are uncertain. */
 int tenant_file_save(struct mem_node *node) MUST_CHECK;
 
 /* ---- tenant_limit.c ------------------------------------------------------ */
@@ -404,9 +415,6 @@ void conn_end(struct mem_node *node, struct mem_conn *conn, enum mem_end why);
 /* -EINVAL: not an id; -ESTALE: it ended. */
 int conn_find(const struct mem_node *node, const struct mem_tenant *tenant,
 	      const char *id, struct mem_conn **out) MUST_CHECK;
-enum {
-	CONN_ID_TEXT = 16 + 4 + 1
-};
 void conn_id_format(const struct mem_conn *conn, char out[CONN_ID_TEXT]);
 const char *conn_end_name(enum mem_end why);
 
@@ -417,25 +425,25 @@ enum space_kind {
 	SPACE_PIECES,  /* page frames with a key each */
 	SPACE_SPARSE,  /* memory of the client's own, charged by the page */
 };
-/* The owner must not have one yet. Lets the lock go for a while; on success the
- * owner is still there. */
+/* The owner must not have a space yet. Drops the lock for a while; on success
+ * the owner is still there. */
 int space_create(struct mem_node *node, struct mem_conn *owner,
 		 uint64_t page_count, uint32_t page_bytes, uint32_t depth,
 		 enum space_kind kind) MUST_CHECK;
-/* Of its owner, when it ends: also ends the others. What takes long is left to
- * space_reap. */
+/* Called when the owner ends: also ends the other connections of the space.
+ * What takes long is left to space_reap. */
 void space_end(struct mem_node *node, struct mem_conn *owner);
-/* Gives back what has ended; lets the lock go for a while. After every request
- * and tick. */
+/* Gives back spaces that have ended; drops the lock for a while. Called after
+ * every request and tick. */
 void space_reap(struct mem_node *node);
-/* To the tenant, and what of it is not page frames to the pool. */
+/* Charges the tenant, and the pool for the part that is not page frames. */
 int space_charge(struct mem_node *node, struct mem_tenant *tenant,
 		 uint64_t page_bytes, uint64_t own_bytes) MUST_CHECK;
 void space_uncharge(struct mem_node *node, struct mem_tenant *tenant,
 		    uint64_t page_bytes, uint64_t own_bytes);
 /* The queue pair of a connection that works on a space, in the state RESET. */
 int space_conn_open(struct mem_node *node, struct mem_conn *c) MUST_CHECK;
-/* It is connected: let it work. */
+/* The queue pair is connected: starts its work. */
 int space_conn_start(struct mem_conn *c) MUST_CHECK;
 /* Also destroys the queue pair. */
 void space_conn_close(struct mem_conn *c);
@@ -452,14 +460,14 @@ void page_thread_stop(struct mem_node *node);
 
 /* ---- session.c ---------------------------------------------------------- */
 
-/* Makes it if need be. Its connection, if there is one, has ended on return,
- * and nothing of it takes effect any more. -EINVAL, -EAGAIN. */
+/* Finds or makes the session. Its connection, if there is one, has ended on
+ * return and has no effect any more. -EINVAL, -EAGAIN. */
 int session_take(struct mem_node *node, struct mem_tenant *tenant,
 		 const char *id, struct mem_session **out) MUST_CHECK;
 /* The connection of a session ends: remembers how far it got. */
 void session_note_end(struct mem_node *node, struct mem_conn *conn);
-/* Forgets sessions without connection: those that are over long, or all of a
- * tenant (not NULL). */
+/* Forgets sessions without connection: expired, or all of a tenant (not
+ * NULL). */
 void session_expire(struct mem_node *node, const struct mem_tenant *tenant);
 
 struct grant_wish {
@@ -474,7 +482,7 @@ int grant_create(struct mem_node *node, struct mem_conn *conn,
 		 struct mem_grant **out) MUST_CHECK;
 void grant_end(struct mem_node *node, struct mem_conn *conn,
 	       struct mem_grant *grant);
-/* Every grant of the region, of whatever connection; windows end. */
+/* Ends every grant of the region, of all connections; windows end. */
 void grant_revoke_region(struct mem_node *node, struct mem_region *region);
 
 /* ---- declare.c: what the switch is told ---------------------------------- */
@@ -485,18 +493,18 @@ void declare_close(struct mem_node *node);
 /* Every tick, without the lock: a switch that was restarted is told everything
  * anew. */
 void declare_tick(struct mem_node *node);
-/* Before the client hears of it. */
+/* Call it before the client is told of the connection. */
 int declare_conn(struct mem_node *node, const struct mem_conn *c) MUST_CHECK;
 void declare_conn_end(struct mem_node *node, const struct mem_conn *c);
-/* Before anybody has a key. */
+/* Call it before any client has a key. */
 int declare_region(struct mem_node *node,
 		   const struct mem_region *r) MUST_CHECK;
-/* Without the lock, before its memory is used for something else. */
+/* Called without the lock, before the region's memory is used again. */
 void declare_region_end(struct mem_node *node, const struct mem_region *r);
 
 /* ---- what routes call (handle_*.c) -------------------------------------- */
 
-/* The connection in the path, which lives, whatever is asked of it. */
+/* The connection in the path; this counts as a sign of life of its client. */
 int handle_find_conn(struct mem_node *node, struct ctl_call *call,
 		     struct mem_conn **out) MUST_CHECK;
 

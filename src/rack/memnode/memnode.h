@@ -36,7 +36,7 @@ struct mem_node_config {
 /* Opens the NIC. error_last() has the words. */
 int mem_node_create(const struct mem_node_config *config,
 		    struct mem_node **out) MUST_CHECK;
-/* No request may be on its way any more. */
+/* No request may be under way any more. */
 void mem_node_destroy(struct mem_node *node);
 
 /* A ctl_handle_fn; ctx is the node. Any thread. */

@@ -23,12 +23,12 @@ struct memory {
 int memory_make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
 		struct memory *out) MUST_CHECK;
 /* The NIC's own memory: atomics on it need not cross the bus. Its addresses
- * start at 0, and nobody maps it. */
+ * start at 0, and it cannot be mapped. */
 int memory_make_device(struct mem_node *node, struct ibv_pd *pd,
 		       uint64_t size_bytes, struct memory *out) MUST_CHECK;
 /* Its key ends. */
 void memory_close(struct memory *m);
-/* Also its key, if that has not ended yet. */
+/* Frees the memory and ends its key, if that has not ended yet. */
 void memory_free(struct mem_node *node, struct memory *m);
 
 #endif

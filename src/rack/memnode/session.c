@@ -107,21 +107,48 @@ int session_take(struct mem_node *node, struct mem_tenant *tenant,
 	return 0;
 }
 
+/*
+ * A client that had no answer tries again, and then asks about a connection
+ * before the one that it never heard of. Those have done nothing, and are
+ * forgotten first.
+ */
+static struct mem_final *final_place(struct mem_session *s)
+{
+	unsigned i = 0;
+
+	if (s->final_count < MEM_FINALS)
+		return &s->final[s->final_count++];
+	while (i < MEM_FINALS && s->final[i].was_used)
+		i++;
+	i = i == MEM_FINALS ? 0 : i;
+	memmove(&s->final[i], &s->final[i + 1],
+		(MEM_FINALS - 1 - i) * sizeof(s->final[0]));
+	return &s->final[MEM_FINALS - 1];
+}
+
 void session_note_end(struct mem_node *node, struct mem_conn *c)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 	struct ibv_qp_init_attr init;
 	struct mem_session *s = c->session;
+	struct mem_final *f;
+	bool is_known;
 
 	if (!s)
 		return;
 	/* In the error state nothing is executed, so the number is final. A
 	 * queue pair that cannot be asked leaves its fate unknown. */
-	s->has_final = ibv_modify_qp(c->qp, &attr, IBV_QP_STATE) == 0 &&
-		       ibv_query_qp(c->qp, &attr, IBV_QP_RQ_PSN, &init) == 0;
-	s->final_psn = attr.rq_psn;
+	is_known = ibv_modify_qp(c->qp, &attr, IBV_QP_STATE) == 0 &&
+		   ibv_query_qp(c->qp, &attr, IBV_QP_RQ_PSN, &init) == 0;
+	if (is_known) {
+		f = final_place(s);
+		*f = (struct mem_final){.psn = attr.rq_psn,
+					.was_used =
+						attr.rq_psn != c->client_psn};
+		conn_id_format(c, f->conn);
+	}
 	/* Whose number cannot be known may have done anything. */
-	s->was_used |= !s->has_final || attr.rq_psn != c->client_psn;
+	s->was_used |= !is_known || attr.rq_psn != c->client_psn;
 	s->ended_ns = env_now_ns(node->env);
 	s->conn = NULL;
 	c->session = NULL;

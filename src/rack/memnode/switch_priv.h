@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a node and its switch talk: the address that names the node there, calls,
- * and the connection that the switch works through. declare.c says what is
- * told.
+ * How a node talks to its switch: the address by which the switch knows the
+ * node, calls, and the shared connection that the switch uses. declare.c
+ * decides what the switch is told.
  */
 #ifndef AQ_MEM_SWITCH_PRIV_H
 #define AQ_MEM_SWITCH_PRIV_H
@@ -22,7 +22,7 @@ bool address_is_ipv4(const uint8_t ip[16]);
 /* Our address of that kind, and its place in the NIC's table. -ENODEV. */
 int address_own(struct mem_node *node, bool ipv4, uint8_t *index,
 		union ibv_gid *gid) MUST_CHECK;
-/* The one by which the switch knows this node: IPv4, else IPv6. */
+/* The address by which the switch knows this node: IPv4, else IPv6. */
 int address_first(struct mem_node *node, uint8_t *index,
 		  union ibv_gid *gid) MUST_CHECK;
 int address_server(struct mem_node *node, char out[ADDRESS_TEXT]) MUST_CHECK;
@@ -35,9 +35,9 @@ int switch_ask(struct mem_node *node, const char *line,
 /* -EAGAIN: it does not answer. -EREMOTEIO: it refuses. */
 PRINTF(2, 3)
 int switch_tell(struct mem_node *node, const char *fmt, ...) MUST_CHECK;
-/* Whether something that ends is not known there any more. */
+/* Tells the switch of something that ended; true: it no longer knows it. */
 bool switch_tell_end(struct mem_node *node, const char *line) MUST_CHECK;
-/* With the lock held. */
+/* Called with the lock held. */
 void switch_tell_later(struct mem_node *node, const char *line);
 void switch_tell_late(struct mem_node *node);
 
@@ -46,8 +46,8 @@ void switch_tell_late(struct mem_node *node);
 /* Makes a new one in the place of the old one, and tells the switch. */
 int switch_shared_open(struct mem_node *node) MUST_CHECK;
 void switch_shared_close(struct mem_node *node);
-/* Asks whether the switch has given ours up: then nothing works any more until
- * it has another. */
+/* Asks whether the switch has given our shared connection up: then nothing
+ * works until it has a new one. */
 bool switch_shared_is_dead(struct mem_node *node);
 
 #endif

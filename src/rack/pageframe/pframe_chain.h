@@ -11,15 +11,15 @@
 
 /* The unmapped store without the paper's optimisations, to measure them. */
 enum pframe_without {
-	PFRAME_WITHOUT_DECISION = 1u << 0, /* the chain sees what is mapped */
+	PFRAME_WITHOUT_DECISION = 1u << 0, /* the chain checks what is mapped */
 	PFRAME_WITHOUT_ADDRESS = 1u << 1,  /* it computes the entry's address */
 	PFRAME_WITHOUT_RECYCLE = 1u << 2,  /* it counts its indices up itself */
 	PFRAME_WITHOUT_SWAP = 1u << 3,	   /* it turns numbers byte by byte */
 };
 
 /*
- * The load chain, and the mapped one if there is one, come before the one that
- * invalidates, which waits for their answers and ends with them.
+ * The load chain, and the mapped one if there is one, must be made before the
+ * invalidate chain, which waits for their answers and ends with them.
  *
  * Makes a chain for the space, in the domain `pd`, which no queue pair with
  * remote rights of a client may share. Its queue pair is in the state RESET.
@@ -30,7 +30,7 @@ int pframe_chain_create(struct pframe_space *space, struct ibv_pd *pd,
 			struct pframe_chain **out) MUST_CHECK;
 /* The queue pair is connected: takes messages from now on. */
 int pframe_chain_start(struct pframe_chain *chain) MUST_CHECK;
-/* Stops it wherever it is and brings the page frame that it had in its hands
+/* Stops the chain wherever it is and puts the page frame that it held back
  * where it belongs. */
 void pframe_chain_destroy(struct pframe_chain *chain);
 
@@ -38,8 +38,8 @@ void pframe_chain_destroy(struct pframe_chain *chain);
 uint64_t pframe_chain_bytes(const struct pframe_chain *chain);
 /* The one to the client; messages only. */
 struct ibv_qp *pframe_chain_qp(const struct pframe_chain *chain);
-/* Whether it has stopped by itself: it touched what it may not, or found no
- * free page frame. */
+/* Whether the chain has stopped by itself: it touched memory that it may not,
+ * or found no free page frame. */
 bool pframe_chain_is_broken(struct pframe_chain *chain);
 /*
  * Why it stopped by itself. 0: it did not. -ENOSPC: no page frame was free.
@@ -48,7 +48,7 @@ bool pframe_chain_is_broken(struct pframe_chain *chain);
  * took no answer. -EIO: anything else.
  */
 int pframe_chain_why(struct pframe_chain *chain);
-/* The same of the space's last chain of that kind, also when it is gone. */
+/* The same for the space's last chain of that kind, even if it is gone. */
 int pframe_space_why(const struct pframe_space *space, enum page_chain kind);
 const char *pframe_why_text(int why);
 /* How often it has changed the table. */

@@ -17,9 +17,9 @@ enum {
 };
 
 /*
- * The words that chains count up lie alone in their cache lines. They hold
- * addresses of places: the queue is as large as it is aligned, so adding to the
- * low bits alone wraps round.
+ * Each word that chains count up has a cache line of its own. It holds the
+ * address of a place: the queue's alignment is its size, so adding to the low
+ * bits alone wraps round.
  */
 struct pframe_queue {
 	_Atomic uint64_t head CACHE_ALIGNED; /* next place to take from */
@@ -29,7 +29,7 @@ struct pframe_queue {
 struct pframe_pool {
 	uint32_t pframe_bytes;
 	bool is_pinned; /* by an RNIC: memory stays where it is */
-	uint64_t max;	/* for which there are addresses */
+	uint64_t max;	/* frames that there are addresses for */
 	uint8_t *pframes;
 	uint64_t pframes_bytes;
 	struct pframe_queue *queue; /* a page, and the places behind it */
@@ -44,8 +44,8 @@ struct pframe_pool {
 	 * them are to be withdrawn when they are free. Read without the
 	 * lock. */
 	_Atomic uint64_t count, owed;
-	uint64_t made;	 /* that ever were */
-	uint64_t *spare; /* those that are not any more */
+	uint64_t made;	 /* frames ever made */
+	uint64_t *spare; /* frames that were withdrawn */
 	uint64_t spare_count;
 	uint64_t spare_bytes;
 	uint64_t page_bytes; /* of the machine */
@@ -63,39 +63,39 @@ struct pframe_space {
 	uint32_t depth;
 	bool is_pieces;
 	bool is_sparse;
-	/* Page frames taken minus page frames given back by the processor;
-	 * those that chains took may be among the latter. */
+	/* Page frames that the processor took minus page frames that it gave
+	 * back, some of which chains may have taken. */
 	int64_t used;
 	uint8_t *sparse; /* the client's own memory, or NULL */
 	struct ibv_mr *sparse_mr;
 	/* Addresses of page frames, big-endian; 0: none. */
 	_Atomic uint64_t *table;
 	uint64_t table_bytes;
-	/* Where the processor answers, under its server's lock: */
+	/* Only where the processor answers; under the server's lock: */
 	struct pframe_server *server;
 	uint32_t guests;
 	struct ibv_mr **piece; /* the keys given out, by index */
 	uint64_t piece_bytes;
 	struct ibv_mr **kept; /* only where keys_stay is planted */
 	unsigned kept_count;
-	/* Answers of all guests that are read from page frames and are not
-	 * acknowledged, by the phase in which they began. While page frames
-	 * leave, they wait for those of the other phase; see pframe_leave.c. */
+	/* Answers of all guests that are read from page frames and not yet
+	 * acknowledged, by the phase in which they began. Page frames that
+	 * leave wait for the answers of the other phase; see pframe_leave.c. */
 	uint32_t loads[2];
 	unsigned phase;
 	struct list leaving, waiting; /* of struct leaver */
 
 	struct pframe_chain *chain[PAGE_CHAIN_COUNT];
-	/* Of chains that are gone: page frames taken minus page frames given
-	 * back, and why the last of each kind stopped. */
+	/* For chains that are gone: page frames taken minus page frames given
+	 * back, and why the last chain of each kind stopped. */
 	int64_t past_used;
 	int past_why[PAGE_CHAIN_COUNT];
 };
 
 /* ---- the table, by the processor (pframe_space.c) ----------------------- */
 
-/* Takes the page frame out of the table, so that nobody finds it any more. 0:
- * there was none. It still counts as used. */
+/* Takes the page frame out of the table, so that it can no longer be found. 0:
+ * there was none. The page frame still counts as used. */
 uint64_t pframe_space_take(struct pframe_space *space, uint64_t index);
 /* Clears such a page frame and puts it into the queue. */
 void pframe_space_give(struct pframe_space *space, uint64_t pframe);
@@ -108,22 +108,22 @@ struct pframe_guest;
 
 /* An answer that is read from a page frame begins; the phase to end it with. */
 unsigned pframe_load_begin(struct pframe_space *space);
-/* It was acknowledged, or its queue pair will never send again. */
+/* The answer was acknowledged, or its queue pair will never send again. */
 void pframe_load_end(struct pframe_space *space, unsigned phase);
 enum pframe_leave {
 	PFRAME_LEFT,   /* it is in the queue */
 	PFRAME_LEAVES, /* pframe_guest_gone_back will be called */
 	PFRAME_NONE,   /* there was no page frame */
-	PFRAME_STAYS,  /* no memory to remember it with */
+	PFRAME_STAYS,  /* no memory for the record; nothing happened */
 };
 /* Takes the page frame out of the table. It goes to the queue when no answer
  * that has begun by now is under way. */
 enum pframe_leave pframe_leave(struct pframe_space *space, uint64_t index,
 			       struct pframe_guest *guest, uint32_t slot);
-/* Nobody answers this guest any more; its page frames still leave. */
+/* This guest gets no more answers; its page frames still leave. */
 void pframe_leave_forget(struct pframe_space *space,
 			 const struct pframe_guest *guest);
-/* By pframe_leave.c, when a page frame that waited is in the queue. */
+/* Called by pframe_leave.c when a page frame that waited is in the queue. */
 void pframe_guest_gone_back(struct pframe_guest *guest, uint32_t slot);
 
 /* ---- memory of a client's own (pframe_sparse.c) ------------------------- */
@@ -133,7 +133,7 @@ void pframe_sparse_destroy(struct pframe_space *space);
 uint64_t pframe_sparse_at(const struct pframe_space *space, uint64_t index);
 /* The page's memory goes back to the machine. */
 void pframe_sparse_drop(const struct pframe_space *space, uint64_t index);
-/* The page frame stands for such a page now: its own memory is not needed. */
+/* The page frame now counts for such a page; its own memory is not needed. */
 void pframe_sparse_take(const struct pframe_space *space, uint64_t pframe);
 
 /* ---- chains (pframe_chain.c, pframe_program.c) -------------------------- */
@@ -174,7 +174,7 @@ struct pframe_chain {
 	union aqdv_wqe *front;
 	struct aqdv_wqe_data *recv;
 	struct chain_slot *slot;
-	uint8_t *pages; /* where stored ones arrive */
+	uint8_t *pages; /* where pages to be stored arrive */
 
 	struct ibv_mr *memory_mr;
 	struct ibv_mr *table_mr;
@@ -184,7 +184,7 @@ struct pframe_chain {
 
 	struct ibv_cq *trigger_cq; /* messages */
 	struct ibv_cq *done_cq;	   /* steps of the work queue */
-	struct ibv_cq *front_cq;   /* what the client failed to take */
+	struct ibv_cq *front_cq;   /* answers that the client did not take */
 	uint32_t trigger;	   /* its number */
 	uint32_t done_number;
 	uint32_t front_number;
@@ -197,8 +197,8 @@ struct pframe_chain {
 void chain_program_size(struct pframe_chain *c);
 /* Writes all requests and receives; queues and keys exist. */
 void chain_program_write(struct pframe_chain *c);
-/* Where the page frame is that slot `i` has in its hands after `steps`
- * completions: *place is one of the queue that it has taken, or 0. */
+/* Which page frame slot `i` holds after `steps` completions; *place is the
+ * place of the queue that it has taken, or 0. */
 void chain_program_left(const struct pframe_chain *c, uint32_t slot,
 			uint32_t steps, uint64_t *pframe, uint64_t *place);
 /* Completions of its work queue so far. */

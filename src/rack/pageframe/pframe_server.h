@@ -19,10 +19,10 @@ enum {
 
 int pframe_server_create(struct ibv_context *context,
 			 struct pframe_server **out) MUST_CHECK;
-/* It has no guests any more. */
+/* It must have no guests any more. */
 void pframe_server_destroy(struct pframe_server *server);
-/* Answers what has arrived; how many requests that was. One thread; the other
- * calls may come from others meanwhile. */
+/* Answers what has arrived and returns how many requests that was. One thread
+ * calls it; other threads may make the other calls meanwhile. */
 unsigned pframe_server_step(struct pframe_server *server);
 /* Sleeps until something arrives, or for that long. */
 void pframe_server_wait(struct pframe_server *server, uint32_t timeout_ms);

@@ -14,15 +14,15 @@ enum {
 };
 
 /* All guests of one protection domain, which are those of one tenant. They have
- * a completion queue of their own, so that whoever floods it fills no other
- * one, and lines are served by turns. */
+ * a completion queue of their own, so that a flood fills no other queue, and
+ * lines are served by turns. */
 struct pframe_line {
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
 	uint32_t guests;
 	uint32_t depth;	       /* completions that they can have at a time */
-	uint32_t quiet;	       /* looks in vain, one after the other */
-	atomic_bool is_looked; /* at: it has guests, or something is left */
+	uint32_t quiet;	       /* looks in a row that found nothing */
+	atomic_bool is_looked; /* polled: it has guests, or something is left */
 };
 
 struct pframe_slot {
@@ -47,9 +47,9 @@ struct pframe_guest {
 
 /* ---- pframe_server.c ----------------------------------------------------- */
 
-/* A place, a line and the space for the guest; sets error_last. */
+/* Gives the guest a place, a line and its space; sets error_last. */
 int pframe_server_admit(struct pframe_guest *guest) MUST_CHECK;
-/* Its requests are not looked at any more. */
+/* Its requests are ignored from now on. */
 void pframe_server_forget(struct pframe_guest *guest);
 /* Its queue pair is gone: settles what it had under way, gives up its place. */
 void pframe_server_dismiss(struct pframe_guest *guest);

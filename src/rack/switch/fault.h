@@ -3,7 +3,7 @@
  * The fault program: loses, doubles, delays, reorders and damages packets, and
  * cuts ports off from each other; by probability, by pattern or by schedule,
  * from a seed. Its options are rules, separated by ';', of key=value pairs,
- * separated by ','; the first rule that says something about a packet decides.
+ * separated by ','; the first rule that matches a packet decides.
  */
 #ifndef AQ_TOR_FAULT_H
 #define AQ_TOR_FAULT_H
@@ -33,10 +33,10 @@ struct fault_rule {
 	uint32_t delay_ppm;
 	uint64_t delay_min_ns;
 	uint64_t delay_max_ns;
-	uint64_t reorder_ns; /* up to so much later */
-	uint64_t nth;	     /* every so many-th is lost; 0: none */
+	uint64_t reorder_ns; /* up to this much later */
+	uint64_t nth;	     /* every nth packet is lost; 0: none */
 	uint64_t nth_at;
-	/* Of pass (.), drop (x), duplicate (2), corrupt (c), delay (d). */
+	/* Pass (.), drop (x), duplicate (2), corrupt (c), delay (d). */
 	char pattern[TOR_FAULT_PATTERN_MAX];
 	uint32_t pattern_len;
 	uint32_t pattern_at;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The forwarding table: which port an address was last seen at. Each address
- * has TOR_FDB_WAYS places; when all are taken the oldest learned one goes, so
- * the table never grows and never fails for what is learned.
+ * has TOR_FDB_WAYS places; when all are taken, the oldest learned entry is
+ * replaced, so the table never grows and learning never fails.
  */
 #ifndef AQ_TOR_FDB_H
 #define AQ_TOR_FDB_H
@@ -15,7 +15,7 @@ enum fdb_kind {
 	FDB_MAC,     /* learned */
 	FDB_IP,	     /* learned; with the MAC beside it */
 	FDB_CLAIM,   /* an IP address and a slot, set by the driver */
-	FDB_CLAIMED, /* an IP address that some port claimed a slot of */
+	FDB_CLAIMED, /* an IP address with claimed slots */
 };
 
 struct fdb_key {
@@ -47,8 +47,9 @@ void fdb_release(struct fdb *f);
 struct fdb_entry *fdb_find(const struct fdb *f, const struct fdb_key *key);
 
 /*
- * The entry of this key, made if there is none: then its kind was FDB_NONE or
- * that of the entry which had to go (*evicted). NULL: all places are claims.
+ * The entry of this key, made if there is none: then its kind is still FDB_NONE
+ * or that of the entry that it replaces (*evicted). NULL: all places are
+ * claims.
  */
 struct fdb_entry *fdb_place(struct fdb *f, const struct fdb_key *key,
 			    bool *evicted);

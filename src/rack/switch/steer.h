@@ -9,32 +9,32 @@
  * Nothing here is needed for a right result, and all of it may be lost at any
  * moment. What a client relies on is in its answers:
  *
- *  - Where an append happened. The word before a successful compare-and-swap
- *    is the name of the version it stands in; the server says it, again if
- *    asked again, whatever became of the switch.
+ *  - Where an append happened. A successful compare-and-swap returns the name
+ *    of the version that the word stands in; the server returns it, also to a
+ *    retransmission, whatever happened to the switch.
  *  - Whether that version is committed, which is what the switch adds: the bit
  *    VLIST_COMMITTED in the answer. It is set when the chain of appends from a
  *    version that a client aimed at (clients aim only at committed ones) up to
  *    this one was answered with success, each by the server, to this switch.
  *    An answer without the bit makes the client find out by itself.
  *
- * An append is never sent to another use of the memory that it was aimed at.
- * Failing there, it would be answered with the word before, which may be the
- * name that its client aimed at: success, as far as the client can tell.
+ * An append is never sent to another use of the memory that it was aimed at. If
+ * it failed there, the answer would be the former value, which may be the name
+ * that its client aimed at, and the client would take that for success.
  *
- * A request that comes again goes where it went the first time, or as it is if
- * that is not known: a server does not answer a repeated READ of another place.
+ * A repeated request is sent where it went the first time, or unchanged if that
+ * is not known: a server does not answer a repeated READ of another address.
  *
  * An append that is answered before the one it was put behind is held back
- * until that one is answered. One without an answer is sent again by the
- * switch, as its client would, in case the client is dead: the server takes it
- * for a retransmission.
+ * until that one is answered. The switch repeats an append without an answer,
+ * in case its client is dead; the server takes that for a retransmission.
  *
- * When one fails, what was put behind it hangs in the air: it is held back for
- * a while, because the client will append its version again, and then all of
- * it follows. The end of the list goes back to where the append failed *before*
- * that client hears of it, so that its next append is never put behind its own
- * successors. Where that is not certain the list is forgotten.
+ * When an append fails, the appends that were put behind it *hang*: their
+ * answers are held back for a while, because the client will append its version
+ * again, and then they follow it. The end of the list goes back to where the
+ * append failed *before* that client gets its answer, so that its next append
+ * is never put behind its own successors. Where that is not certain the list is
+ * forgotten.
  */
 #ifndef AQ_TOR_STEER_H
 #define AQ_TOR_STEER_H
@@ -65,11 +65,11 @@ enum {
 };
 
 #define STEER_RESEND_NS 2000000ull
-/* An append without an answer for so long is late, and READs do not follow; and
- * for so many times the usual. */
+/* An append without an answer for this long, or for this many times the usual
+ * time, is late, and READs are not sent after it. */
 #define STEER_LATE_NS 1500ull
 #define STEER_LATE    3
-/* An answer to a READ waits so long at the most. */
+/* The longest that an answer to a READ is held back. */
 #define STEER_HOLD_NS 6000ull
 
 #define STEER_COUNTERS(X)    \
@@ -132,9 +132,9 @@ struct steer_op {
 	uint8_t tries;
 	uint8_t syndrome;
 	uint8_t store;
-	bool hangs;   /* behind one that failed */
+	bool hangs;   /* was put behind an append that failed */
 	bool loose;   /* sent as it was, when the end was not known */
-	bool is_sure; /* that it never passed before, here or elsewhere */
+	bool is_sure; /* it certainly never passed a switch before */
 	uint32_t conn;
 	uint32_t psn;
 	uint32_t msn;
@@ -144,10 +144,10 @@ struct steer_op {
 	uint64_t node;	/* pointer: what it appends */
 	uint32_t entry; /* index */
 	uint32_t epoch;
-	struct steer_ref before; /* none: `at` is committed */
+	struct steer_ref before; /* append before; none: `at` is committed */
 	struct steer_ref behind;
 	uint64_t sent_ns;
-	uint32_t next, prev; /* of those without an answer; index + 1 */
+	uint32_t next, prev; /* in the list without an answer; index + 1 */
 	uint32_t held;	     /* answers to READs that wait for it; index + 1 */
 };
 
@@ -165,12 +165,12 @@ struct steer_read {
 
 struct steer_conn {
 	bool used;
-	/* Which requests are new: none until the first answer, because those
-	 * before may be retransmissions from the time of another switch. */
+	/* Which requests are new is not known until the first answer, because
+	 * an earlier switch may have seen them already. */
 	bool has_psn;
 	bool knows_psn;
-	/* What comes now was never sent before: all was seen from the first
-	 * packet on, or more than a client can have under way. */
+	/* Requests that come now were never sent before: this switch has seen
+	 * all packets, or more than a client can have under way. */
 	bool is_sure;
 	uint32_t first_psn;
 	uint32_t newest_psn;
@@ -207,17 +207,17 @@ struct steer_entry {
 	uint32_t epoch; /* another one: everything before is forgotten */
 	uint64_t key;
 	uint64_t end; /* pointer; 0: not known */
-	/* The end was lost, or never known. Until an append that goes where its
-	 * client aims is answered with success nothing is put behind another:
-	 * most of those who wait for a key aim at what is old by then, and if
-	 * the first of them were taken for the end, all others would follow it
-	 * into nothing, again and again. */
+	/* The end was lost, or never known. Until an append that was sent where
+	 * its client aimed is answered with success, no append is put behind
+	 * another: most waiting clients of a key aim at an old version by then,
+	 * and if the first of these appends were taken for the end, all others
+	 * would be sent behind it and fail, again and again. */
 	bool learns;
 	struct steer_ref last; /* the append of `end`; none: committed */
-	uint64_t committed;    /* pointer: the last that is; 0: not known */
+	uint64_t committed;    /* pointer: the last committed; 0: not known */
 	uint64_t committed_serial;
 	uint32_t failures; /* of appends that were put in order here */
-	uint64_t open_ns;  /* when the first behind it was sent; 0: none was */
+	uint64_t open_ns;  /* when the first after it was sent; 0: none was */
 	uint64_t back_at;  /* pointer: where the end went back to last */
 };
 
@@ -320,18 +320,17 @@ struct steer_entry *steer_past_find(struct steer *s, unsigned store,
 
 struct steer_op *steer_op_find(struct steer *s, const struct steer_conn *c,
 			       uint32_t psn);
-/* In place of the connection's oldest one, which is forgotten. */
+/* Replaces the connection's oldest append, which is forgotten. */
 struct steer_op *steer_op_new(struct steer *s, struct steer_conn *c);
 void steer_op_sent(struct steer *s, struct steer_op *op);
-/* What hangs behind a failed append of this version on this connection. */
+/* The appends that hang behind a failed append of this version. */
 struct steer_ref steer_op_hanging(struct steer *s, const struct steer_conn *c,
 				  uint64_t node);
-/* It is appended again, and takes them along: they are the end of the list
- * then, or will be when it succeeds. */
+/* The version is appended again, and the appends that hang behind it follow:
+ * they are the end of the list then, or will be when it succeeds. */
 void steer_op_take_along(struct steer *s, struct steer_op *op,
 			 struct steer_ref hanging);
-/* Its answer came from the server: what the client is to be told, or nothing
- * yet. */
+/* The server's answer came. True: the client is to be told; false: not yet. */
 bool steer_op_answered(struct steer *s, struct steer_op *op,
 		       struct wire_pkt *w) MUST_CHECK;
 /* No answer will be taken any more. */
@@ -345,9 +344,9 @@ void steer_read_sent(struct steer *s, struct steer_conn *c,
 		     bool is_new);
 enum tor_verdict steer_read_answered(struct steer *s, struct steer_conn *c,
 				     struct tor_pkt *pkt);
-/* The answer of this connection that waits, if there is one, waits no more. */
+/* Releases the answer of this connection that is held back, if there is one. */
 void steer_read_let_go(struct steer *s, struct steer_conn *c);
-/* Those that wait for this append. */
+/* Releases the answers that wait for this append. */
 void steer_read_settled(struct steer *s, struct steer_op *op);
 void steer_held_timer_fired(struct timer *t, uint64_t now_ns);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SwordBox, the part that replaces atomics: operations of many clients on words
- * of a region are put in order here, their outcome is known here, and the
+ * SwordBox, the part that replaces atomics: the switch puts operations of many
+ * clients on words of a region in order and decides their outcome, and the
  * memory only sees plain WRITEs, on one shared connection that keeps the order.
  *
  * What happens to a compare-and-swap with packet number p of a connection:
@@ -17,11 +17,11 @@
  * Why nothing can go wrong:
  *  - Order. All changes to a word are WRITEs of one connection, in the order in
  *    which outcomes were decided; a lost one holds those behind it back.
- *  - Time. An answer follows the effect, so who has it sees the effect by
- *    whatever way. READs stay on their own connections.
+ *  - Time. An answer follows the effect, so a client that has the answer sees
+ *    the effect on every path. READs stay on their own connections.
  *  - Order of one client. Step 1 ends after everything before; what follows an
  *    operation of this kind is refused until its answer was sent, and then
- * asked for again by a NAK.
+ *    asked for again by a NAK.
  *  - Once. Step 2 follows step 1, and the server executes p once. A switch that
  *    was restarted does not know the connection and lets nothing of it pass, so
  *    nothing is executed twice or taken for executed; its client gets an error
@@ -33,7 +33,7 @@
  * A connection can also be *moved* as a whole (sword_move.c): then none of its
  * packets reaches the server as they are, and all its READs, WRITEs and atomics
  * take the shared connection.
- * Whoever changes such memory without the switch breaks this: declare only
+ * A change of such memory that bypasses the switch breaks this: declare only
  * regions whose grants force every client through it, before they are used.
  */
 #ifndef AQ_TOR_SWORD_H
@@ -54,12 +54,12 @@ enum {
 	SWORD_WAYS = 4,	     /* places a word may have */
 	SWORD_DEPTH = 32,    /* operations remembered per connection */
 	SWORD_WINDOW = 128,  /* packets on the way on a shared connection */
-	SWORD_TRIES = 60,    /* then the shared connection is given up */
+	SWORD_TRIES = 60,    /* before the shared connection is given up */
 	SWORD_READS = 8,     /* READs and atomics on the way on one */
 	SWORD_BUFFERS = 256, /* WRITEs of moved connections on the way */
 	SWORD_MTU = 1024,    /* of a shared connection, unless told otherwise */
-	/* Packets after which what was done is forgotten: far more than a
-	 * client has under way, and far less than numbers come round in. */
+	/* Operations are forgotten after this many packets: far more than a
+	 * client has under way, and far fewer than it takes numbers to wrap. */
 	SWORD_OLD_PSNS = 1 << 22,
 };
 
@@ -124,7 +124,7 @@ enum sword_kind {
 };
 
 struct sword_op {
-	struct sword_op *next; /* of those that wait for their turn */
+	struct sword_op *next; /* in the queue of waiting operations */
 	uint8_t kind;	       /* enum sword_kind */
 	uint8_t opcode;	       /* as it came */
 	uint16_t buffer;       /* SWORD_WRITE: index + 1; 0: none */
@@ -152,17 +152,17 @@ struct sword_conn {
 	uint32_t next_request; /* index + 1 of the next in a hash chain */
 	uint32_t next_reply;
 	bool moved;	   /* all of it takes the shared connection */
-	bool asked;	   /* for next_psn, by a NAK */
+	bool asked;	   /* next_psn was asked for by a NAK */
 	uint32_t next_psn; /* of a moved one: what comes next */
 	uint32_t next_msn;
 	uint64_t seen_ns;
 	uint32_t old_psn;    /* this and what is before it is forgotten */
 	uint32_t incomplete; /* operations that are not done */
-	bool refused;	     /* a packet was, the first at refused_psn */
+	bool refused;	     /* packets were refused, from refused_psn on */
 	uint32_t refused_psn;
 	struct wire_pkt to_server; /* addresses and ports, as last seen */
 	struct wire_pkt to_client;
-	/* A write over a region that is not of this kind. */
+	/* A WRITE to a region that is not of one word. */
 	int bulk_region; /* -1: none */
 	bool bulk_open;	 /* its last packet did not come yet */
 	uint32_t bulk_psn;
@@ -177,7 +177,7 @@ struct sword_region {
 	bool plain;	     /* no words: for moved connections only */
 	uint32_t active;     /* operations that are not done */
 	int bulk_conn;	     /* -1: none */
-	uint64_t closing_ns; /* no new operations before, for a bulk write */
+	uint64_t closing_ns; /* no new operation before; for bulk writes */
 };
 
 struct sword_word {
@@ -206,7 +206,7 @@ struct sword;
 struct sword_server {
 	bool used;
 	bool dead;
-	char name[SWORD_NAME_MAX + 1]; /* who declared it; "": not said */
+	char name[SWORD_NAME_MAX + 1]; /* of its declarer; "": not said */
 	struct sword *sword;
 	uint8_t index;
 	struct wire_pkt header; /* of requests on the shared connection */
@@ -273,7 +273,7 @@ int sword_conn_add(struct sword *s, const struct sword_conn *conn) MUST_CHECK;
 /* -EBUSY: it has operations under way. */
 int sword_conn_remove(struct sword *s,
 		      const struct sword_conn *like) MUST_CHECK;
-/* Whatever is under way; nothing may point to its operations any more. */
+/* Removes it with its operations; nothing may point to them any more. */
 void sword_conn_drop(struct sword *s, struct sword_conn *c);
 /* A region of the server that this request touches, or NULL. */
 struct sword_region *sword_region_of(struct sword *s, unsigned server,
@@ -282,19 +282,19 @@ struct sword_region *sword_region_of(struct sword *s, unsigned server,
 struct sword_word *sword_word_get(struct sword *s, unsigned server,
 				  uint64_t va);
 void sword_words_forget(struct sword *s, const struct sword_region *r);
-/* All of them, also those that packets on their way point to. */
+/* Drops all words of the server, also those that packets point to. */
 void sword_words_of_server(struct sword *s, unsigned server);
-/* The words that a WRITE changes are not known any more. */
+/* Forgets the words that a WRITE changes. */
 void sword_words_changed(struct sword *s, unsigned server, uint64_t va,
 			 uint64_t len_bytes);
-/* A region that has all of what the request touches, or NULL. */
+/* The region that contains everything that the request touches, or NULL. */
 struct sword_region *sword_region_with(struct sword *s, unsigned server,
 				       const struct wire_pkt *w);
 
 /* ---- sword_shared.c: the shared connection ------------------------------ */
 
 void sword_shared_init(struct sword *s, struct sword_server *v, unsigned index);
-/* The operation's turn comes when it comes. */
+/* Queues the operation. */
 void sword_shared_queue(struct sword_server *v, struct sword_op *op);
 void sword_shared_run(struct sword_server *v);
 /* A response to the shared connection. */
@@ -307,13 +307,13 @@ enum tor_verdict sword_request(struct sword *s, struct sword_server *v,
 			       struct tor_pkt *pkt);
 enum tor_verdict sword_reply(struct sword *s, struct sword_conn *c,
 			     struct tor_pkt *pkt);
-/* Its effect is in the memory: answer, with the data of a READ. */
+/* The effect is in memory: answers the client, with the data of a READ. */
 void sword_op_done(struct sword *s, struct sword_op *op, const uint8_t *data);
 struct sword_op *sword_op_find(struct sword *s, const struct sword_conn *c,
 			       uint32_t psn);
-/* At each new packet number. */
+/* Call it at each new packet number. */
 void sword_conn_age(struct sword *s, struct sword_conn *c, uint32_t psn);
-/* NULL: all are on their way. */
+/* NULL: all operations of the connection are under way. */
 struct sword_op *sword_op_new(struct sword *s, struct sword_conn *c);
 void sword_op_fill(struct sword *s, struct sword_op *op,
 		   const struct sword_conn *c, const struct sword_region *r,
@@ -323,7 +323,7 @@ void sword_answer(struct sword *s, const struct sword_conn *c,
 		  const struct sword_op *op, const uint8_t *data);
 enum tor_verdict sword_refuse(struct sword *s, struct sword_conn *c,
 			      uint32_t psn, enum sword_counter why);
-/* Says that a packet is missing, or what is wrong with it. */
+/* Sends a NAK: a packet is missing, or is wrong. */
 void sword_nak(struct sword *s, const struct sword_conn *c, uint32_t psn,
 	       uint32_t msn, uint8_t syndrome);
 

@@ -32,7 +32,7 @@ struct tor_port;
 	X(rx_roce, "RoCE packets received, ICRC right")                \
 	X(rx_damaged, "RoCE packets received that are damaged or unknown")
 
-/* What the switch counts: one reason each. */
+/* What the switch counts: one counter per reason. */
 #define TOR_COUNTERS(X)                                                 \
 	X(frames, "frames received by all ports")                       \
 	X(forwarded, "frames sent to the port of their address")        \
@@ -70,7 +70,7 @@ extern const char *const tor_port_counter_help[TOR_PORT_COUNTER_COUNT];
 /* ---- life --------------------------------------------------------------- */
 
 struct tor_config {
-	/* Of the env: the clock, and randomness where no seed is given. */
+	/* Used for the clock, and for randomness where no seed is given. */
 	struct env *env;
 	uint32_t fdb_entries; /* addresses to learn; 0: TOR_FDB_ENTRIES */
 	uint64_t *counters;   /* TOR_COUNTER_COUNT; NULL: own memory */
@@ -95,7 +95,7 @@ struct tor_port_ops {
 	 */
 	bool (*tx)(void *ctx, const uint8_t *frame, size_t len_bytes,
 		   const void *hint);
-	/* After a batch in which the port got frames. May be NULL. */
+	/* Called after a batch in which the port got frames. May be NULL. */
 	void (*flush)(void *ctx);
 };
 
@@ -104,7 +104,7 @@ struct tor_port_config {
 	const struct tor_port_ops *ops;
 	void *ctx;
 	/* Understands the hints of other such ports (unfinished checksums,
-	 * segmentation); frames with a hint leave through no other. */
+	 * segmentation); frames with a hint leave by no other. */
 	bool takes_hints;
 	uint64_t *counters; /* TOR_PORT_COUNTER_COUNT; NULL: own memory */
 };
@@ -116,7 +116,7 @@ int tor_port_add(struct tor *tor, const struct tor_port_config *cfg,
 void tor_port_remove(struct tor_port *port);
 void tor_port_set_up(struct tor_port *port, bool up);
 /*
- * The port is where frames to this address and slot go, whatever was learned;
+ * Frames to this address and slot go to this port, whatever was learned;
  * -ENOSPC when the table is full, -EEXIST when another port has it.
  */
 int tor_port_claim(struct tor_port *port, const uint8_t ip[16],
@@ -157,7 +157,7 @@ int tor_program_add_text(struct tor *tor, const char *text) MUST_CHECK;
  * A control call: `text` is "PROGRAM reload OPTIONS", which replaces the
  * program's tables between two packets and keeps everything if it fails, or
  * "PROGRAM VERB ..." as the program understands it. -ENOENT: no such program.
- * What it has to say goes into the open object of `out`.
+ * Its answer goes into the open object of `out`.
  */
 int tor_control(struct tor *tor, const char *text,
 		struct json_out *out) MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The named limits of tor/: how much, how many, how long. */
+/* The named limits of switch/: how much, how many, how long. */
 #ifndef AQ_TOR_LIMITS_H
 #define AQ_TOR_LIMITS_H
 
@@ -17,7 +17,7 @@ enum {
 	TOR_FDB_ENTRIES_MAX = 1 << 22,
 	TOR_FDB_WAYS = 8, /* places an address may have */
 
-	TOR_FLOWS = 256,    /* kinds of packets whose way is remembered */
+	TOR_FLOWS = 256,    /* kinds of packets whose port is remembered */
 	TOR_TABLE_MAX = 16, /* tables that one program declares */
 
 	TOR_FAULT_RULES = 16,
@@ -25,7 +25,7 @@ enum {
 	TOR_FAULT_PATTERN_MAX = 256,
 };
 
-/* A learned address that was silent for so long is not used any more. */
+/* A learned address that was silent for this long is not used any more. */
 #define TOR_FDB_AGE_NS 300000000000ull
 
 #endif

@@ -58,10 +58,10 @@ struct tor {
 	uint8_t depth;
 	uint64_t *counters;
 	uint64_t own_counters[TOR_COUNTER_COUNT];
-	/* A received frame, out of reach of whoever sent it. */
+	/* A copy of a received frame that its sender cannot change. */
 	uint8_t rx[TOR_FRAME_MAX];
-	/* What leaves is built here; programs' packets may nest, but each is
-	 * on its way before the next is built. */
+	/* Frames that leave are built here; programs' packets may nest, but
+	 * each is sent before the next is built. */
 	uint8_t tx[TOR_FRAME_MAX];
 };
 
@@ -76,7 +76,7 @@ static inline void tor_flows_forget(struct tor *t)
 	t->epoch++;
 }
 
-/* Where a frame says that it is from and for. */
+/* The source and destination addresses of a frame. */
 struct addresses {
 	const uint8_t *dst_mac;
 	const uint8_t *src_mac;
@@ -92,7 +92,7 @@ struct addresses {
 void tor_read_addresses(const struct tor *t, const uint8_t *frame,
 			size_t len_bytes, struct addresses *a);
 void tor_learn(struct tor_port *port, const uint8_t *frame, size_t len_bytes);
-/* To `out`, or to where its address leads. */
+/* Sends the frame to `out`, or to the port of its address. */
 void tor_forward(struct tor *t, struct tor_port *in, struct tor_port *out,
 		 const uint8_t *frame, size_t len_bytes, const void *hint);
 

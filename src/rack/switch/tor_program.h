@@ -21,8 +21,8 @@ struct tor_pkt {
 	struct tor *tor;
 	struct tor_port *in;  /* NULL: made by a program */
 	struct tor_port *out; /* where to; NULL: by its address */
-	/* The frame as it came. Its bytes stay as they are: who wants to change
-	 * something changes `wire` and sets `changed`. */
+	/* The frame as it came. Its bytes do not change: a program changes
+	 * `wire` and sets `changed` instead. */
 	const uint8_t *frame;
 	size_t len_bytes;
 	const void *hint;
@@ -68,7 +68,8 @@ struct tor_program {
 	bool wants_all;
 	/*
 	 * Whether `packet` would do anything with RoCE packets between these
-	 * addresses; NULL: it might. What no program wants is not parsed.
+	 * addresses; NULL: it might. Packets that no program wants are not
+	 * parsed.
 	 */
 	bool (*wants)(const void *state, const uint8_t src_ip[16],
 		      const uint8_t dst_ip[16]);
@@ -90,7 +91,7 @@ const struct tor_program *tor_program_find(const char *name);
 /* ---- what a program may call -------------------------------------------- */
 
 struct tor *tor_instance_tor(struct tor_instance *self);
-/* In the order of counter_names. */
+/* The instance's counters, in the order of counter_names. */
 uint64_t *tor_instance_counters(struct tor_instance *self);
 struct timer_wheel *tor_timers(struct tor *tor);
 /* The time of the batch. */

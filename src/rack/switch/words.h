@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * "key=value" words of a program's options and control calls. The first error
- * stays, and tor_words_end tells it: nobody has to ask in between. Errors have
- * words, which start with the program's name.
+ * is kept, and tor_words_end returns it, so callers need not check in between.
+ * Errors have words, which start with the program's name.
  */
 #ifndef AQ_TOR_WORDS_H
 #define AQ_TOR_WORDS_H
@@ -31,14 +31,14 @@ const char *tor_words_get(struct tor_words *p, const char *key);
 /* A number that must be there, at most `max`. */
 uint64_t tor_words_u64(struct tor_words *p, const char *key, uint64_t max);
 uint32_t tor_words_u32(struct tor_words *p, const char *key, uint32_t max);
-/* One that may be there: at least 1, else the fallback. */
+/* An optional number, at least 1; `fallback` if it is missing. */
 uint64_t tor_words_opt(struct tor_words *p, const char *key, uint64_t max,
 		       uint64_t fallback);
 void tor_words_ip(struct tor_words *p, const char *key, uint8_t ip[16]);
 /* The place of a name in a list; the first when the word is not there. */
 unsigned tor_words_pick(struct tor_words *p, const char *key,
 			const char *const *names, unsigned count);
-/* 0 or the first error; a word that nobody asked for is one. */
+/* 0 or the first error; a word that was not asked for is an error. */
 int tor_words_end(struct tor_words *p) MUST_CHECK;
 
 #endif
