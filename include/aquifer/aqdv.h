@@ -260,6 +260,16 @@ int aqdv_count_cq(struct ibv_cq *cq, uint32_t *number);
 int aqdv_cq_count(struct ibv_cq *cq, uint32_t *count);
 
 /*
+ * The NIC serves protection domains by turns, so that one with much to do does
+ * not keep others waiting. This one has no turns of its own but those of
+ * `with`, as if their queue pairs were in one domain: for who has two because
+ * of the rights, and should not be served twice. Before anything else is made
+ * in it; it must end before `with` does. -EINVAL: in use, or not of one
+ * device.
+ */
+int aqdv_share_turns(struct ibv_pd *pd, struct ibv_pd *with);
+
+/*
  * From RTR on every packet of this reliable connection carries a message
  * authentication code where it goes over a network: a host without the key can
  * neither add nor change a packet, nor send an old one again. Between processes

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `aquifer bench fair`: what a tenant gets beside one who does its worst. The
- * one who works has a core of its own; the hostile processes share the other
- * with the memory node. In half of the windows they flood the node, in the
- * other half they keep that core as busy and send nothing: so the scheduler
- * gives the node about the same time in both, which is printed, and the ratio
- * is how the node divides it.
+ * node has a core of its own, and the tenants the other one, half each
+ * (fair_client.c); in half of the windows one of them floods the node, in the
+ * other half it does nothing with its time. The ratio is how the node divides
+ * its own.
  */
 #include <errno.h>
-#include <sched.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -24,33 +24,67 @@
 #include "fair.h"
 #include "guard.h"
 #include "place.h"
-#include "ticks.h"
+#include "stats.h"
 
 enum {
-	SETTLE_MS = 20, /* after a change of mode */
 	NODE_TRIES = 2000,
-	START_TRIES = 30000,
+	NODE_TRY_US = 5000,
 	TIMEOUT_MS = 5000,
 	REPLY_BYTES = 65536,
 	QUOTA_MB = 64,
-	FLOOD_ITSELF = FAIR_QUIT, /* the third row, after the two modes */
-	ROWS,
+};
+
+/* Who works, and who floods beside it. */
+static const struct fair_pair pairs[] = {
+#define READS_BESIDE(name, what, flood)                                     \
+	{                                                                   \
+		"reads_" name, "READs beside " what, FAIR_READ_SMALL, flood \
+	}
+	READS_BESIDE("read64", "READs of 64 B", FAIR_READ_SMALL),
+	READS_BESIDE("read4k", "READs of 4 KiB", FAIR_READ),
+	READS_BESIDE("write4k", "WRITEs of 4 KiB", FAIR_WRITE),
+	READS_BESIDE("atomic", "atomics", FAIR_ATOMIC),
+	READS_BESIDE("chain", "pages by chains", FAIR_CHAIN),
+	READS_BESIDE("message", "pages by messages", FAIR_MESSAGE),
+	READS_BESIDE("again_read64", "an old READ again",
+		     FAIR_AGAIN_READ_SMALL),
+	READS_BESIDE("again_read4k", "an old READ of 4 KiB", FAIR_AGAIN_READ),
+	READS_BESIDE("again_write4k", "an old WRITE of 4 KiB",
+		     FAIR_AGAIN_WRITE),
+	READS_BESIDE("again_atomic", "an old atomic", FAIR_AGAIN_ATOMIC),
+	READS_BESIDE("unready", "messages that get NAKs", FAIR_UNREADY),
+	READS_BESIDE("bad_key", "requests with a bad key", FAIR_BAD_KEY),
+	READS_BESIDE("damaged", "damaged frames of 4 KiB", FAIR_DAMAGED),
+#undef READS_BESIDE
+#define CHAINS_BESIDE(name, what, flood)                                    \
+	{                                                                   \
+		"chains_" name, "pages by chains beside " what, FAIR_CHAIN, \
+			flood                                               \
+	}
+	CHAINS_BESIDE("read4k", "READs of 4 KiB", FAIR_READ),
+	CHAINS_BESIDE("chain", "the same", FAIR_CHAIN),
+	CHAINS_BESIDE("message", "pages by messages", FAIR_MESSAGE),
+	CHAINS_BESIDE("again_read4k", "an old READ of 4 KiB", FAIR_AGAIN_READ),
+#undef CHAINS_BESIDE
+#define MESSAGES_BESIDE(name, what, flood)                          \
+	{                                                           \
+		"messages_" name, "pages by messages beside " what, \
+			FAIR_MESSAGE, flood                         \
+	}
+	MESSAGES_BESIDE("read4k", "READs of 4 KiB", FAIR_READ),
+	MESSAGES_BESIDE("chain", "pages by chains", FAIR_CHAIN),
+	MESSAGES_BESIDE("message", "the same", FAIR_MESSAGE),
+	MESSAGES_BESIDE("again_read4k", "an old READ of 4 KiB",
+			FAIR_AGAIN_READ),
+#undef MESSAGES_BESIDE
 };
 
 struct run {
-	unsigned window_ms, processes;
+	struct fair_plan plan;
 	char dir[64];
 	char token[CLIENT_TOKEN_MAX]; /* of the hostile tenant */
-	pid_t node, side[FAIR_PROCESSES_MAX + 1];
-	unsigned sides;
 	struct fair_page *page;
-	struct conduct_track track[ROWS];
 };
-
-static void nap_ms(unsigned ms)
-{
-	(void)usleep(ms * 1000);
-}
 
 /* ---- the node and its tenants ------------------------------------------- */
 
@@ -62,11 +96,11 @@ static int start_node(struct run *r)
 		return error_set(err, "%s cannot be made", r->dir);
 	(void)setenv("AQUIFER_RUNDIR", r->dir, 1);
 	(void)setenv("AQUIFER_CONFIG", "/dev/null", 1); /* nobody's settings */
-	r->node = place_start_aquifer(PLACE_SERVER, "memory", "--size", "256M",
-				      (char *)NULL);
-	return r->node < 0
-		       ? error_set((int)r->node, "no process can be started")
-		       : 0;
+	r->plan.node = place_start_aquifer(PLACE_SERVER, "memory", "--size",
+					   "256M", (char *)NULL);
+	return r->plan.node < 0 ? error_set((int)r->plan.node,
+					    "no process can be started")
+				: 0;
 }
 
 static int ask_tenant(struct client_http *http, const struct client_node *node,
@@ -101,7 +135,7 @@ static int make_tenant(struct run *r)
 		return err;
 	err = -ENOENT;
 	for (unsigned i = 0; err && i < NODE_TRIES; i++) {
-		nap_ms(5);
+		(void)usleep(NODE_TRY_US);
 		err = client_token_read(rundir, "admin-token", admin);
 		if (!err && client_nodes_find(NULL, rundir, nodes) != 1)
 			err = error_set(-ENOENT, "the node does not start");
@@ -112,11 +146,12 @@ static int make_tenant(struct run *r)
 	return err;
 }
 
-/* ---- the clients -------------------------------------------------------- */
+/* ---- the outcome -------------------------------------------------------- */
 
-static int start_side(struct run *r, unsigned index)
+static int measure(struct run *r)
 {
 	pid_t pid;
+	int err;
 
 	fflush(NULL);
 	pid = fork();
@@ -124,185 +159,160 @@ static int start_side(struct run *r, unsigned index)
 		return error_set(-errno, "no process can be started");
 	if (pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		(void)guard_pin(index ? GUARD_CPU_SERVER : GUARD_CPU_CLIENT);
-		(void)guard_enter_nice();
-		/* Who naps and wakes up takes the core from who works: then the
-		 * node would have less of it beside the flood. */
-		if (index)
-			(void)sched_setscheduler(
-				0, SCHED_BATCH,
-				&(struct sched_param){.sched_priority = 0});
-		if (index == 0)
-			_exit(fair_work(r->page) ? 1 : 0);
-		(void)setenv("AQUIFER_TOKEN", r->token, 1);
-		_exit(fair_flood(r->page, index - 1) ? 1 : 0);
+		_exit(fair_client(&r->plan, r->page) ? 1 : 0);
 	}
-	r->side[r->sides++] = pid;
-	return 0;
+	err = place_wait(pid);
+	return err ? error_set(err, "%s",
+			       r->page->why[0] ? r->page->why
+					       : "the clients ended")
+		   : 0;
 }
 
-static int start_sides(struct run *r)
+static double rate(uint64_t count, uint64_t elapsed_ns)
 {
-	int err = 0;
+	return (double)count * 1e9 / (double)elapsed_ns;
+}
 
-	for (unsigned i = 0; i <= r->processes && !err; i++) {
-		err = start_side(r, i);
-		/* One after the other: they share a core. */
-		/* FAIR-1: who counts as ready has set up. */
-		for (unsigned k = 0;
-		     !err && k < START_TRIES &&
-		     atomic_load_explicit(&r->page->ready,
-					  memory_order_acquire) <= i;
-		     k++)
-			nap_ms(1);
+/* Its row; the median over the rounds of what was left. */
+static double report(struct bench *b, const struct run *r, unsigned at)
+{
+	double left[CONDUCT_ROUNDS_MAX], alone[CONDUCT_ROUNDS_MAX],
+		beside[CONDUCT_ROUNDS_MAX], flood[CONDUCT_ROUNDS_MAX];
+	unsigned n = 0;
+	double median;
+	json_t *row;
+
+	for (unsigned i = 0; i < b->rounds; i++) {
+		const struct fair_round *one = &r->page->round[at][i];
+
+		if (!one->worked[0])
+			continue; /* the node did not run at all */
+		alone[n] = rate(one->worked[0], one->elapsed_ns[0]);
+		beside[n] = rate(one->worked[1], one->elapsed_ns[1]);
+		flood[n] = rate(one->flooded, one->elapsed_ns[1]);
+		left[n] = beside[n] / alone[n];
+		n++;
 	}
-	/* FAIR-2: who sees a failure sees why. */
-	if (!err &&
-	    atomic_load_explicit(&r->page->failed, memory_order_acquire))
-		err = error_set(-EIO, "%s", r->page->why);
-	/* FAIR-1 */
-	if (!err && atomic_load_explicit(&r->page->ready,
-					 memory_order_acquire) <= r->processes)
-		err = error_set(-ETIMEDOUT, "the clients do not start");
-	return err;
+	if (!n) {
+		bench_row_failed(b, "fair", pairs[at].name, "ratio",
+				 "the node did not run");
+		return NAN;
+	}
+	median = stats_median(left, n);
+	row = bench_row(b, "fair", pairs[at].name, median, "ratio",
+			pairs[at].what);
+	/* Sorted by now. */
+	json_object_update_new(
+		row,
+		json_pack("{s:f, s:f, s:f, s:f, s:f, s:i, s:s}", "min", left[0],
+			  "max", left[n - 1], "alone", stats_median(alone, n),
+			  "beside", stats_median(beside, n), "flood",
+			  stats_median(flood, n), "rounds", (int)n, "guard",
+			  guard_name((enum guard_kind)r->page->guard)));
+	return median;
 }
 
-static void stop_all(struct run *r)
+static bool is_wanted(const struct run *r, unsigned at)
 {
-	if (r->page)
-		atomic_store_explicit(&r->page->mode, FAIR_QUIT,
-				      memory_order_relaxed);
-	while (r->sides)
-		(void)waitpid(r->side[--r->sides], NULL, 0);
-	place_end(r->node);
-	place_remove(r->dir);
+	return !r->plan.only || strcmp(r->plan.only, pairs[at].name) == 0;
 }
 
-/* ---- rounds ------------------------------------------------------------- */
-
-static int run_window(struct run *r, enum fair_mode mode, unsigned round)
+/* The worst of them, unless one gave no number. */
+static void report_all(struct bench *b, const struct run *r)
 {
-	uint64_t worked, flooded, since_ns, node_ns;
+	double worst = INFINITY;
 
-	atomic_store_explicit(&r->page->mode, mode, memory_order_relaxed);
-	nap_ms(SETTLE_MS);
-	since_ns = bench_now_ns();
-	worked = atomic_load_explicit(&r->page->worked, memory_order_relaxed);
-	flooded = atomic_load_explicit(&r->page->flooded, memory_order_relaxed);
-	node_ns = guard_process_ns(r->node);
-	nap_ms(r->window_ms);
-	worked = atomic_load_explicit(&r->page->worked, memory_order_relaxed) -
-		 worked;
-	flooded =
-		atomic_load_explicit(&r->page->flooded, memory_order_relaxed) -
-		flooded;
-	node_ns = guard_process_ns(r->node) - node_ns;
-	since_ns = bench_now_ns() - since_ns;
-	conduct_record(&r->track[mode], round, worked, since_ns);
-	r->track[mode].round[round].more[SUBJECT_MORE_CPU] =
-		(double)node_ns / (double)since_ns;
-	if (mode == FAIR_FLOOD)
-		conduct_record(&r->track[FLOOD_ITSELF], round, flooded,
-			       since_ns);
-	/* FAIR-2 */
-	if (atomic_load_explicit(&r->page->failed, memory_order_acquire))
-		return error_set(-EIO, "%s", r->page->why);
-	return 0;
+	for (unsigned i = 0; i < ARRAY_LEN(pairs); i++) {
+		double left = is_wanted(r, i) ? report(b, r, i) : INFINITY;
+
+		if (!(left >= worst) && !isnan(worst))
+			worst = left;
+	}
+	bench_ratio_add(b, "fair_under_flood", worst);
 }
 
-static int run_rounds(struct run *r, unsigned rounds)
+static int check_pair(const struct run *r)
 {
-	int err = start_node(r);
+	unsigned n = 0;
 
+	for (unsigned i = 0; i < ARRAY_LEN(pairs); i++)
+		n += is_wanted(r, i);
+	return n ? 0
+		 : error_set(-EINVAL, "there is no row %.40s", r->plan.only);
+}
+
+static int run_all(struct run *r)
+{
+	int err = check_pair(r);
+
+	if (err)
+		return err;
+	err = start_node(r);
 	if (!err)
 		err = make_tenant(r);
 	if (!err)
-		err = start_sides(r);
-	/* The first flood shows how busy it makes its processes; the next one
-	 * takes its place. */
-	if (!err)
-		err = run_window(r, FAIR_FLOOD, 0);
-	r->track[FAIR_FLOOD].kept = r->track[FLOOD_ITSELF].kept = 0;
-	for (unsigned i = 0; i < rounds && !err; i++) {
-		err = run_window(r, FAIR_BUSY, i);
-		if (!err)
-			err = run_window(r, FAIR_FLOOD, i);
-	}
-	stop_all(r);
+		err = measure(r);
+	place_end(r->plan.node);
+	place_remove(r->dir);
 	return err;
-}
-
-/* The node's part of its core. */
-static void add_core(struct bench *b, const struct conduct_group *g,
-		     const struct conduct_track *t, json_t *row)
-{
-	if (t != &g->track[FLOOD_ITSELF])
-		json_object_set_new(
-			row, "node_core",
-			json_real(conduct_more(t, SUBJECT_MORE_CPU, false)));
 }
 
 static int run(struct bench *b)
 {
-	static const struct subject_desc beside[ROWS] = {
-		[FAIR_BUSY] = {.name = "beside_busy",
-			       .what = "READs beside processes that only use "
-				       "their core"},
-		[FAIR_FLOOD] = {.name = "beside_flood",
-				.what = "READs beside processes that flood"},
-		[FLOOD_ITSELF] = {.name = "flood", .what = "the flood itself"},
-	};
-	struct run *r = calloc(1, sizeof(*r));
+	size_t bytes = sizeof(struct fair_page) +
+		       ARRAY_LEN(pairs) * sizeof(struct fair_round) *
+			       CONDUCT_ROUNDS_MAX;
+	struct run r = {.plan = {.pair = pairs,
+				 .pairs = ARRAY_LEN(pairs),
+				 .rounds = b->rounds,
+				 .window_ms = b->window_ms,
+				 .nics = (unsigned)bench_number(b, "nics"),
+				 .only = bench_word(b, "pair"),
+				 .token = r.token}};
 	int err;
 
-	if (!r)
+	r.page = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (r.page == MAP_FAILED)
 		return bench_fail(b, -ENOMEM, "no memory");
-	for (unsigned i = 0; i < ROWS; i++)
-		r->track[i].desc = &beside[i];
-	r->window_ms = b->window_ms;
-	r->processes = (unsigned)bench_number(b, "processes");
-	r->page = mmap(NULL, sizeof(*r->page), PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (r->page == MAP_FAILED) {
-		free(r);
-		return bench_fail(b, -ENOMEM, "no memory");
+	err = run_all(&r);
+	if (err) {
+		bench_row_failed(b, "fair", "all", "ratio", error_last());
+		(void)bench_fail(b, err, "%s", error_last());
+	} else {
+		report_all(b, &r);
 	}
-	err = run_rounds(r, b->rounds);
-	for (unsigned i = 0; i < ROWS && err; i++)
-		snprintf(r->track[i].why, sizeof(r->track[i].why), "%s",
-			 error_last());
-	bench_report_tracks(b, "fair", r->track, ROWS, add_core);
-	free(r);
+	(void)munmap(r.page, bytes);
 	return err;
 }
 
 static const struct bench_option options[] = {
-	BENCH_OPTION("processes", "N", "processes of the tenant who floods", 1,
-		     FAIR_PROCESSES_MAX, 6, 6),
+	BENCH_OPTION("nics", "N", "NICs of the tenant who floods", 1,
+		     FAIR_NICS_MAX, 4, 2),
+	BENCH_WORD("pair", "NAME", "only this row"),
 	{.name = NULL},
 };
 static const struct bench_ratio ratios[] = {
-	BENCH_RATIO("fair_under_flood",
-		    "READs beside a tenant whose processes flood / beside one "
-		    "whose "
-		    "processes only use their core",
-		    "fair", ">=", 0.5, "beside_flood", "beside_busy",
-		    METRIC_RATE, NULL),
+	BENCH_NUMBER("fair_under_flood",
+		     "what a tenant gets beside another one who floods the "
+		     "node / beside one who does nothing; the worst row",
+		     "fair", ">=", 0.5),
 	{.name = NULL},
 };
 
-static const char *const columns[] = {"node_core", NULL};
+static const char *const columns[] = {"min",	"max",	 "alone",
+				      "beside", "flood", NULL};
 
 const struct bench_def bench_fair = {
 	.name = "fair",
 	.summary = "a tenant beside another one who floods the memory node",
-	.about = "One tenant READs 64 bytes, 16 at a time, from a memory node "
-		 "of its own, beside another\none whose processes flood the "
-		 "node or keep their core busy, in turns.\n",
+	.about = "One tenant of a memory node works, 16 operations at a time, "
+		 "beside another one who floods\nthe node in every second "
+		 "window. Each of them has half of a core.\n",
 	.rounds = 9,
-	.rounds_quick = 2,
-	.window_ms = 400,
-	.window_ms_quick = 100,
+	.rounds_quick = 1,
+	.window_ms = 40,
+	.window_ms_quick = 20,
 	.options = options,
 	.ratios = ratios,
 	.columns = columns,

@@ -89,7 +89,7 @@ schema verbs --only qp1000
 schema edm --only fig7
 schema offload --only caller64 --dir "$TMP"
 schema switch --only frames
-schema fair --rounds 1 --processes 1
+schema fair --rounds 1 --nics 1 --pair reads_read64
 schema paging --only pages --port direct
 schema kv --only trips
 

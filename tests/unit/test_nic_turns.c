@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns among domains: who is done with his turn has all of it, beside one who
- * never is. Frames are counted, flush by flush. */
-#include "core/nic_priv.h"
+/* Turns among domains: who wants little has all of it, and who wants much has
+ * half, beside one who wants everything. Frames are counted, flush by flush. */
+#include "core/turn_priv.h"
 #include "nic_pair.h"
 #include "wire/wire.h"
 
@@ -91,6 +91,100 @@ static void test_done_beside_greedy(void **state)
 	world_release(&w);
 }
 
+/* Answers that the node has sent to a domain, in the measure of turns. */
+static unsigned deliver_none(struct world *w, unsigned work[2])
+{
+	struct pair *p = &w->modest.p;
+	uint32_t greedy = nic_qp_number(w->greedy[0].qp);
+	unsigned count = 0;
+
+	for (; p->tail != p->head; p->tail++, count++) {
+		const struct pair_frame *f = &p->queue[p->tail % PAIR_QUEUE];
+		struct wire_pkt pkt;
+
+		assert_int_equal(wire_parse(f->bytes, f->len, &pkt), WIRE_OK);
+		work[pkt.dest_qpn == greedy] +=
+			1 + (unsigned)(f->len >> NIC_TURN_SHIFT);
+	}
+	return count;
+}
+
+/* Both have more to send than a flush takes. */
+static void test_both_greedy(void **state)
+{
+	unsigned work[2] = {0};
+	struct world w;
+	struct nic *near, *node;
+
+	world_init(&w);
+	near = w.modest.p.side[0].nic;
+	node = w.modest.p.side[1].nic;
+	/* One asks first and for more at a time. */
+	ask(&w.greedy[0], &w.greedy[1], LARGE);
+	(void)nic_flush(near);
+	(void)deliver(&w);
+	ask(&w.modest.e[0], &w.modest.e[1], LARGE / 4);
+	(void)nic_flush(near);
+	(void)deliver(&w);
+	(void)deliver_none(&w, work);
+	work[0] = work[1] = 0;
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		(void)nic_flush(node);
+		assert_true(deliver_none(&w, work) > 0);
+	}
+	assert_true(work[0] >= work[1]);
+	assert_true(work[1] > 0);
+	world_release(&w);
+}
+
+/* However long the other one has been served alone: one flush is enough. */
+static void test_latecomer(void **state)
+{
+	struct world w;
+	struct nic *near, *node;
+
+	world_init(&w);
+	near = w.modest.p.side[0].nic;
+	node = w.modest.p.side[1].nic;
+	ask(&w.greedy[0], &w.greedy[1], LARGE);
+	(void)nic_flush(near);
+	(void)deliver(&w);
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		(void)nic_flush(node);
+		(void)deliver(&w);
+	}
+	ask(&w.modest.e[0], &w.modest.e[1], SMALL);
+	(void)nic_flush(near);
+	(void)deliver(&w);
+	(void)nic_flush(node);
+	(void)deliver(&w);
+	for (unsigned i = 0; i < END_RD_ATOMIC; i++)
+		expect_cqe(w.modest.e[0].scq, i, IBV_WC_SUCCESS);
+	world_release(&w);
+}
+
+/* A domain that has the turns of another one: both together have what one
+ * would have, and neither ends before the other. */
+static void test_shared_turns(void **state)
+{
+	struct nic_pd *one, *two;
+	struct world w;
+	struct nic *nic;
+
+	world_init(&w);
+	nic = w.modest.p.side[0].nic;
+	assert_int_equal(nic_pd_create(nic, &one), 0);
+	assert_int_equal(nic_pd_create(nic, &two), 0);
+	assert_int_equal(nic_pd_share_turns(two, one), 0);
+	assert_ptr_equal(two->turns, one);
+	assert_int_equal(nic_pd_share_turns(two, one), -EINVAL);
+	assert_int_equal(nic_pd_share_turns(one, two), -EINVAL);
+	assert_int_equal(nic_pd_destroy(one), -EBUSY);
+	assert_int_equal(nic_pd_destroy(two), 0);
+	assert_int_equal(nic_pd_destroy(one), 0);
+	world_release(&w);
+}
+
 /* Without others there are no short turns. */
 static void test_greedy_alone(void **state)
 {
@@ -115,6 +209,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_done_beside_greedy),
+		cmocka_unit_test(test_both_greedy),
+		cmocka_unit_test(test_latecomer),
+		cmocka_unit_test(test_shared_turns),
 		cmocka_unit_test(test_greedy_alone),
 	};
 

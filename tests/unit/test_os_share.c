@@ -23,7 +23,7 @@ static unsigned take(struct share *s, uint64_t domain, unsigned waiting)
 	unsigned got = u32_min(may, waiting);
 
 	if (got)
-		share_note(s, domain, got, got == may);
+		share_note(s, domain, got, waiting == UINT32_MAX);
 	return got;
 }
 
@@ -50,6 +50,24 @@ static void test_both_have_more(void **state)
 	assert_in_range(taken[0], ROUNDS * BUDGET / SHARE_GREEDY,
 			BUDGET * (ROUNDS / SHARE_GREEDY + 2));
 	assert_in_range(taken[1], taken[0] / 2, taken[0] + 2 * BUDGET * PATHS);
+}
+
+/* Any two are told apart, wherever their domains lie in memory. */
+static void test_neighbours(void **state)
+{
+	for (uint64_t i = 1; i < 1000; i++) {
+		struct share s = {0};
+
+		for (unsigned round = 0; round < ROUNDS; round++) {
+			share_begin(&s);
+			(void)take(&s, MODEST, 1);
+			(void)take(&s, MODEST + 16 * i, UINT32_MAX);
+		}
+		share_begin(&s);
+		assert_true(share_budget(&s, MODEST, BUDGET) == BUDGET);
+		assert_true(share_budget(&s, MODEST + 16 * i, BUDGET) <=
+			    BUDGET / SHARE_GREEDY);
+	}
 }
 
 /* Sixteen requests, and no more before they are answered. */
@@ -93,12 +111,15 @@ static void test_more_paths_than_budget(void **state)
 	struct share s = {0};
 	unsigned served = 0;
 
-	for (unsigned round = 0; round < 3; round++) {
+	for (unsigned round = 0; round < ROUNDS; round++) {
 		share_begin(&s);
 		(void)take(&s, MODEST, 1);
 		served = 0;
 		for (unsigned i = 0; i < 2 * BUDGET; i++)
-			served += take(&s, GREEDY, 1) > 0;
+			if (share_budget(&s, GREEDY, BUDGET)) {
+				share_note(&s, GREEDY, 1, true);
+				served++;
+			}
 	}
 	assert_int_equal(served, BUDGET / SHARE_GREEDY);
 	assert_int_equal(share_budget(&s, MODEST, BUDGET), BUDGET - 1);
@@ -108,6 +129,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_both_have_more),
+		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_modest_beside_greedy),
 		cmocka_unit_test(test_alone),
 		cmocka_unit_test(test_alone_again),

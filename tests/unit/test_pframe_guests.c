@@ -331,6 +331,40 @@ static void page_frames_are_withdrawn_as_they_become_free(void **state)
 	pframe_pool_destroy(p);
 }
 
+/* A client asks again as soon as it has an answer, before the node has heard
+ * that the answer came. Its NIC was once told to wait then. */
+static void asking_again_at_once_does_not_wait(void **state)
+{
+	struct rig_conn *c;
+	struct ibv_wc wc;
+	struct rig r;
+	struct nic *nic;
+	uint64_t before;
+
+	start(&r, 4, false);
+	c = &r.tenant[OWNER].conn[A];
+	nic = verbs_host(r.ctx)->nic;
+	for (unsigned i = 0; i < 3 * RIG_DEPTH; i++)
+		rig_receive(c);
+	before = nic_counter_get(nic, NIC_C_rnr_naks_sent);
+	for (unsigned i = 0; i < RIG_DEPTH; i++)
+		rig_ask(c, PAGE_WIRE_LOAD, 0, NULL);
+	while (c->answers < RIG_DEPTH) {
+		(void)pframe_server_step(r.server);
+		while (ibv_poll_cq(r.cq, 1, &wc) > 0) {
+			uint32_t had = c->answers;
+
+			rig_take(&r, &wc);
+			if (c->answers > had)
+				rig_ask(c, PAGE_WIRE_LOAD, 0, NULL);
+		}
+	}
+	assert_int_equal(nic_counter_get(nic, NIC_C_rnr_naks_sent), before);
+	rig_run(&r);
+	assert_int_equal(c->answers, 2 * RIG_DEPTH);
+	rig_stop(&r);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -346,6 +380,7 @@ int main(void)
 		cmocka_unit_test(page_frames_are_withdrawn_as_they_become_free),
 		cmocka_unit_test(guests_that_come_and_go_use_nothing_up),
 		cmocka_unit_test(a_flood_delays_others_by_one_turn),
+		cmocka_unit_test(asking_again_at_once_does_not_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

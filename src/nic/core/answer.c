@@ -4,6 +4,7 @@
  * in packet-number order. What to answer is responder.c's.
  */
 #include "access_priv.h"
+#include "turn_priv.h"
 
 bool responder_has_work(const struct nic_qp *qp)
 {
@@ -183,16 +184,13 @@ HOT bool responder_run(struct nic_qp *qp)
 {
 	struct responder *rsp = &qp->rsp;
 	struct nic *nic = qp->nic;
-	uint32_t budget = nic->turn_packets;
-	/* Small packets of another domain shall not wait for as many large
-	 * ones. */
-	uint64_t end = nic->crowd ? turn_packets(nic) + budget : UINT64_MAX;
+	uint32_t budget = NIC_TURN_PACKETS;
 
 	while (rsp->res_pending) {
 		struct resp_res *res = next_pending(rsp);
 		bool sent;
 
-		if (budget-- == 0 || turn_packets(nic) >= end) {
+		if (budget-- == 0 || turn_is_over(nic)) {
 			qp_make_ready(qp);
 			return true;
 		}

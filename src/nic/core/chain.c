@@ -11,6 +11,7 @@
 
 #include "access_priv.h"
 #include "cq_priv.h"
+#include "turn_priv.h"
 #include "wqe_shape.h"
 
 enum {
@@ -462,7 +463,7 @@ HOT bool chain_run(struct nic_qp *qp)
 	uint32_t slow = qp->nic->cfg.chain_turn;
 	uint32_t left = UNLIKELY(slow) ? slow : NIC_CHAIN_TURN;
 
-	while (left--) {
+	while (left-- && !turn_is_over(qp->nic)) {
 		if (qp->sq.send != qp->sq.head) {
 			if (!requester_run_queued(qp))
 				return false;

@@ -180,6 +180,7 @@ static bool quick_copy(struct nic_qp *qp, struct nic_qp *peer,
 	*status = LIKELY(move(read, far, near, length) == 0)
 			  ? IBV_WC_SUCCESS
 			  : status_gone(qp, peer, far, length);
+	qp->nic->chain_bytes += length;
 	return true;
 }
 
@@ -220,5 +221,6 @@ HOT enum ibv_wc_status chain_loop(struct nic_qp *qp, struct nic_qp *peer,
 	status = execute(qp, peer, op, far);
 	if (LIKELY(status == IBV_WC_SUCCESS))
 		count(qp->nic, NIC_C_chain_loops);
+	qp->nic->chain_bytes += op->length;
 	return status;
 }

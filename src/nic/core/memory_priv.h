@@ -13,9 +13,12 @@ struct wqe_bind;
 struct nic_pd {
 	struct nic *nic;
 	uint32_t users;
-	struct list ready; /* its QPs with something to send */
-	struct list turn;  /* on pd->ready while there are some */
-	bool is_greedy;	   /* did not finish its last turn */
+	struct nic_pd *turns; /* whose turns its QPs have: mostly its own */
+	struct list ready; /* QPs with something to send that have its turns */
+	struct list turn;  /* on nic->ready while there are some */
+	uint32_t debt;	   /* what it did beyond its last turn */
+	uint32_t used;	   /* what it did lately, in sixteenths ... */
+	uint32_t used_flush; /* ... and when that was */
 };
 
 struct nic_mr {

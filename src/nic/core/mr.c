@@ -28,6 +28,7 @@ int nic_pd_create(struct nic *nic, struct nic_pd **out)
 	if (!pd)
 		return -ENOMEM;
 	pd->nic = nic;
+	pd->turns = pd;
 	list_init(&pd->ready);
 	list_init(&pd->turn);
 	nic->pd_count++;
@@ -40,8 +41,24 @@ int nic_pd_destroy(struct nic_pd *pd)
 	if (pd->users)
 		return -EBUSY;
 	pd->nic->pd_count--;
+	if (pd->turns != pd)
+		pd->turns->users--;
 	list_remove(&pd->turn);
+	if (pd->nic->input_pd == pd)
+		pd->nic->input_pd = NULL;
+	if (pd->nic->last_domain == pd)
+		pd->nic->last_domain = NULL;
 	free(pd);
+	return 0;
+}
+
+int nic_pd_share_turns(struct nic_pd *pd, struct nic_pd *with)
+{
+	if (pd->users || pd->turns != pd || with->nic != pd->nic)
+		return -EINVAL;
+	pd->turns = with->turns;
+	if (pd->turns != pd)
+		pd->turns->users++;
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "access_priv.h"
 #include "auth_priv.h"
 #include "base/landing.h"
+#include "turn_priv.h"
 
 const char *const nic_counter_names[NIC_COUNTER_COUNT] = {
 #define COUNTER_NAME(name, help) [NIC_C_##name] = #name,
@@ -53,7 +54,7 @@ int nic_create(struct env *env, const struct nic_config *cfg, struct nic **out)
 		return -ENOMEM;
 	}
 	list_init(&nic->ready);
-	nic->turn_packets = NIC_TURN_PACKETS;
+	nic->turn_end = UINT64_MAX;
 	list_init(&nic->held);
 	timer_wheel_init(&nic->wheel, env_now_ns(env));
 	*out = nic;
@@ -389,7 +390,7 @@ static void input(struct nic *nic, const struct wire_pkt *pkt,
 		count(nic, drop);
 		return;
 	}
-	nic->input_domain = (uintptr_t)qp->pd;
+	nic->input_pd = qp->pd->turns;
 	if (UNLIKELY(qp->type == IBV_QPT_UD)) {
 		if (!nic_is_ours(nic, pkt->dst_ip)) {
 			count(nic, NIC_C_drop_dst_ip);
@@ -420,7 +421,7 @@ static inline void input_stamped(struct nic *nic, struct rx_stamp *stamp,
 		input(nic, &stamp->pkt, frame, stamp, from);
 		return;
 	}
-	nic->input_domain = (uintptr_t)qp->pd;
+	nic->input_pd = qp->pd->turns;
 	if (stamp->is_response)
 		completer_input(qp, &stamp->pkt);
 	else
@@ -480,12 +481,21 @@ HOT void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes,
 		input_unknown(nic, frame, len_bytes, from);
 }
 
-uint64_t nic_take_domain(struct nic *nic)
+uint64_t nic_take_domain(struct nic *nic, bool *is_greedy)
 {
-	uint64_t domain = nic->input_domain;
+	struct nic_pd *pd = nic->input_pd;
+	uint64_t now = nic->counters[NIC_C_rx_frames] +
+		       (nic->counters[NIC_C_rx_bytes] >> NIC_TURN_SHIFT);
+	uint64_t work = now - nic->input_work;
 
-	nic->input_domain = 0;
-	return domain;
+	nic->input_pd = NULL;
+	nic->input_work = now;
+	*is_greedy = true;
+	if (UNLIKELY(!pd))
+		return 0;
+	turn_count(pd, work);
+	*is_greedy = nic->crowd && turn_is_greedy(pd);
+	return (uintptr_t)pd;
 }
 
 HOT void nic_foretell(const struct nic *nic, const uint8_t *frame,
@@ -547,136 +557,6 @@ COLD void nic_tell_witness(const struct nic_qp *qp, enum nic_deed_kind kind,
 /* ---- turns
  * ----------------------------------------------------------------------------
  */
-
-/* What a chain sends is the answer that its peer waits for; that its message
- * has arrived can be said afterwards. */
-static bool give_chain_turn(struct nic_qp *qp)
-{
-	if (!requester_run(qp))
-		return false;
-	return qp->state == IBV_QPS_ERR || !responder_has_work(qp) ||
-	       ack_hold(qp) || responder_run(qp);
-}
-
-/* Answers go before requests: a peer waits for them. */
-static bool give_turn(struct nic_qp *qp)
-{
-	if (qp->state != IBV_QPS_RTR && qp->state != IBV_QPS_RTS &&
-	    qp->state != IBV_QPS_SQD)
-		return true;
-	if (UNLIKELY(qp->managed_sq))
-		return give_chain_turn(qp);
-	if (responder_has_work(qp) && !ack_hold(qp) && !responder_run(qp))
-		return false;
-	return requester_run(qp);
-}
-
-/* What turns of domains are measured in: a step of a chain is less than a
- * packet, and a large packet more than a small one. */
-static uint64_t work_done(const struct nic *nic)
-{
-	return turn_packets(nic) +
-	       nic->counters[NIC_C_chain_steps] / NIC_TURN_STEPS;
-}
-
-/*
- * The queue pairs of one domain, one after the other; if there are others, only
- * until they have done a turn's work together. Who finds its path full without
- * having sent anything comes before those that did, next time: else the first
- * in the list would take whatever room there is, each time. False: a path was
- * full.
- */
-HOT static bool give_domain_turn(struct nic_pd *pd, bool is_alone)
-{
-	struct nic *nic = pd->nic;
-	uint64_t before = work_done(nic);
-	struct list turn, waiting;
-	bool done = true;
-
-	list_init(&waiting);
-	list_take(&pd->ready, &turn);
-	while (!list_is_empty(&turn) &&
-	       (is_alone || work_done(nic) - before < nic->turn_packets)) {
-		struct nic_qp *qp =
-			container_of(turn.next, struct nic_qp, ready);
-		uint64_t sent = nic->counters[NIC_C_tx_frames];
-
-		list_remove(&qp->ready);
-		if (UNLIKELY(!give_turn(qp))) {
-			done = false;
-			if (nic->counters[NIC_C_tx_frames] != sent)
-				qp_make_ready(qp);
-			else if (list_is_empty(&qp->ready))
-				list_append(&waiting, &qp->ready);
-		}
-	}
-	list_prepend_all(&pd->ready, &turn);
-	list_prepend_all(&pd->ready, &waiting);
-	return done;
-}
-
-/*
- * Every domain gets a turn, which is every tenant of a memory node: however
- * many queue pairs it has, the others wait for one turn of it. One that always
- * has more to send gets shorter ones than one that is done with them: it waits
- * for itself, the others for it. Domains whose paths are full go by the same
- * rule as queue pairs.
- */
-HOT static bool give_turns(struct nic *nic)
-{
-	struct list turn, waiting;
-	bool stalled = false, is_alone;
-
-	list_init(&waiting);
-	list_take(&nic->ready, &turn);
-	if (turn.next != turn.prev)
-		nic->crowd = NIC_CROWD_FLUSHES;
-	else if (nic->crowd)
-		nic->crowd--;
-	is_alone = !nic->crowd;
-	while (!list_is_empty(&turn)) {
-		struct nic_pd *pd =
-			container_of(turn.next, struct nic_pd, turn);
-		uint64_t before = work_done(nic);
-
-		nic->turn_packets = is_alone	    ? NIC_TURN_PACKETS
-				    : pd->is_greedy ? NIC_TURN_GREEDY
-						    : NIC_TURN_CROWDED;
-		list_remove(&pd->turn);
-		if (UNLIKELY(!give_domain_turn(pd, is_alone)))
-			stalled = true;
-		pd->is_greedy = !list_is_empty(&pd->ready);
-		if (LIKELY(!pd->is_greedy))
-			continue;
-		list_remove(&pd->turn);
-		list_append(work_done(nic) == before ? &waiting : &nic->ready,
-			    &pd->turn);
-	}
-	list_prepend_all(&nic->ready, &waiting);
-	return stalled;
-}
-
-/* A queue of a chain that another one starts goes on in the same flush. */
-HOT bool nic_flush(struct nic *nic)
-{
-	unsigned rounds = nic->cfg.chain_turn ? 1 : NIC_CHAIN_ROUNDS;
-	bool stalled;
-
-	do {
-		nic->chains_due = false;
-		stalled = give_turns(nic);
-	} while (UNLIKELY(nic->chains_due) && --rounds);
-	/* Who was woken in the last round may have had its turn in it. */
-	if (UNLIKELY(nic->chains_due) && list_is_empty(&nic->ready))
-		nic->chains_due = false;
-	nic_tx_flush(nic, false);
-	return stalled || !list_is_empty(&nic->ready);
-}
-
-bool nic_has_ready(const struct nic *nic)
-{
-	return !list_is_empty(&nic->ready);
-}
 
 void nic_tick(struct nic *nic)
 {

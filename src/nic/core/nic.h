@@ -222,9 +222,10 @@ void nic_query_port(const struct nic *nic, struct ibv_port_attr *attr);
 void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes,
 	       uint32_t from);
 
-/* A number for the domain of the last packet that was taken since the last
- * call; 0: none was taken. Different living domains have different numbers. */
-uint64_t nic_take_domain(struct nic *nic);
+/* A number for the domain whose packets have come since this was called last,
+ * of the last one; 0: none was taken. Two that are there have different ones.
+ * And whether it did more lately than another one that is there. */
+uint64_t nic_take_domain(struct nic *nic, bool *is_greedy);
 
 /* Prefetches what a frame that will probably come soon will read. It has no
  * other effect, whatever the bytes are. */
@@ -284,6 +285,9 @@ uint32_t nic_outstanding(const struct nic *nic);
 
 int nic_pd_create(struct nic *nic, struct nic_pd **out) MUST_CHECK;
 int nic_pd_destroy(struct nic_pd *pd) MUST_CHECK; /* -EBUSY while used */
+/* Its queue pairs have their turns among those of `with`, which must stay as
+ * long. -EINVAL: it is in use already, or of another NIC. */
+int nic_pd_share_turns(struct nic_pd *pd, struct nic_pd *with) MUST_CHECK;
 
 struct nic_mr_attr {
 	void *addr;

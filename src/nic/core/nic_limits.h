@@ -38,13 +38,17 @@ enum {
 	/* What one queue pair may send before the next has its turn, and all of
 	 * one domain before the next domain has. */
 	NIC_TURN_PACKETS = 32,
-	/* The same while there is another domain: for some flushes after that
-	 * one had something to send. */
-	NIC_TURN_CROWDED = 16,
-	NIC_TURN_GREEDY = 4, /* for a domain that did not finish its turn */
+	/* The same while another domain is there, which is so for some flushes
+	 * after it had something to send. */
+	NIC_TURN_CROWDED = 32,
+	NIC_TURN_GREEDY = 4, /* of a domain that did more than another lately */
+	NIC_TURN_MEMORY = 128, /* flushes: what was before counts little */
 	NIC_CROWD_FLUSHES = 1000,
-	NIC_TURN_STEPS = 4,  /* steps of a chain that count as one packet */
-	NIC_TURN_SHIFT = 10, /* each KiB of a packet counts as one more */
+	NIC_CROWD_ROUNDS = 2, /* of turns within a flush, for chains */
+	NIC_TURN_STEPS = 2,   /* of a chain: as much as a packet */
+	NIC_TURN_MESSAGE = 4, /* that a processor works on */
+	NIC_USED_PART = 16,   /* what nic_pd.used counts in */
+	NIC_TURN_SHIFT = 10,  /* a packet counts once more for each KiB of it */
 	/* The same for requests of a managed queue ... */
 	NIC_CHAIN_TURN = 32,
 	/* ... and how often chains have their turn within one flush. */

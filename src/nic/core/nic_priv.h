@@ -44,19 +44,17 @@ struct nic {
 	uint32_t ud_path_count;
 	struct ud_path ud_paths[NIC_UD_PATH_MAX];
 	struct cq_numbers counting;
-	uint32_t turn_packets; /* of this turn */
-	uint32_t crowd;	       /* flushes in which domains share */
-	uint64_t input_domain; /* of the last packet that was taken */
+	uint64_t turn_end; /* when nic_work is that much, the turn is over */
+	uint32_t crowd;	   /* flushes in which domains share */
+	uint32_t flush;	   /* how many there were */
+	struct nic_pd *last_domain; /* that did something, or NULL */
+	uint32_t least_used;	    /* by one domain, when there were others */
+	uint64_t chain_bytes;	    /* that chains moved within this NIC */
+	uint64_t input_work;	    /* when nic_take_domain was called last */
+	struct nic_pd *input_pd;    /* of the last packet taken, or NULL */
 	bool chains_due; /* a chain has its turn before nic_flush returns */
 	struct stamps stamps;
 };
-
-/* What was sent so far, in the unit in which domains' turns are measured. */
-static inline uint64_t turn_packets(const struct nic *nic)
-{
-	return nic->counters[NIC_C_tx_frames] +
-	       (nic->counters[NIC_C_tx_bytes] >> NIC_TURN_SHIFT);
-}
 
 static inline void count(struct nic *nic, enum nic_counter c)
 {

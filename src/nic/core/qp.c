@@ -7,6 +7,7 @@
 #include "auth_priv.h"
 #include "cq_priv.h"
 #include "requester_timer_priv.h"
+#include "turn_priv.h"
 
 enum {
 	QPN_TRIES = 1000, /* random numbers until a free one is found */
@@ -438,12 +439,16 @@ HOT int nic_qp_post_send(struct nic_qp *qp, const struct ibv_send_wr *wr,
 
 HOT void nic_qp_kick(struct nic_qp *qp)
 {
+	uint64_t before;
+
 	if (UNLIKELY(qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_SQE)) {
 		qp_flush_sends(qp);
 		return;
 	}
+	before = nic_work(qp->nic);
 	if (!requester_run(qp))
 		qp_make_ready(qp);
+	turn_count(qp->pd->turns, nic_work(qp->nic) - before);
 	nic_tx_flush(qp->nic, true);
 }
 

@@ -138,7 +138,7 @@ static inline struct nic_qp *qp_find(const struct nic *nic, uint32_t qpn)
 /* The QP has something to send and gets its turn in nic_flush. */
 static inline void qp_make_ready(struct nic_qp *qp)
 {
-	struct nic_pd *pd = qp->pd;
+	struct nic_pd *pd = qp->pd->turns;
 
 	if (!list_is_empty(&qp->ready))
 		return;

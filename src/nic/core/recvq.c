@@ -5,6 +5,7 @@
 
 #include "access_priv.h"
 #include "base/landing.h"
+#include "turn_priv.h"
 
 int recvq_init(struct nic *nic, struct recvq *q, uint32_t wr_count,
 	       uint32_t max_sge)
@@ -132,6 +133,9 @@ bool recvq_take_if(struct nic_qp *qp, struct recv_op *op, uint32_t need)
 		return true;
 	}
 	q->tail++;
+	/* What a chain does with it is counted there. */
+	if (LIKELY(q->wr_ids != NULL))
+		turn_count(qp->pd->turns, NIC_TURN_MESSAGE);
 	if (srq && srq->low_mark && q->head - q->tail < srq->low_mark) {
 		srq->low_mark = 0;
 		if (qp->nic->up)

@@ -10,6 +10,7 @@
 #include "access_priv.h"
 #include "direct_priv.h"
 #include "requester_timer_priv.h"
+#include "turn_priv.h"
 #include "wqe_shape.h"
 
 STATIC_ASSERT(NIC_MSG_BYTES_MAX / NIC_MTU_MIN <= NIC_WINDOW_PSNS,
@@ -680,7 +681,7 @@ static inline bool run_quick(struct nic_qp *qp)
 
 HOT bool requester_run_queued(struct nic_qp *qp)
 {
-	uint32_t budget = qp->nic->turn_packets;
+	uint32_t budget = NIC_TURN_PACKETS;
 	enum step s = STEP_SENT;
 
 	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD)
@@ -688,7 +689,7 @@ HOT bool requester_run_queued(struct nic_qp *qp)
 	while (has_queued(qp) && s == STEP_SENT) {
 		struct send_slot *slot = sendq_slot(&qp->sq, qp->sq.send);
 
-		if (budget == 0) {
+		if (budget == 0 || turn_is_over(qp->nic)) {
 			qp_make_ready(qp);
 			return true;
 		}

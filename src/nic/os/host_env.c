@@ -56,14 +56,15 @@ HOT unsigned host_poll(struct os_host *h, unsigned budget)
 	share_begin(&h->share);
 	for (unsigned i = 0, at = h->polled_first; i < count; i++) {
 		struct env_path *path = h->polled[at];
+		bool is_greedy;
 		unsigned may = share_budget(&h->share, path->domain, budget);
 		unsigned got = may ? path->port->poll(path, may) : 0;
 
 		if (got) {
 			/* Those who send nothing but what is dropped share
 			 * their turns, too. */
-			path->domain = nic_take_domain(h->base.nic);
-			share_note(&h->share, path->domain, got, got >= may);
+			path->domain = nic_take_domain(h->base.nic, &is_greedy);
+			share_note(&h->share, path->domain, got, is_greedy);
 		}
 		n += got;
 		if (++at == count)

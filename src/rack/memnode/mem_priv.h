@@ -85,6 +85,9 @@ struct mem_tenant {
 	uint64_t page_bytes;
 	unsigned space_count; /* also those being made and given back */
 	struct ibv_pd *pd;
+	/* Of its chains alone: no queue pair in it gives a client any right
+	 * but to send. Or NULL. */
+	struct ibv_pd *page_pd;
 	uint64_t limit[MEM_LIMIT_COUNT];
 	uint64_t taken[MEM_LIMIT_COUNT];
 	bool is_set[MEM_LIMIT_COUNT]; /* by the administrator */
@@ -294,10 +297,7 @@ struct mem_node {
 	struct list sessions;
 	unsigned session_count;
 	struct mem_pframes pframes[MEM_PFRAME_SIZES];
-	struct list ended_spaces; /* to be given back without the lock */
-	/* The domain of the chains: no queue pair in it gives a client any
-	 * right but to send. Or NULL. */
-	struct ibv_pd *page_pd;
+	struct list ended_spaces;     /* to be given back without the lock */
 	struct pframe_server *server; /* or NULL */
 	pthread_t server_thread;
 	atomic_bool server_stops;

@@ -176,8 +176,6 @@ void mem_node_destroy(struct mem_node *node)
 		tenant_remove(node, node->tenants[0]);
 	node_leave(node, &visit);
 	page_thread_stop(node);
-	if (node->page_pd)
-		(void)ibv_dealloc_pd(node->page_pd); /* empty by now */
 	if (node->cq)
 		(void)ibv_destroy_cq(node->cq); /* unused by now */
 	if (node->context)

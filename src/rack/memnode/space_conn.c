@@ -13,17 +13,34 @@ const char *space_role_name(unsigned role)
 	return role == MEM_ROLE_SERVER ? "server" : "";
 }
 
-static int open_chain(struct mem_node *node, struct mem_conn *c)
+/* In one domain for all tenants, one of them would have the turns of all. */
+static int open_domain(struct mem_node *node, struct mem_tenant *t)
 {
+	struct ibv_pd *pd;
 	int err;
 
-	if (!node->page_pd)
-		node->page_pd = ibv_alloc_pd(node->context);
-	if (!node->page_pd)
+	if (t->page_pd)
+		return 0;
+	pd = ibv_alloc_pd(node->context);
+	if (!pd)
 		return error_set(-errno, "no protection domain is left");
-	err = pframe_chain_create(c->space->space, node->page_pd,
-				  c->role - MEM_ROLE_CHAIN, c->without,
-				  &c->chain);
+	err = aqdv_share_turns(pd, t->pd);
+	if (err) {
+		(void)ibv_dealloc_pd(pd);
+		return error_set(err, "no turns for chains");
+	}
+	t->page_pd = pd;
+	return 0;
+}
+
+static int open_chain(struct mem_node *node, struct mem_conn *c)
+{
+	int err = open_domain(node, c->tenant);
+
+	if (!err)
+		err = pframe_chain_create(c->space->space, c->tenant->page_pd,
+					  c->role - MEM_ROLE_CHAIN, c->without,
+					  &c->chain);
 	if (err)
 		return err;
 	c->page_bytes = pframe_chain_bytes(c->chain);

@@ -87,8 +87,10 @@ void tenant_remove(struct mem_node *node, struct mem_tenant *tenant)
 		node->tenants[node->tenant_count] = NULL;
 		break;
 	}
-	err = ibv_dealloc_pd(tenant->pd);
-	ASSERT(err == 0); /* there is nothing in it any more */
+	err = tenant->page_pd ? ibv_dealloc_pd(tenant->page_pd) : 0;
+	if (!err)
+		err = ibv_dealloc_pd(tenant->pd);
+	ASSERT(err == 0); /* there is nothing in them any more */
 	life_end(node, &tenant->life);
 }
 

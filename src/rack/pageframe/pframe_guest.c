@@ -18,6 +18,18 @@
 
 /* ---- life --------------------------------------------------------------- */
 
+/*
+ * Twice what its client may have under way: the client asks again as soon as
+ * it has an answer, and its NIC acknowledges several answers together. With
+ * one slot for each, that request came before the slot was free, and the
+ * client's NIC was told to wait (RNR, 640 us): with 16 under way, 50,000 pages
+ * per second instead of 290,000.
+ */
+static uint32_t slot_count(const struct pframe_space *s)
+{
+	return 2 * s->depth;
+}
+
 static uint32_t slot_bytes(const struct pframe_space *s)
 {
 	return (uint32_t)align_up(sizeof(struct page_request) +
@@ -29,7 +41,7 @@ static uint32_t slot_bytes(const struct pframe_space *s)
 
 uint64_t pframe_guest_bytes(const struct pframe_space *s)
 {
-	return (uint64_t)s->depth *
+	return (uint64_t)slot_count(s) *
 	       (slot_bytes(s) + sizeof(struct pframe_slot));
 }
 
@@ -95,7 +107,7 @@ int pframe_guest_create(struct pframe_server *server,
 		return error_set(-ENOMEM, "no memory for a guest");
 	g->server = server;
 	g->space = space;
-	g->depth = space->depth;
+	g->depth = slot_count(space);
 	err = pframe_server_admit(g);
 	if (!err) {
 		err = make_memory(g);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The two-sided page server: who its guests are, and whose turn it is. Each
- * protection domain has a line of its own. While more than one line has work, a
- * turn is a few completions; alone it is many, which costs less.
+ * protection domain has a line of its own, and a turn is a few completions.
+ * After each round of turns the NIC has one: see pframe_server_step.
  */
 #include "pframe_server.h"
 
@@ -16,14 +16,14 @@
 #include "pframe_server_priv.h"
 
 enum {
-	BATCH = 32,
-	TURN = 4,	/* of a line, while others have work */
+	TURN = 4,	/* completions of a line */
 	QUIET_MAX = 64, /* looks in vain until a line counts as one without */
 };
 
 struct pframe_server {
 	struct ibv_context *context;
 	struct ibv_comp_channel *channel;
+	struct ibv_cq *none;  /* nothing ever completes there */
 	pthread_mutex_t lock; /* all below, and all guests */
 	uint32_t next_id;
 	/* Lines stay until the server ends, so the loop looks at them without
@@ -45,7 +45,8 @@ int pframe_server_create(struct ibv_context *context,
 	pthread_mutex_init(&s->lock, NULL);
 	s->context = context;
 	s->channel = ibv_create_comp_channel(context);
-	if (!s->channel) {
+	s->none = ibv_create_cq(context, 1, NULL, NULL, 0);
+	if (!s->channel || !s->none) {
 		pframe_server_destroy(s);
 		return error_set(-ENOMEM, "no completion channel is left");
 	}
@@ -58,6 +59,8 @@ void pframe_server_destroy(struct pframe_server *s)
 	for (unsigned i = 0; i < PFRAME_LINES_MAX; i++)
 		if (s->line[i].cq)
 			(void)ibv_destroy_cq(s->line[i].cq);
+	if (s->none)
+		(void)ibv_destroy_cq(s->none);
 	if (s->channel)
 		(void)ibv_destroy_comp_channel(s->channel);
 	pthread_mutex_destroy(&s->lock);
@@ -223,12 +226,11 @@ static bool take(struct pframe_server *s, const struct ibv_wc *wc)
 }
 
 /* How many requests it served. */
-static unsigned look(struct pframe_server *s, struct pframe_line *l,
-		     unsigned turn)
+static unsigned look(struct pframe_server *s, struct pframe_line *l)
 {
-	struct ibv_wc wc[BATCH];
+	struct ibv_wc wc[TURN];
 	unsigned served = 0;
-	int n = ibv_poll_cq(l->cq, (int)turn, wc);
+	int n = ibv_poll_cq(l->cq, TURN, wc);
 
 	if (n > 0) {
 		l->quiet = 0;
@@ -264,12 +266,16 @@ static unsigned next_lines(struct pframe_server *s, struct pframe_line **lines)
 unsigned pframe_server_step(struct pframe_server *s)
 {
 	struct pframe_line *lines[PFRAME_LINES_MAX];
-	unsigned n = next_lines(s, lines), busy = 0, served = 0;
+	unsigned n = next_lines(s, lines), served = 0;
+	struct ibv_wc unused;
 
 	for (unsigned i = 0; i < n; i++)
-		busy += lines[i]->quiet < QUIET_MAX;
-	for (unsigned i = 0; i < n; i++)
-		served += look(s, lines[i], busy > 1 ? TURN : BATCH);
+		served += look(s, lines[i]);
+	/* Who polls in vain moves the NIC's frames. While there is always
+	 * something to serve nobody would, where the NIC's thread has no core
+	 * of its own, and all other tenants would wait. */
+	if (served)
+		(void)ibv_poll_cq(s->none, 1, &unused);
 	return served;
 }
 
