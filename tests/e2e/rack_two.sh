@@ -11,6 +11,7 @@ other=$AQUIFER_RACK_NAME-other
 two_cleanup() {
 	local status=$?
 	AQUIFER_RACK_NAME=$other "$AQUIFER" down >/dev/null 2>&1 || true
+	set +e
 	(exit "$status")
 	rack_cleanup
 }
