@@ -14,12 +14,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/relax.h"
-#include "broker.h"
+#include "owner_priv.h"
 #include "pager_priv.h"
 
 /* ---- in order ------------------------------------------------------------ */
@@ -43,13 +44,7 @@ static void keep(struct pager *p, struct space *s, const struct uffd_msg *m)
 		struct uffd_msg *msg = realloc(e->msg, room * sizeof(*msg));
 
 		if (!msg) {
-			/* A table that does not follow would give it wrong
-			 * bytes. */
-			log_err("run", "no memory for events of process %d",
-				(int)s->pid);
-			s->is_dead = true;
-			if (s->pid)
-				run_broker_kill(p->broker, s->pid, SIGKILL);
+			run_owner_give_up(p, s, "no memory for its events");
 			return;
 		}
 		e->msg = msg;
@@ -187,34 +182,55 @@ static struct fault to_fault(struct space *s, const struct uffd_msg *m)
 		.is_wp = m->arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP};
 }
 
-/*
- * Whoever changes mappings goes on when that was read, and may map something
- * else to the same place, from which the agent would then move it. So the agent
- * is kept from moving while we read, and afterwards if there was a change. A
- * move takes microseconds; who does not end it is not waited for again.
- */
-static void hold_agent(struct space *s)
+static bool is_moving(const struct space *s)
 {
-	struct run_channel *c = s->channel;
+	/* RUN-M1, RUN-M2 */
+	return atomic_load_explicit(&s->channel->is_moving,
+				    memory_order_seq_cst);
+}
+
+/* A move takes microseconds, but its agent may wait for a core, or be stopped.
+ * After the first time in vain the pager is not kept from other work. */
+static bool await_move(struct space *s)
+{
+	struct timespec nap = {.tv_nsec = RUN_MOVE_NAP_US * 1000};
 	uint64_t end = 0;
 
-	if (!c)
-		return;
-	/* RUN-M1 */
-	atomic_store_explicit(&c->is_changing, 1, memory_order_seq_cst);
-	/* RUN-M1, RUN-M2 */
-	while (!s->is_unwaited &&
-	       atomic_load_explicit(&c->is_moving, memory_order_seq_cst)) {
+	if (s->is_slow && is_moving(s))
+		(void)nanosleep(&nap, NULL);
+	while (is_moving(s)) {
 		uint64_t now = clock_mono_ns();
 
 		if (!end)
 			end = now + RUN_MOVE_MS * 1000000ull;
-		s->is_unwaited = now > end;
+		if (s->is_slow || now > end)
+			return false;
 		relax_briefly();
 	}
+	return true;
 }
 
-/* The number of faults among what was read; -1: nothing. */
+/*
+ * A thread that changes mappings goes on when the pager has read of it, and may
+ * map something else to the same place, from which the agent would then move
+ * it. So the agent is kept from moving while the pager reads, and afterwards if
+ * there was a change. False: the agent still moves, so nothing may be read; the
+ * thread waits, and the descriptor stays readable.
+ */
+static bool hold_agent(struct space *s)
+{
+	if (!s->channel)
+		return true;
+	/* RUN-M1 */
+	atomic_store_explicit(&s->channel->is_changing, 1,
+			      memory_order_seq_cst);
+	s->is_slow = !await_move(s);
+	if (s->is_slow)
+		tell_agent(s);
+	return !s->is_slow;
+}
+
+/* The number of faults among what was read; -1: nothing was, for now. */
 static int read_messages(struct pager *p, struct space *s,
 			 struct fault w[RUN_EVENTS])
 {
@@ -224,7 +240,8 @@ static int read_messages(struct pager *p, struct space *s,
 
 	if (p->waiting_count + RUN_EVENTS > RUN_WAITING_MAX)
 		return -1;
-	hold_agent(s);
+	if (!hold_agent(s))
+		return -1;
 	n = read(s->uffd, m, sizeof(m));
 	if (n <= 0)
 		n = 0;

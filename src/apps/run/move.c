@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/relax.h"
 #include "marks_priv.h"
+#include "owner_priv.h"
 #include "pager_priv.h"
 #include "uffd.h"
 
@@ -57,6 +58,11 @@ static int put(struct pager *p, struct space *s, uint64_t addr,
 		run_events_note(p, s);
 		relax_briefly();
 	}
+	/* The page would be zeros. */
+	if (err == -EAGAIN)
+		run_owner_give_up(p, s,
+				  "it stands still in the middle of a change "
+				  "of its mappings");
 	return err;
 }
 

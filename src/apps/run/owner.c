@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "broker.h"
 #include "owner_priv.h"
 #include "pager_priv.h"
@@ -124,6 +125,14 @@ static void kill_owner(const struct pager *p, struct space *s)
 		(int)s->pid);
 	run_broker_kill(p->broker, s->pid, SIGKILL);
 	s->is_killed = true;
+}
+
+void run_owner_give_up(struct pager *p, struct space *s, const char *why)
+{
+	log_err("run", "process %d is killed: %s", (int)s->pid, why);
+	s->is_dead = true;
+	if (s->pid)
+		run_broker_kill(p->broker, s->pid, SIGKILL);
 }
 
 void run_owner_look(struct pager *p, struct space *s, bool is_thorough)

@@ -19,6 +19,9 @@ void run_owner_ended(struct pager *p, struct space *s);
 /* Now and then: whether the process has executed something else, and whether
  * its agent is there. */
 void run_owner_look(struct pager *p, struct space *s, bool is_thorough);
+/* Kills the process, because its table can no longer follow its memory: it
+ * would read wrong bytes. */
+void run_owner_give_up(struct pager *p, struct space *s, const char *why);
 void run_owner_release(struct pager *p, struct space *s);
 /* Wakes the agent, if it sleeps, after a request to it. */
 void run_owner_wake(struct run_channel *c);

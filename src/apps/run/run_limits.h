@@ -25,7 +25,8 @@ enum {
 	RUN_SWEEP_MS = 100,	 /* between looks for processes that ended */
 	RUN_PARTING_MS = 50,	 /* of constant looking after one has ended */
 	RUN_LOOKS = 16,	  /* processes asked what they execute, each time */
-	RUN_MOVE_MS = 20, /* that an agent may take for one move */
+	RUN_MOVE_MS = 20, /* that the pager waits for a move of an agent, */
+	RUN_MOVE_NAP_US = 100, /* and from then on, until it has ended */
 	RUN_FOLLOW_FAULTS = 128,
 };
 

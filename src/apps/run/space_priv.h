@@ -34,7 +34,7 @@ struct space {
 	unsigned pid_place; /* in run_shared.pid; RUN_PIDS_MAX: none */
 	int pidfd;	    /* -1: none, or it has ended */
 	uint64_t stack;	    /* of its process's first thread */
-	bool is_unwaited;   /* its agent takes too long to move pages */
+	bool is_slow;	    /* its agent took too long for its last move */
 	bool is_killed;	    /* by us, because its agent is gone */
 	bool is_left;	    /* by its process: the agent is to end */
 	bool is_dead;
