@@ -10,9 +10,11 @@
  *   prlimit64	only of the process itself
  *
  * All others fail. libc knows what to do without a call that it got to know
- * lately, if the answer is ENOSYS; so that is the answer to all of those, to
- * clone3 too, whose arguments a filter cannot see. The answer to the rest is
- * EPERM; the kernel's audit log has them where it is told to log errors.
+ * lately, if the answer is ENOSYS; so that is the answer to all of those. The
+ * answer to the rest is EPERM; the kernel's audit log has them where it is told
+ * to log errors. clone3, whose arguments a filter cannot see, is refused with
+ * ENOSYS by a filter of its own that logs nothing: libc tries it for each
+ * thread, and a full audit log would make that thread wait.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -330,6 +332,8 @@ static void write_program(struct program *p, bool packets)
 	answer(p, deny(EPERM));
 #endif
 	allow_masked(p, SYS_prlimit64, 0, UINT32_MAX, 0);
+	when_call(p, SYS_clone3, 1); /* see refuse_clone3 */
+	answer(p, SECCOMP_RET_ALLOW);
 	for (unsigned i = 0; i < ARRAY_LEN(allowed); i++) {
 		when_call(p, allowed[i], 1);
 		answer(p, SECCOMP_RET_ALLOW);
@@ -339,22 +343,38 @@ static void write_program(struct program *p, bool packets)
 	answer(p, deny(EPERM));
 }
 
-int seccomp_start(const struct confine *c)
+static void refuse_clone3(struct program *p)
 {
-	struct program p = {.len = 0};
-	struct sock_fprog prog = {.filter = p.code};
+	load(p, offsetof(struct seccomp_data, nr));
+	when_call(p, SYS_clone3, 1);
+	answer(p, deny(ENOSYS));
+	answer(p, SECCOMP_RET_ALLOW);
+}
+
+static int add_filter(struct program *p, unsigned flags)
+{
+	struct sock_fprog prog = {.filter = p->code,
+				  .len = (unsigned short)p->len};
+
 	/* The process executes nothing but itself, so nobody in it can abuse
 	 * speculation; without the flag some kernels slow it down. */
-	const unsigned flags =
-		SECCOMP_FILTER_FLAG_LOG | SECCOMP_FILTER_FLAG_SPEC_ALLOW;
-
-	write_program(&p, c->packets);
-	prog.len = (unsigned short)p.len;
+	flags |= SECCOMP_FILTER_FLAG_SPEC_ALLOW;
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog) == 0)
 		return 0;
 	if (errno == ENOSYS || errno == EINVAL)
 		return error_set(-EOPNOTSUPP, "the kernel has no filters");
 	return error_set(-errno, "seccomp: %s", strerror(errno));
+}
+
+int seccomp_start(const struct confine *c)
+{
+	struct program quiet = {.len = 0}, p = {.len = 0};
+	int err;
+
+	refuse_clone3(&quiet);
+	write_program(&p, c->packets);
+	err = add_filter(&quiet, 0);
+	return err ? err : add_filter(&p, SECCOMP_FILTER_FLAG_LOG);
 }
 
 #else
