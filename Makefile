@@ -3,13 +3,14 @@
 SEEDS ?= 100
 SECONDS ?= 60
 PREFIX ?= /usr/local
+BUILD ?= build
 SETUP = meson setup --prefix=$(PREFIX)
 C_FILES = $(shell find src lab include tests -name '*.[ch]')
 
-all: build/build.ninja
-	ninja -C build
-check: all
-	meson test -C build --print-errorlogs
+all: $(BUILD)/build.ninja
+	ninja -C $(BUILD) product
+check: $(BUILD)/build.ninja
+	meson test -C $(BUILD) --print-errorlogs
 asan: export UBSAN_OPTIONS = halt_on_error=1:print_stacktrace=1
 asan: build-asan/build.ninja
 	meson test -C build-asan --print-errorlogs
@@ -24,26 +25,33 @@ fuzz-release: build-fuzz/build.ninja
 	ninja -C build-fuzz
 	tools/fuzz-release build-fuzz $(SECONDS)
 sim: all
-	build/aquifer sim verbs --seeds $(SEEDS)
+	$(BUILD)/aquifer sim verbs --seeds $(SEEDS)
 bench: all
-	build/aquifer bench verbs
+	$(BUILD)/aquifer bench verbs
 tidy: all
 	clang-tidy --quiet -p build $(filter src/%.c lab/%.c,$(C_FILES))
 format:
 	clang-format -i $(C_FILES)
 man: all
-	ninja -C build man
-install: all
-	meson install -C build --no-rebuild
+	ninja -C $(BUILD) man
+# A prefix that is given counts, also where $(BUILD) was set up for another one.
+install: $(BUILD)/build.ninja
+ifneq ($(origin PREFIX),file)
+	meson configure $(BUILD) -Dprefix=$(PREFIX)
+endif
+	ninja -C $(BUILD) product
+	meson install -C $(BUILD) --no-rebuild
+uninstall:
+	ninja -C $(BUILD) uninstall
 clean:
 	rm -rf build build-asan build-tsan build-fuzz
 
-build/build.ninja:
-	$(SETUP) build
+$(BUILD)/build.ninja:
+	$(SETUP) $(BUILD)
 build-asan/build.ninja:
 	$(SETUP) build-asan -Db_sanitize=address,undefined
 build-tsan/build.ninja:
 	$(SETUP) build-tsan -Db_sanitize=thread
 build-fuzz/build.ninja:
 	CC=clang $(SETUP) build-fuzz -Dfuzz=true -Db_sanitize=address,undefined
-.PHONY: all check asan tsan fuzz fuzz-release sim bench tidy format man install clean
+.PHONY: all check asan tsan fuzz fuzz-release sim bench tidy format man install uninstall clean

@@ -85,7 +85,7 @@ PYTHON
 need_packages build run
 echo "== building"
 configure build >/dev/null
-ninja -C build | tail -n 1
+ninja -C build product | tail -n 1
 
 echo
 echo "== this machine (aquifer doctor)"
