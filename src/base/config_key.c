@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "error.h"
 #include "rundir.h"
@@ -164,6 +165,10 @@ int config_key_find(const char *section, const char *key)
 			 known);
 }
 
+enum {
+	FRACTION_DIGITS = 6, /* times 2^40 fits into 64 bits */
+};
+
 struct unit {
 	const char *name;
 	uint64_t factor;
@@ -179,28 +184,69 @@ static const struct unit *units_of(const struct config_key *key)
 	return key->kind == CONFIG_SIZE ? size_units : no_units;
 }
 
-static bool scan_number(const char *text, const struct unit *units,
-			uint64_t *number)
+/* The digits of a number in this base; strtoull would take blanks and signs as
+ * well. */
+static bool scan_digits(const char *text, int base, uint64_t *number,
+			const char **rest)
 {
-	bool is_hex = units == no_units && text[0] == '0' && text[1] == 'x';
-	const char *digits = is_hex ? text + 2 : text;
-	uint64_t v;
 	char *end;
 
-	/* strtoull would take blanks and signs as well. */
-	if (is_hex ? !isxdigit((unsigned char)*digits)
-		   : !isdigit((unsigned char)*digits))
+	if (base == 16 ? !isxdigit((unsigned char)*text)
+		       : !isdigit((unsigned char)*text))
 		return false;
 	errno = 0;
-	v = strtoull(digits, &end, is_hex ? 16 : 10);
-	if (errno)
-		return false;
-	for (; units->name; units++) {
-		if (strcmp(end, units->name) == 0)
-			return !__builtin_mul_overflow(v, units->factor,
-						       number);
+	*number = strtoull(text, &end, base);
+	*rest = end;
+	return errno == 0;
+}
+
+static bool scan_number(const char *text, uint64_t *number)
+{
+	bool is_hex = text[0] == '0' && text[1] == 'x';
+
+	return scan_digits(is_hex ? text + 2 : text, is_hex ? 16 : 10, number,
+			   &text) &&
+	       !*text;
+}
+
+/* K, k, KB and KiB are the same. */
+static const struct unit *scan_unit(const char *text)
+{
+	const struct unit *u = size_units;
+
+	for (; u->name; u++) {
+		size_t len = strlen(u->name);
+		const char *rest = text + len;
+
+		if (strncasecmp(text, u->name, len) == 0 &&
+		    (!*rest || (len && (strcasecmp(rest, "B") == 0 ||
+					strcasecmp(rest, "iB") == 0))))
+			return u;
 	}
-	return false;
+	return NULL;
+}
+
+/* As people write them: 4096, 64K, 1.5GiB. Parts of a byte are left out. */
+static bool scan_size(const char *text, uint64_t *bytes)
+{
+	uint64_t whole, part = 0, ten = 1;
+	const struct unit *u;
+
+	if (!scan_digits(text, 10, &whole, &text))
+		return false;
+	if (*text == '.') {
+		const char *from = ++text;
+
+		if (!scan_digits(text, 10, &part, &text) ||
+		    text - from > FRACTION_DIGITS)
+			return false;
+		while (from++ < text)
+			ten *= 10;
+	}
+	u = scan_unit(text);
+	return u && !(ten > 1 && u->factor == 1) &&
+	       !__builtin_mul_overflow(whole, u->factor, &whole) &&
+	       !__builtin_add_overflow(whole, part * u->factor / ten, bytes);
 }
 
 /* A value as one would write it: 4K. */
@@ -222,18 +268,19 @@ static int parse_number(const struct config_key *key, const char *text,
 
 	show(key, key->min, low);
 	show(key, key->max, high);
-	if (scan_number(text, units_of(key), &v) && v >= key->min &&
-	    v <= key->max && !(key->is_pow2 && (v & (v - 1)))) {
+	if ((key->kind == CONFIG_SIZE ? scan_size(text, &v)
+				      : scan_number(text, &v)) &&
+	    v >= key->min && v <= key->max &&
+	    !(key->is_pow2 && (v & (v - 1)))) {
 		*number = v;
 		return 0;
 	}
-	return error_set(-EINVAL,
-			 "value '%.40s' is not allowed; %s%s from %s to %s",
-			 text, key->is_pow2 ? "a power of two, " : "",
-			 key->kind == CONFIG_SIZE
-				 ? "bytes (K, M, G, T for powers of 1024)"
-				 : "a whole number",
-			 low, high);
+	return error_set(
+		-EINVAL, "value '%.40s' is not allowed; %s%s from %s to %s",
+		text, key->is_pow2 ? "a power of two, " : "",
+		key->kind == CONFIG_SIZE ? "bytes (64K, 1.5G; powers of 1024)"
+					 : "a whole number",
+		low, high);
 }
 
 static int parse_choice(const char *choices, const char *text, uint64_t *number)

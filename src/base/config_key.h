@@ -18,7 +18,8 @@ enum config_kind {
 	CONFIG_CHOICE, /* one of `choices`, separated by '|' */
 	CONFIG_BOOL,   /* yes|no, true|false, on|off, 1|0 */
 	CONFIG_INT,    /* decimal or 0x, min to max */
-	CONFIG_SIZE,   /* bytes, with K, M, G or T for powers of 1024 */
+	CONFIG_SIZE, /* bytes; K, M, G, T are powers of 1024, as are KB and KiB
+		      */
 };
 
 struct config_key {
