@@ -31,6 +31,7 @@ static struct guarded {
 	struct sigaction before[TURNS];
 } guarded[SIGNALS] = {{.sig = SIGSEGV}, {.sig = SIGBUS}};
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 static void pass_on(const struct sigaction *before, int sig, siginfo_t *info,
 		    void *context)
@@ -95,10 +96,13 @@ static int guard(struct guarded *g)
 	ours.sa_sigaction = handler[g->count];
 	ours.sa_mask = now.sa_mask;
 	ours.sa_flags |= now.sa_flags & SA_NODEFER;
-	if (sigaction(g->sig, &ours, NULL) < 0)
-		return -errno;
+	/* Counted first: a child that was forked in between would take this
+	 * handler for the program's, and hand on from it to itself. */
 	g->count++;
-	return 0;
+	if (sigaction(g->sig, &ours, NULL) == 0)
+		return 0;
+	g->count--;
+	return -errno;
 }
 
 /* Whether the signals are ours. Not waited for: whoever has the mutex sees to
@@ -112,10 +116,23 @@ static void look(void)
 	pthread_mutex_unlock(&mutex);
 }
 
+/* A thread that looked while another one forked must not leave the mutex locked
+ * in the child. What it guards is whole at any time (guard). */
+static void after_fork(void)
+{
+	pthread_mutex_init(&mutex, NULL);
+}
+
+static void watch_forks(void)
+{
+	(void)!pthread_atfork(NULL, NULL, after_fork);
+}
+
 int fault_guard_install(void)
 {
 	int err = 0;
 
+	pthread_once(&fork_once, watch_forks);
 	pthread_mutex_lock(&mutex);
 	if (!landing_looks)
 		landing_looks = look;
