@@ -115,6 +115,8 @@ HOT void live_move(void *to, const void *from, size_t len_bytes)
 		move8(dst, src);
 		return;
 	}
+	if (UNLIKELY(!len))
+		return; /* there may be no memory at all */
 	if (UNLIKELY(dst < src + len && src < dst + len)) {
 		memmove(dst, src, len);
 		return;
@@ -210,6 +212,8 @@ HOT void live_place(void *to, const void *from, size_t len_bytes)
 	uint8_t *dst = to;
 	size_t len = len_bytes, n, bulk;
 
+	if (UNLIKELY(!len))
+		return; /* there may be no memory at all */
 	n = UNLIKELY((uintptr_t)dst % WORD_BYTES) ? put_head(dst, src, len) : 0;
 	if (len - n > SMALL_BYTES) {
 		/* Vector instructions, which split no aligned word of eight

@@ -96,12 +96,20 @@ static void test_bytes(void **state)
 		}
 }
 
+/* A message of no bytes may name no memory. */
+static void test_nothing(void **state)
+{
+	live_move(NULL, NULL, 0);
+	live_place(NULL, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_frames),
 		cmocka_unit_test(test_short_words),
 		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
