@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bench.h"
-#include "guard.h"
+#include "shield.h"
 
 /* ---- rows ---------------------------------------------------------------- */
 
@@ -33,7 +33,7 @@ static json_t *track_row(struct bench *b, const struct conduct_group *g,
 			       (json_int_t)sum.op_count, "rounds", (int)t->kept,
 			       "discarded", (int)t->discarded,
 			       "foreign_cores_worst", t->foreign_worst, "guard",
-			       guard_name((enum guard_kind)t->guard)));
+			       shield_name((enum shield_kind)t->shield)));
 	if (sum.sample_count)
 		add_times(row, &sum);
 	return row;

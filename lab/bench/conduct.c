@@ -24,7 +24,7 @@ static void start(struct conduct_track *t, struct subject *subj,
 	}
 	if (subject_start(subj, t->desc, opt->helper, opt->world) < 0)
 		snprintf(t->why, sizeof(t->why), "%s", subj->why);
-	t->guard = subj->guard;
+	t->shield = subj->shield;
 }
 
 /* One round, again when something else ran, up to a limit. */

@@ -35,7 +35,7 @@ struct conduct_track {
 	unsigned kept;			   /* rounds that count */
 	unsigned discarded;
 	double foreign_worst; /* cores, over all rounds */
-	uint32_t guard;
+	uint32_t shield;
 	char why[CONDUCT_WHY_BYTES]; /* not empty: failed, nothing to report */
 	bool is_absent; /* because it is not installed, which is no failure */
 };

@@ -22,8 +22,8 @@
 #include "bench.h"
 #include "client/client.h"
 #include "fair.h"
-#include "guard.h"
 #include "place.h"
+#include "shield.h"
 #include "stats.h"
 
 enum {
@@ -208,7 +208,7 @@ static double report(struct bench *b, const struct run *r, unsigned at)
 			  "max", left[n - 1], "alone", stats_median(alone, n),
 			  "beside", stats_median(beside, n), "flood",
 			  stats_median(flood, n), "rounds", (int)n, "guard",
-			  guard_name((enum guard_kind)r->page->guard)));
+			  shield_name((enum shield_kind)r->page->shield)));
 	return median;
 }
 

@@ -130,7 +130,7 @@ struct fair_plan {
 
 /* Shared with the process that measures. */
 struct fair_page {
-	uint32_t guard; /* enum guard_kind */
+	uint32_t shield; /* enum shield_kind */
 	char why[FAIR_WHY_BYTES];
 	struct fair_round round[][CONDUCT_ROUNDS_MAX]; /* of each pair */
 };

@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "fair.h"
-#include "guard.h"
+#include "shield.h"
 #include "ticks.h"
 
 enum {
@@ -119,10 +119,10 @@ static int run_pair(struct client *c, unsigned at)
 	const struct fair_pair *p = &c->plan->pair[at];
 	int err = for_floods(c, p->flood, fair_nic_begin);
 
-	/* Real-time priority only while it is needed: see guard.h. */
-	c->page->guard = guard_enter();
-	if (c->page->guard == GUARD_FIFO)
-		(void)guard_enter_process(c->plan->node);
+	/* Real-time priority only while it is needed: see shield.h. */
+	c->page->shield = shield_enter();
+	if (c->page->shield == SHIELD_FIFO)
+		(void)shield_enter_process(c->plan->node);
 	for (unsigned i = 0; i < c->plan->rounds && !err; i++) {
 		struct fair_round *r = &c->page->round[at][i];
 
@@ -130,8 +130,8 @@ static int run_pair(struct client *c, unsigned at)
 		if (!err)
 			err = run_window(c, p, !(i % 2), r);
 	}
-	guard_leave_process(c->plan->node);
-	guard_leave();
+	shield_leave_process(c->plan->node);
+	shield_leave();
 	return err;
 }
 
@@ -162,8 +162,8 @@ int fair_client(const struct fair_plan *plan, struct fair_page *page)
 	c->page = page;
 	c->flood = calloc(plan->nics, sizeof(*c->flood));
 	/* Their other threads, too, must get a word in between. */
-	(void)guard_pin(GUARD_CPU_CLIENT);
-	(void)guard_enter_nice();
+	(void)shield_pin(SHIELD_CPU_CLIENT);
+	(void)shield_enter_nice();
 	if (c->flood)
 		err = open_all(c);
 	for (unsigned i = 0; i < plan->pairs && !err; i++)

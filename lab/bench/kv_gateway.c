@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "guard.h"
 #include "kv_bench.h"
 #include "offload_bench.h"
 #include "place.h"
+#include "shield.h"
 
 #define OURS(name_)                                                      \
 	{                                                                \
@@ -112,8 +112,8 @@ static int run_contest(struct bench *b, const struct contest *k,
 	struct gateway g = {0};
 	int err = gateway_start(records, k->is_pinned, &g);
 
-	(void)guard_pin(GUARD_CPU_CLIENT);
-	(void)guard_enter_nice();
+	(void)shield_pin(SHIELD_CPU_CLIENT);
+	(void)shield_enter_nice();
 	for (unsigned i = 0; i < b->rounds && !err; i++) {
 		err = run_clients(k, g.path, records, b->window_ms, &track[0],
 				  i);
@@ -121,7 +121,7 @@ static int run_contest(struct bench *b, const struct contest *k,
 			err = run_clients(k, r->path, records, b->window_ms,
 					  &track[1], i);
 	}
-	guard_leave();
+	shield_leave();
 	place_end(g.pid);
 	place_remove(g.dir);
 	return err;

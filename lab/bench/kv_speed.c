@@ -10,10 +10,10 @@
 #include "base/base.h"
 #include "base/hist.h"
 #include "base/rng.h"
-#include "guard.h"
 #include "kv_bench.h"
 #include "offload_bench.h"
 #include "place.h"
+#include "shield.h"
 #include "sim/ycsb.h"
 #include "ticks.h"
 
@@ -410,8 +410,8 @@ int kv_bench_speed(struct bench *b)
 		s->track[i].desc =
 			i % 2 ? &measures[i / 2].peer : &measures[i / 2].ours;
 	s->keys = kv_bench_zipf(records, DRAWS, 42);
-	(void)guard_pin(GUARD_CPU_CLIENT);
-	(void)guard_enter_nice();
+	(void)shield_pin(SHIELD_CPU_CLIENT);
+	(void)shield_enter_nice();
 	err = s->keys ? table_open(b, &s->table, records * 5 / 4) : -ENOMEM;
 	if (!err && load(&s->table, records))
 		err = bench_fail(b, -EIO, "%s", aq_last_error());
@@ -420,7 +420,7 @@ int kv_bench_speed(struct bench *b)
 			kv_redis_is_missing(&s->track[i]);
 	if (!err)
 		err = run_rounds(b, s);
-	guard_leave();
+	shield_leave();
 	if (!err)
 		bench_report_tracks(b, "speed", s->track, 2 * MEASURES, NULL);
 	kv_redis_stop(s->redis);

@@ -9,7 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "guard.h"
+#include "shield.h"
 #include "ticks.h"
 
 static void read_cpu_model(char *out, size_t size)
@@ -59,8 +59,8 @@ json_t *machine_json(void)
 			 (int)sysconf(_SC_NPROCESSORS_ONLN), "tsc_ghz", tsc_ghz,
 			 "clock_read_ns", bench_tick_step() / tsc_ghz,
 			 "rt_runtime_us", (int)read_rt_runtime_us(),
-			 "client_core", (int)GUARD_CPU_CLIENT, "server_core",
-			 (int)GUARD_CPU_SERVER);
+			 "client_core", (int)SHIELD_CPU_CLIENT, "server_core",
+			 (int)SHIELD_CPU_SERVER);
 }
 
 static char *find_beside(const char *const places[], size_t count,

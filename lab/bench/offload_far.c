@@ -7,11 +7,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "guard.h"
 #include "hlog/redy.h"
 #include "offload_bench.h"
 #include "offload_conn.h"
 #include "place.h"
+#include "shield.h"
 #include "two_sided.h"
 
 const char *offload_way_name(enum offload_way way)
@@ -107,7 +107,7 @@ static int open_messages(struct side *s, struct offload_far *far,
 	struct hlog_redy_options opt = {.size_bytes = size_bytes,
 					.read_max = read_max,
 					.batch = OFFLOAD_REDY_BATCH,
-					.io_cpu = GUARD_CPU_SERVER};
+					.io_cpu = SHIELD_CPU_SERVER};
 	int rc = conn_open(s, NULL, 0, &far->link);
 
 	if (rc < 0)

@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "base/counter.h"
-#include "guard.h"
 #include "machine.h"
 #include "offload_bench.h"
 #include "place.h"
 #include "probe.h"
+#include "shield.h"
 #include "subject.h"
 
 enum {

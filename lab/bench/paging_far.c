@@ -9,8 +9,8 @@
 
 #include "base/hist.h"
 #include "client/verbs_api.h"
-#include "guard.h"
 #include "place.h"
+#include "shield.h"
 #include "ticks.h"
 
 enum {
@@ -21,16 +21,16 @@ enum {
 static void begin(struct paging_far *f, struct far_window *w)
 {
 	hist_init(f->times);
-	*w = (struct far_window){.node_cpu_ns = guard_process_ns(f->node),
-				 .client_cpu_ns = guard_process_ns(0),
+	*w = (struct far_window){.node_cpu_ns = shield_process_ns(f->node),
+				 .client_cpu_ns = shield_process_ns(0),
 				 .wall_ns = bench_now_ns()};
 }
 
 static void end(const struct paging_far *f, struct far_window *w, uint64_t ops)
 {
 	w->wall_ns = bench_now_ns() - w->wall_ns;
-	w->node_cpu_ns = guard_process_ns(f->node) - w->node_cpu_ns;
-	w->client_cpu_ns = guard_process_ns(0) - w->client_cpu_ns;
+	w->node_cpu_ns = shield_process_ns(f->node) - w->node_cpu_ns;
+	w->client_cpu_ns = shield_process_ns(0) - w->client_cpu_ns;
 	w->ops = ops;
 	w->median_ns = hist_percentile(f->times, HIST_MEDIAN);
 }

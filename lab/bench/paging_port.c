@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 #include "base/rng.h"
-#include "guard.h"
 #include "offload_bench.h"
 #include "paging_bench.h"
 #include "paging_far.h"
 #include "place.h"
+#include "shield.h"
 #include "stats.h"
 #include "subject.h"
 
@@ -411,8 +411,8 @@ static int child(const struct paging_plan *plan, enum paging_port port,
 	if (err)
 		return tell(to, err, "no rack", strerror(-err));
 	choose_port(port, true);
-	(void)guard_pin(GUARD_CPU_CLIENT);
-	(void)guard_enter_nice();
+	(void)shield_pin(SHIELD_CPU_CLIENT);
+	(void)shield_enter_nice();
 	r->far.node = offload_rack_world(rack)->pid[0];
 	err = measure(r);
 	if (err)

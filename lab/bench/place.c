@@ -19,8 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "guard.h"
 #include "machine.h"
+#include "shield.h"
 #include "ticks.h"
 
 enum {
@@ -68,16 +68,16 @@ static void take_core(unsigned flags)
 	cpu_set_t both;
 
 	if (flags & PLACE_SERVER)
-		(void)guard_pin(GUARD_CPU_SERVER);
+		(void)shield_pin(SHIELD_CPU_SERVER);
 	if (flags & PLACE_UNBOUND) {
 		CPU_ZERO(&both);
-		CPU_SET(GUARD_CPU_CLIENT, &both);
-		CPU_SET(GUARD_CPU_SERVER, &both);
+		CPU_SET(SHIELD_CPU_CLIENT, &both);
+		CPU_SET(SHIELD_CPU_SERVER, &both);
 		/* Or it stays where it was. */
 		(void)!sched_setaffinity(0, sizeof(both), &both);
 	}
 	if (flags & (PLACE_SERVER | PLACE_UNBOUND))
-		(void)guard_enter_nice();
+		(void)shield_enter_nice();
 }
 
 pid_t place_start(unsigned flags, const char *path, char *const argv[])

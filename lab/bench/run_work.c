@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 
 #include "base/rng.h"
-#include "guard.h"
 #include "run_bench.h"
+#include "shield.h"
 
 enum {
 	PAGE_WORDS = 512,
@@ -145,7 +145,7 @@ int run_work_main(const struct run_work *w)
 	/* Not where the memory node is. Other people's programs are left to the
 	 * scheduler, and so are the threads that take pages away. */
 	if (w->kind < RUN_WORK_ETC)
-		(void)guard_pin(GUARD_CPU_CLIENT);
+		(void)shield_pin(SHIELD_CPU_CLIENT);
 	ns = works[w->kind](w);
 
 	if (!ns) {

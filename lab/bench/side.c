@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "guard.h"
+#include "shield.h"
 #include "stats.h"
 #include "ticks.h"
 
@@ -177,9 +177,10 @@ static int side_open(struct side *s, int page_fd)
 	return 0;
 }
 
-static int answer(struct side *s, struct side_result *r, enum guard_kind guard)
+static int answer(struct side *s, struct side_result *r,
+		  enum shield_kind shield)
 {
-	r->guard = (uint32_t)guard;
+	r->shield = (uint32_t)shield;
 	memcpy(r->why, s->why, sizeof(r->why));
 	return side_send(s->ctl_fd, r, sizeof(*r));
 }
@@ -188,36 +189,36 @@ static int answer(struct side *s, struct side_result *r, enum guard_kind guard)
  * many there are. */
 static void pin(int cpu)
 {
-	if (guard_pin(cpu) < 0)
-		(void)guard_pin(GUARD_CPU_CLIENT);
+	if (shield_pin(cpu) < 0)
+		(void)shield_pin(SHIELD_CPU_CLIENT);
 }
 
 static void leave(const struct side_ops *ops)
 {
 	if (ops->is_shared)
-		guard_leave_process(getpid());
+		shield_leave_process(getpid());
 	else
-		guard_leave();
+		shield_leave();
 }
 
 /* Set-up, on the core and with the priority that the side then has. */
-static enum guard_kind set_up(struct side *s, const struct side_ops *ops,
-			      struct side_result *r, bool is_plain)
+static enum shield_kind set_up(struct side *s, const struct side_ops *ops,
+			       struct side_result *r, bool is_plain)
 {
-	enum guard_kind guard = GUARD_NONE;
+	enum shield_kind shield = SHIELD_NONE;
 
 	/* While others serve our set-up with an ordinary priority, so do we:
 	 * they could not answer one that spins on their core. */
 	if (!is_plain)
-		guard = ops->is_shared ? guard_enter_nice() : guard_enter();
+		shield = ops->is_shared ? shield_enter_nice() : shield_enter();
 	if (r->status == 0)
 		r->status = ops->setup(s);
 	if (is_plain)
-		return guard;
+		return shield;
 	if (s->role == SIDE_CLIENT)
-		pin(GUARD_CPU_CLIENT);
-	return ops->is_shared && guard_enter_process(getpid()) ? GUARD_FIFO
-							       : guard;
+		pin(SHIELD_CPU_CLIENT);
+	return ops->is_shared && shield_enter_process(getpid()) ? SHIELD_FIFO
+								: shield;
 }
 
 /*
@@ -245,21 +246,21 @@ int side_main(const struct side_ops *ops, const void *param,
 			 .param = param};
 	struct side_result r = {0};
 	struct side_command cmd;
-	enum guard_kind guard;
+	enum shield_kind shield;
 
 	if (!is_plain)
-		pin(role == SIDE_CLIENT && !ops->is_shared ? GUARD_CPU_CLIENT
-							   : GUARD_CPU_SERVER);
+		pin(role == SIDE_CLIENT && !ops->is_shared ? SHIELD_CPU_CLIENT
+							   : SHIELD_CPU_SERVER);
 	r.status = side_open(&s, page_fd);
-	guard = set_up(&s, ops, &r, is_plain);
-	if (answer(&s, &r, guard) < 0 || r.status < 0) {
+	shield = set_up(&s, ops, &r, is_plain);
+	if (answer(&s, &r, shield) < 0 || r.status < 0) {
 		leave(ops);
 		return 1;
 	}
 	while (next_command(ctl_fd, is_plain, &cmd) == 0 && cmd.run) {
 		memset(&r, 0, sizeof(r));
 		run_round(&s, ops, cmd.window_ns, &r);
-		if (answer(&s, &r, guard) < 0 || r.status < 0) {
+		if (answer(&s, &r, shield) < 0 || r.status < 0) {
 			leave(ops);
 			return 1;
 		}

@@ -58,8 +58,8 @@ struct side_series {
 };
 
 struct side_result {
-	int32_t status; /* 0 or -errno */
-	uint32_t guard; /* enum guard_kind of this process */
+	int32_t status;	 /* 0 or -errno */
+	uint32_t shield; /* enum shield_kind of this process */
 	uint64_t ops;
 	uint64_t ops_all; /* the warm-up too */
 	uint64_t elapsed_ns;
@@ -172,7 +172,7 @@ struct side_command {
 	uint64_t window_ns;
 };
 
-/* The life of one side, on fds that the conductor made: guard, core, set-up,
+/* The life of one side, on fds that the conductor made: shield, core, set-up,
  * rounds, end. page_fd is the shared memory. `is_plain`: it has neither a core
  * nor a priority of its own. Returns an exit code. */
 int side_main(const struct side_ops *ops, const void *param,

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "guard.h"
+#include "shield.h"
 #include "ticks.h"
 
 static const char *const role_names[SIDE_ROLES] = {"client", "server",
@@ -191,8 +191,8 @@ int subject_start(struct subject *subj, const struct subject_desc *desc,
 	rc = start_sides(subj, helper, page_fd);
 	for (int role = 0; role < subj->role_count && rc == 0; role++) {
 		rc = await(subj, (enum side_role)role, SUBJECT_SETUP_MS, &r);
-		if (rc == 0 && (role == 0 || r.guard < subj->guard))
-			subj->guard = r.guard;
+		if (rc == 0 && (role == 0 || r.shield < subj->shield))
+			subj->shield = r.shield;
 	}
 out_close:
 	close(page_fd);
@@ -207,7 +207,7 @@ out_close:
 
 /* What is known before a round and after it. */
 struct reading {
-	struct guard_meter meter;
+	struct shield_meter meter;
 	uint64_t cpu_ns[SUBJECT_OTHERS_MAX];
 	double read[SUBJECT_READ_MAX];
 };
@@ -218,10 +218,10 @@ static int read_world(const struct subject *subj, struct reading *r)
 	const struct subject_world *w = subj->world ? subj->world : &nobody;
 
 	for (unsigned i = 0; i < w->pid_count; i++)
-		r->cpu_ns[i] = guard_process_ns(w->pid[i]);
+		r->cpu_ns[i] = shield_process_ns(w->pid[i]);
 	if (w->read)
 		w->read(w->ctx, r->read);
-	return guard_meter_read(&r->meter, subj->pid, w->pid, w->pid_count);
+	return shield_meter_read(&r->meter, subj->pid, w->pid, w->pid_count);
 }
 
 static void compare_world(const struct subject *subj, const struct reading *a,
@@ -244,9 +244,9 @@ static void raise_world(const struct subject *subj, bool up)
 
 	for (unsigned i = 0; w && i < w->pid_count; i++) {
 		if (!up)
-			guard_leave_process(w->pid[i]);
-		else if (subj->guard == GUARD_FIFO)
-			(void)guard_enter_process(w->pid[i]);
+			shield_leave_process(w->pid[i]);
+		else if (subj->shield == SHIELD_FIFO)
+			(void)shield_enter_process(w->pid[i]);
 	}
 }
 
@@ -278,7 +278,7 @@ int subject_round(struct subject *subj, uint64_t window_ns,
 		rc = read_world(subj, &after);
 	if (rc < 0)
 		return rc;
-	*foreign_cores = guard_foreign_cores(&before.meter, &after.meter);
+	*foreign_cores = shield_foreign_cores(&before.meter, &after.meter);
 	compare_world(subj, &before, &after, out);
 	for (int role = SIDE_SERVER; role < subj->role_count && rc == 0; role++)
 		rc = await(subj, (enum side_role)role, timeout_ms, &other);

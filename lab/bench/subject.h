@@ -67,7 +67,7 @@ struct subject {
 	struct side_page *page;
 	enum side_role failed_side;
 	char why[SIDE_WHY_BYTES + 160];
-	uint32_t guard; /* enum guard_kind: the weakest of all sides */
+	uint32_t shield; /* enum shield_kind: the weakest of all sides */
 };
 
 /* Starts all sides and waits until they are ready. `helper` is the path of the

@@ -162,7 +162,7 @@ static void three_processes(void **state)
 	conduct_run(t, desc, 1, &opt);
 	assert_string_equal(t[0].why, "");
 	assert_int_equal(t[0].kept, 2);
-	assert_int_equal(t[0].guard, 0);
+	assert_int_equal(t[0].shield, 0);
 }
 
 int main(void)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "bench/guard.h"
+#include "bench/shield.h"
 #include "bench/stats.h"
 
 enum {
@@ -83,29 +83,29 @@ static void stat_lines(void **state)
 				   "cpu1 0 0 0 1 1 1\nintr 5";
 	uint64_t busy = 0;
 
-	assert_int_equal(guard_parse_stat(text, 0, &busy), 0);
+	assert_int_equal(shield_parse_stat(text, 0, &busy), 0);
 	assert_int_equal(busy, 1 + 2 + 3 + 6 + 7 + 8);
-	assert_true(guard_parse_stat(text, 1, &busy) < 0); /* cut */
-	assert_true(guard_parse_stat(text, 2, &busy) < 0);
-	assert_true(guard_parse_stat("", 0, &busy) < 0);
+	assert_true(shield_parse_stat(text, 1, &busy) < 0); /* cut */
+	assert_true(shield_parse_stat(text, 2, &busy) < 0);
+	assert_true(shield_parse_stat("", 0, &busy) < 0);
 }
 
 /* Ten seconds: half of the client's core went to others, all of the server's,
  * which slept. */
 static void foreign_load(void **state)
 {
-	struct guard_meter a = {.wall_ns = 1};
-	struct guard_meter b = {.wall_ns = 10000000001ull,
-				.busy_ns = {10000000000ull, 10000000000ull},
-				.own_ns = {5000000000ull, 1000000}};
-	double cores = guard_foreign_cores(&a, &b);
+	struct shield_meter a = {.wall_ns = 1};
+	struct shield_meter b = {.wall_ns = 10000000001ull,
+				 .busy_ns = {10000000000ull, 10000000000ull},
+				 .own_ns = {5000000000ull, 1000000}};
+	double cores = shield_foreign_cores(&a, &b);
 
 	assert_true(cores > 0.45 && cores <= 0.5);
 	b.own_ns[0] = b.busy_ns[0];
-	assert_true(guard_foreign_cores(&a, &b) == 0);
+	assert_true(shield_foreign_cores(&a, &b) == 0);
 	/* A server that serves must have its core to itself. */
 	b.own_ns[1] = 8000000000ull;
-	assert_true(guard_foreign_cores(&a, &b) > 0.15);
+	assert_true(shield_foreign_cores(&a, &b) > 0.15);
 }
 
 int main(void)

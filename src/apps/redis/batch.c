@@ -4,7 +4,7 @@
 
 #include "command.h"
 
-bool batch_add(struct gateway *g, struct session *s, const struct command *cmd,
+bool batch_add(struct gateway *g, struct client *s, const struct command *cmd,
 	       const char *buf)
 {
 	bool is_get = cmd->run == redis_get;
@@ -36,10 +36,10 @@ bool batch_add(struct gateway *g, struct session *s, const struct command *cmd,
 }
 
 /* A value that did not fit; it is read once more, alone. */
-static void answer_long_get(struct gateway *g, struct session *s,
+static void answer_long_get(struct gateway *g, struct client *s,
 			    const struct aq_kv_op *op)
 {
-	struct call c = {.gateway = g, .session = s, .out = &s->out};
+	struct call c = {.gateway = g, .client = s, .out = &s->out};
 	struct resp_str key = {op->key, op->key_len};
 	int err = call_get(&c, key, &g->scratch);
 
@@ -49,7 +49,7 @@ static void answer_long_get(struct gateway *g, struct session *s,
 		reply_nil(&s->out);
 }
 
-static void answer_op(struct gateway *g, struct session *s,
+static void answer_op(struct gateway *g, struct client *s,
 		      const struct aq_kv_op *op)
 {
 	bool is_get = op->kind == AQ_KV_OP_GET;
@@ -78,9 +78,9 @@ void batch_flush(struct gateway *g)
 	if (!count)
 		return;
 	g->batch_len = 0;
-	err = aq_kv_batch(g->client, g->batch, count);
+	err = aq_kv_batch(g->kv_client, g->batch, count);
 	for (uint32_t i = 0; i < count; i++) {
-		struct session *s = g->batch[i].user;
+		struct client *s = g->batch[i].user;
 
 		if (err)
 			reply_kv_error(&s->out, err);

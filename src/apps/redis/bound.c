@@ -71,13 +71,13 @@ uint32_t bound_clients(uint32_t wanted)
 
 /* ---- memory ------------------------------------------------------------- */
 
-static uint64_t bytes_of(const struct session *s)
+static uint64_t bytes_of(const struct client *s)
 {
 	return s->in_capacity + s->out.capacity +
 	       (uint64_t)s->parser.capacity * sizeof(*s->parser.span);
 }
 
-void bound_account(struct gateway *g, struct session *s)
+void bound_account(struct gateway *g, struct client *s)
 {
 	uint64_t now = bytes_of(s);
 
@@ -85,15 +85,15 @@ void bound_account(struct gateway *g, struct session *s)
 	s->counted_bytes = now;
 }
 
-struct session *bound_largest(const struct gateway *g)
+struct client *bound_largest(const struct gateway *g)
 {
-	struct session *most = NULL;
+	struct client *most = NULL;
 	struct list *at;
 
 	if (g->client_bytes <= g->options->clients_bytes_max)
 		return NULL;
-	for (at = g->sessions.next; at != &g->sessions; at = at->next) {
-		struct session *s = container_of(at, struct session, link);
+	for (at = g->clients.next; at != &g->clients; at = at->next) {
+		struct client *s = container_of(at, struct client, link);
 
 		if (!most || s->counted_bytes > most->counted_bytes)
 			most = s;
@@ -103,7 +103,7 @@ struct session *bound_largest(const struct gateway *g)
 
 /* ---- passwords ---------------------------------------------------------- */
 
-void bound_pause(struct gateway *g, struct session *s)
+void bound_pause(struct gateway *g, struct client *s)
 {
 	g->stats.wrong_passwords++;
 	if (!s->resume_ms)
@@ -111,7 +111,7 @@ void bound_pause(struct gateway *g, struct session *s)
 	s->resume_ms = clock_mono_ms() + WRONG_PASSWORD_MS;
 }
 
-bool bound_resume(struct gateway *g, struct session *s, uint64_t mono_ms)
+bool bound_resume(struct gateway *g, struct client *s, uint64_t mono_ms)
 {
 	if (!s->resume_ms || mono_ms < s->resume_ms)
 		return false;

@@ -3,7 +3,7 @@
 #ifndef AQ_REDIS_BOUND_H
 #define AQ_REDIS_BOUND_H
 
-#include "session.h"
+#include "client.h"
 
 /* -EACCES, with words: all hosts that reach the address would have the
  * table. */
@@ -13,13 +13,13 @@ int bound_check_address(const struct redis_options *o) MUST_CHECK;
 uint32_t bound_clients(uint32_t wanted);
 
 /* Counts what the client's buffers have now. */
-void bound_account(struct gateway *g, struct session *s);
+void bound_account(struct gateway *g, struct client *s);
 /* The client to end if all clients together use too much; else NULL. */
-struct session *bound_largest(const struct gateway *g);
+struct client *bound_largest(const struct gateway *g);
 
 /* A wrong password: the answer, and what the client says next, wait. */
-void bound_pause(struct gateway *g, struct session *s);
+void bound_pause(struct gateway *g, struct client *s);
 /* Whether it is over; the client may go on then. */
-bool bound_resume(struct gateway *g, struct session *s, uint64_t mono_ms);
+bool bound_resume(struct gateway *g, struct client *s, uint64_t mono_ms);
 
 #endif

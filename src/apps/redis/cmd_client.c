@@ -49,7 +49,7 @@ void redis_select(struct call *c)
 void redis_quit(struct call *c)
 {
 	reply_simple(c->out, "OK");
-	c->session->is_ending = true;
+	c->client->is_ending = true;
 }
 
 /* ---- who the client is -------------------------------------------------- */
@@ -74,10 +74,10 @@ static bool authenticate(struct call *c, struct resp_str user,
 
 	/* Without a password everybody is let in, as in Redis. */
 	if (known && (!secret || same_secret(password, secret))) {
-		c->session->is_trusted = true;
+		c->client->is_trusted = true;
 		return true;
 	}
-	bound_pause(c->gateway, c->session);
+	bound_pause(c->gateway, c->client);
 	reply_error(c->out, "WRONGPASS invalid username-password pair or user "
 			    "is disabled.");
 	return false;
@@ -106,7 +106,7 @@ void redis_auth(struct call *c)
 
 /* Names have no blanks and no line ends, so that CLIENT LIST can be read. */
 static bool take_name(struct call *c, struct resp_str s,
-		      char out[SESSION_NAME_MAX])
+		      char out[GATEWAY_NAME_MAX])
 {
 	for (size_t i = 0; i < s.len; i++) {
 		if (s.p[i] < '!' || s.p[i] > '~') {
@@ -116,9 +116,9 @@ static bool take_name(struct call *c, struct resp_str s,
 			return false;
 		}
 	}
-	if (s.len >= SESSION_NAME_MAX) {
+	if (s.len >= GATEWAY_NAME_MAX) {
 		reply_error(c->out, "ERR a name has at most %d bytes here",
-			    SESSION_NAME_MAX - 1);
+			    GATEWAY_NAME_MAX - 1);
 		return false;
 	}
 	memcpy(out, s.p, s.len);
@@ -136,7 +136,7 @@ static void answer_hello(struct call *c)
 	reply_bulk_text(c->out, "proto");
 	reply_int(c->out, c->out->proto);
 	reply_bulk_text(c->out, "id");
-	reply_int(c->out, (int64_t)c->session->id);
+	reply_int(c->out, (int64_t)c->client->id);
 	reply_bulk_text(c->out, "mode");
 	reply_bulk_text(c->out, "standalone");
 	reply_bulk_text(c->out, "role");
@@ -148,7 +148,7 @@ static void answer_hello(struct call *c)
 /* HELLO [2|3 [AUTH user password] [SETNAME name]] */
 void redis_hello(struct call *c)
 {
-	char name[SESSION_NAME_MAX] = "";
+	char name[GATEWAY_NAME_MAX] = "";
 	int64_t proto = c->out->proto;
 	bool named = false;
 
@@ -177,7 +177,7 @@ void redis_hello(struct call *c)
 			return;
 		}
 	}
-	if (!c->session->is_trusted) {
+	if (!c->client->is_trusted) {
 		reply_error(
 			c->out,
 			"NOAUTH HELLO must be called with the client "
@@ -188,22 +188,22 @@ void redis_hello(struct call *c)
 		return;
 	}
 	if (named)
-		memcpy(c->session->name, name, sizeof(name));
+		memcpy(c->client->name, name, sizeof(name));
 	c->out->proto = (uint32_t)proto;
 	answer_hello(c);
 }
 
 void redis_reset(struct call *c)
 {
-	c->session->is_trusted = !c->gateway->options->password;
-	c->session->name[0] = 0;
+	c->client->is_trusted = !c->gateway->options->password;
+	c->client->name[0] = 0;
 	c->out->proto = 2;
 	reply_simple(c->out, "RESET");
 }
 
 /* ---- CLIENT ------------------------------------------------------------- */
 
-static void append_client(struct reply *into, const struct session *s,
+static void append_client(struct reply *into, const struct client *s,
 			  uint64_t now_ms)
 {
 	char line[CLIENT_LINE_MAX];
@@ -214,7 +214,7 @@ static void append_client(struct reply *into, const struct session *s,
 		(unsigned long long)s->id, s->address, s->name,
 		(unsigned long long)(now_ms - s->since_ms) / 1000,
 		(unsigned long long)(now_ms - s->active_ms) / 1000,
-		s->in_len - s->in_at, session_unsent(s), s->out.proto,
+		s->in_len - s->in_at, client_unsent(s), s->out.proto,
 		s->lib_name, s->lib_version);
 
 	reply_bytes(into, line, u64_min((uint64_t)len, sizeof(line) - 1));
@@ -223,12 +223,12 @@ static void append_client(struct reply *into, const struct session *s,
 static void client_list(struct call *c)
 {
 	struct reply *text = &c->gateway->scratch;
-	struct list *head = &c->gateway->sessions, *at;
+	struct list *head = &c->gateway->clients, *at;
 	uint64_t now_ms = clock_mono_ms();
 
 	text->len = 0;
 	for (at = head->next; at != head; at = at->next)
-		append_client(text, container_of(at, struct session, link),
+		append_client(text, container_of(at, struct client, link),
 			      now_ms);
 	reply_verbatim(c->out, text->buf, text->len);
 }
@@ -238,22 +238,22 @@ static void client_info(struct call *c)
 	struct reply *text = &c->gateway->scratch;
 
 	text->len = 0;
-	append_client(text, c->session, clock_mono_ms());
+	append_client(text, c->client, clock_mono_ms());
 	reply_verbatim(c->out, text->buf, text->len);
 }
 
 static void client_getname(struct call *c)
 {
-	if (c->session->name[0])
-		reply_bulk_text(c->out, c->session->name);
+	if (c->client->name[0])
+		reply_bulk_text(c->out, c->client->name);
 	else
 		reply_nil(c->out);
 }
 
 static void client_setinfo(struct call *c)
 {
-	char *into = call_is(c, 2, "lib-name")	? c->session->lib_name
-		     : call_is(c, 2, "lib-ver") ? c->session->lib_version
+	char *into = call_is(c, 2, "lib-name")	? c->client->lib_name
+		     : call_is(c, 2, "lib-ver") ? c->client->lib_version
 						: NULL;
 
 	if (!into)
@@ -269,11 +269,11 @@ void redis_client(struct call *c)
 	struct resp_str sub = call_arg(c, 1);
 
 	if (str_is(sub, "id") && c->argc == 2) {
-		reply_int(c->out, (int64_t)c->session->id);
+		reply_int(c->out, (int64_t)c->client->id);
 	} else if (str_is(sub, "getname") && c->argc == 2) {
 		client_getname(c);
 	} else if (str_is(sub, "setname") && c->argc == 3) {
-		if (take_name(c, call_arg(c, 2), c->session->name))
+		if (take_name(c, call_arg(c, 2), c->client->name))
 			reply_simple(c->out, "OK");
 	} else if (str_is(sub, "setinfo") && c->argc == 4) {
 		client_setinfo(c);

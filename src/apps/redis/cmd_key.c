@@ -24,7 +24,7 @@ void redis_del(struct call *c)
 
 		if (!call_key_ok(c, i))
 			return;
-		err = aq_kv_del(c->gateway->client, key.p, key.len);
+		err = aq_kv_del(c->gateway->kv_client, key.p, key.len);
 		if (err && err != -ENOENT) {
 			reply_kv_error(c->out, err);
 			return;
@@ -38,7 +38,8 @@ void redis_del(struct call *c)
 static int exists(struct call *c, struct resp_str key)
 {
 	size_t len;
-	int err = aq_kv_get(c->gateway->client, key.p, key.len, NULL, 0, &len);
+	int err =
+		aq_kv_get(c->gateway->kv_client, key.p, key.len, NULL, 0, &len);
 
 	if (err && err != -EMSGSIZE && err != -ENOENT) {
 		reply_kv_error(c->out, err);
@@ -177,7 +178,8 @@ void redis_expire(struct call *c)
 	if (!call_when(c, 2, c->command->flags, &e.when_ms) ||
 	    !expire_options(c, &e.flags))
 		return;
-	err = aq_kv_modify(c->gateway->client, key.p, key.len, expire_fn, &e);
+	err = aq_kv_modify(c->gateway->kv_client, key.p, key.len, expire_fn,
+			   &e);
 	if (err)
 		reply_kv_error(c->out, err);
 	else
@@ -200,8 +202,8 @@ void redis_persist(struct call *c)
 {
 	struct resp_str key = call_arg(c, 1);
 	bool done = false;
-	int err = aq_kv_modify(c->gateway->client, key.p, key.len, persist_fn,
-			       &done);
+	int err = aq_kv_modify(c->gateway->kv_client, key.p, key.len,
+			       persist_fn, &done);
 
 	if (err)
 		reply_kv_error(c->out, err);
@@ -215,7 +217,7 @@ void redis_ttl(struct call *c)
 	struct resp_str key = call_arg(c, 1);
 	uint64_t end_ms;
 	int64_t left_ms;
-	int err = aq_kv_expiry(c->gateway->client, key.p, key.len, &end_ms);
+	int err = aq_kv_expiry(c->gateway->kv_client, key.p, key.len, &end_ms);
 
 	if (err == -ENOENT) {
 		reply_int(c->out, -2);
@@ -271,8 +273,8 @@ static void keys_begin(struct call *c, struct keys *k)
 static bool keys_scan(struct call *c, struct keys *k, uint64_t *cursor,
 		      uint64_t rows)
 {
-	int err = aq_kv_scan(c->gateway->client, cursor, rows, AQ_KV_SCAN_KEYS,
-			     add_key, k);
+	int err = aq_kv_scan(c->gateway->kv_client, cursor, rows,
+			     AQ_KV_SCAN_KEYS, add_key, k);
 
 	if (err) {
 		reply_kv_error(c->out, err);
@@ -367,7 +369,7 @@ void redis_scan(struct call *c)
 void redis_dbsize(struct call *c)
 {
 	uint64_t count;
-	int err = aq_kv_count(c->gateway->client, &count);
+	int err = aq_kv_count(c->gateway->kv_client, &count);
 
 	if (err)
 		reply_kv_error(c->out, err);

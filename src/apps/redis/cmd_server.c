@@ -58,7 +58,7 @@ static void info_server(const struct gateway *g, struct reply *r)
 static void info_clients(const struct gateway *g, struct reply *r)
 {
 	line(r, "# Clients");
-	line(r, "connected_clients:%u", g->session_count);
+	line(r, "connected_clients:%u", g->client_count);
 	line(r, "maxclients:%u", g->options->clients_max);
 }
 
@@ -80,7 +80,7 @@ static void info_stats(const struct gateway *g, struct reply *r)
 {
 	struct aq_kv_stats kv;
 
-	aq_kv_client_stats(g->client, &kv);
+	aq_kv_client_stats(g->kv_client, &kv);
 	line(r, "# Stats");
 	line(r, "total_connections_received:%" PRIu64, g->stats.connections);
 	line(r, "rejected_connections:%" PRIu64, g->stats.connections_refused);
@@ -113,7 +113,7 @@ static void info_keyspace(const struct gateway *g, struct reply *r)
 	uint64_t count;
 
 	line(r, "# Keyspace");
-	if (aq_kv_count(g->client, &count) == 0 && count)
+	if (aq_kv_count(g->kv_client, &count) == 0 && count)
 		line(r, "db0:keys=%" PRIu64 ",expires=0,avg_ttl=0", count);
 }
 

@@ -46,7 +46,8 @@ void redis_mget(struct call *c)
 static bool value_length(struct call *c, size_t *len)
 {
 	struct resp_str key = call_arg(c, 1);
-	int err = aq_kv_get(c->gateway->client, key.p, key.len, NULL, 0, len);
+	int err =
+		aq_kv_get(c->gateway->kv_client, key.p, key.len, NULL, 0, len);
 
 	if (err == -ENOENT)
 		*len = 0;
@@ -144,7 +145,8 @@ static void answer_change_error(struct call *c, int err)
 static bool change_run(struct change *ch, aq_kv_change_fn fn)
 {
 	struct resp_str key = call_arg(ch->c, 1);
-	int err = aq_kv_modify(ch->c->gateway->client, key.p, key.len, fn, ch);
+	int err =
+		aq_kv_modify(ch->c->gateway->kv_client, key.p, key.len, fn, ch);
 
 	if (err)
 		answer_change_error(ch->c, err);
@@ -292,7 +294,7 @@ static int put(struct call *c, uint32_t value_arg, const struct change *ch)
 	struct resp_str value = call_arg(c, value_arg);
 	struct aq_kv_put_options o = {.flags = ch->put_flags,
 				      .expire_at_ms = ch->expire_at_ms};
-	int err = aq_kv_put(c->gateway->client, key.p, key.len, value.p,
+	int err = aq_kv_put(c->gateway->kv_client, key.p, key.len, value.p,
 			    value.len, &o);
 
 	if (err == -EEXIST || (err == -ENOENT && ch->put_flags & AQ_KV_XX))
@@ -362,8 +364,8 @@ void redis_mset(struct call *c)
 	for (uint32_t i = 1; i < c->argc; i += 2) {
 		struct resp_str key = call_arg(c, i);
 		struct resp_str value = call_arg(c, i + 1);
-		int err = aq_kv_put(c->gateway->client, key.p, key.len, value.p,
-				    value.len, NULL);
+		int err = aq_kv_put(c->gateway->kv_client, key.p, key.len,
+				    value.p, value.len, NULL);
 
 		if (err) {
 			reply_kv_error(c->out, err);
@@ -502,7 +504,8 @@ static void add(struct call *c, int64_t by)
 {
 	struct resp_str key = call_arg(c, 1);
 	int64_t result;
-	int err = aq_kv_incr(c->gateway->client, key.p, key.len, by, &result);
+	int err =
+		aq_kv_incr(c->gateway->kv_client, key.p, key.len, by, &result);
 
 	if (err)
 		reply_kv_error(c->out, err);

@@ -141,7 +141,7 @@ void call_syntax_error(struct call *c)
 
 int call_get(struct call *c, struct resp_str key, struct reply *into)
 {
-	struct aq_kv_client *client = c->gateway->client;
+	struct aq_kv_client *client = c->gateway->kv_client;
 	size_t len = BATCH_VALUE_BYTES;
 	int err;
 
@@ -191,11 +191,11 @@ static bool arity_ok(const struct command *cmd, uint32_t argc)
 			       : argc >= (uint32_t)-cmd->arity;
 }
 
-void command_run(struct gateway *g, struct session *s, const char *buf)
+void command_run(struct gateway *g, struct client *s, const char *buf)
 {
 	struct call c = {
 		.gateway = g,
-		.session = s,
+		.client = s,
 		.out = &s->out,
 		.argc = s->parser.argc,
 		.buf = buf,

@@ -3,11 +3,11 @@
 #ifndef AQ_REDIS_COMMAND_H
 #define AQ_REDIS_COMMAND_H
 
-#include "session.h"
+#include "client.h"
 
 struct call {
 	struct gateway *gateway;
-	struct session *session;
+	struct client *client;
 	struct reply *out;
 	const struct command *command;
 	uint32_t argc;
@@ -37,19 +37,19 @@ struct command {
 extern const struct command redis_commands[];
 
 const struct command *command_find(struct resp_str name);
-/* Runs the command that the session's parser has read, or answers why not. */
-void command_run(struct gateway *g, struct session *s, const char *buf);
+/* Runs the command that the client's parser has read, or answers why not. */
+void command_run(struct gateway *g, struct client *s, const char *buf);
 
 /* Runs the collected commands and answers them in their order. Until then the
  * buffers of these clients must not change. */
 void batch_flush(struct gateway *g);
 /* Whether the command was added to the batch: GET, and SET without options. */
-bool batch_add(struct gateway *g, struct session *s, const struct command *cmd,
+bool batch_add(struct gateway *g, struct client *s, const struct command *cmd,
 	       const char *buf);
 
 static inline struct resp_str call_arg(const struct call *c, uint32_t i)
 {
-	return resp_arg(&c->session->parser, c->buf, i);
+	return resp_arg(&c->client->parser, c->buf, i);
 }
 
 /* Whether the argument is that word, whatever its case. */

@@ -16,18 +16,18 @@
 void peer_end(struct peer *p)
 {
 	(void)close(p->fd); /* epoll forgets it, too */
-	session_release(&p->server->gateway, &p->session);
+	client_release(&p->server->gateway, &p->client);
 	free(p);
 }
 
 static void watch(struct peer *p)
 {
-	const struct session *s = &p->session;
+	const struct client *s = &p->client;
 	struct epoll_event ev = {.data.ptr = p};
 
-	if (session_unsent(s) && !s->resume_ms)
+	if (client_unsent(s) && !s->resume_ms)
 		ev.events |= EPOLLOUT;
-	if (!s->is_ending && !session_is_full(s) && !s->resume_ms)
+	if (!s->is_ending && !client_is_full(s) && !s->resume_ms)
 		ev.events |= EPOLLIN;
 	if (ev.events == p->events)
 		return;
@@ -39,7 +39,7 @@ static void watch(struct peer *p)
 /* False: the connection is over. */
 static bool peer_send(struct peer *p)
 {
-	struct session *s = &p->session;
+	struct client *s = &p->client;
 
 	if (s->out.is_lost) {
 		p->server->gateway.stats.output_limit++;
@@ -47,16 +47,16 @@ static bool peer_send(struct peer *p)
 	}
 	if (s->resume_ms)
 		return true;
-	while (session_unsent(s)) {
+	while (client_unsent(s)) {
 		ssize_t n = send(p->fd, s->out.buf + s->out_at,
-				 session_unsent(s), MSG_NOSIGNAL);
+				 client_unsent(s), MSG_NOSIGNAL);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return errno == EAGAIN;
 		p->server->gateway.stats.bytes_out += (uint64_t)n;
-		session_sent(s, (size_t)n);
+		client_sent(s, (size_t)n);
 	}
 	return !s->is_ending;
 }
@@ -68,7 +68,7 @@ static bool peer_receive(struct peer *p)
 	ssize_t n;
 
 	struct gateway *g = &p->server->gateway;
-	int err = session_space(g, &p->session, &at, &space);
+	int err = client_space(g, &p->client, &at, &space);
 
 	if (err == -E2BIG)
 		g->stats.query_limit++;
@@ -82,8 +82,8 @@ static bool peer_receive(struct peer *p)
 		return errno == EAGAIN || errno == EINTR;
 	if (n == 0)
 		return false;
-	session_filled(g, &p->session, (size_t)n);
-	bound_account(g, &p->session);
+	client_filled(g, &p->client, (size_t)n);
+	bound_account(g, &p->client);
 	return true;
 }
 
@@ -97,15 +97,15 @@ void peer_take(struct peer *p, uint32_t events)
 
 void peer_answer(struct peer *p)
 {
-	struct session *s = &p->session;
+	struct client *s = &p->client;
 	bool goes_on = !p->is_over && peer_send(p);
 
 	/* Now that answers were read, what waited can run. */
-	while (goes_on && s->in_at < s->in_len && !session_is_full(s) &&
+	while (goes_on && s->in_at < s->in_len && !client_is_full(s) &&
 	       !s->resume_ms) {
 		size_t before = s->in_at;
 
-		session_run(&p->server->gateway, s);
+		client_run(&p->server->gateway, s);
 		batch_flush(&p->server->gateway);
 		goes_on = peer_send(p);
 		if (s->in_at == before)
@@ -120,21 +120,21 @@ void peer_answer(struct peer *p)
 
 void peers_resume(struct server *v)
 {
-	struct list *head = &v->gateway.sessions, *at = head->next;
+	struct list *head = &v->gateway.clients, *at = head->next;
 	uint64_t mono_ms = clock_mono_ms();
 
 	while (v->gateway.paused_count && at != head) {
-		struct session *s = container_of(at, struct session, link);
+		struct client *s = container_of(at, struct client, link);
 
 		at = at->next;
 		if (bound_resume(&v->gateway, s, mono_ms))
-			peer_answer(container_of(s, struct peer, session));
+			peer_answer(container_of(s, struct peer, client));
 	}
 }
 
 void peers_end_largest(struct server *v)
 {
-	struct session *s;
+	struct client *s;
 
 	while ((s = bound_largest(&v->gateway))) {
 		v->gateway.stats.evicted++;
@@ -142,21 +142,21 @@ void peers_end_largest(struct server *v)
 			 "client %s is ended: its buffers have %llu "
 			 "bytes, all clients' more than they may",
 			 s->address, (unsigned long long)s->counted_bytes);
-		peer_end(container_of(s, struct peer, session));
+		peer_end(container_of(s, struct peer, client));
 	}
 }
 
 void peers_end_idle(struct server *v)
 {
 	uint64_t limit_ms = 1000ull * v->gateway.options->idle_timeout_s;
-	struct list *head = &v->gateway.sessions, *at = head->next;
+	struct list *head = &v->gateway.clients, *at = head->next;
 	uint64_t now_ms = clock_mono_ms();
 
 	while (limit_ms && at != head) {
-		struct session *s = container_of(at, struct session, link);
+		struct client *s = container_of(at, struct client, link);
 
 		at = at->next;
 		if (now_ms > s->active_ms + limit_ms)
-			peer_end(container_of(s, struct peer, session));
+			peer_end(container_of(s, struct peer, client));
 	}
 }

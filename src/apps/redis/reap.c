@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "session.h"
+#include "client.h"
 
 enum {
 	REAP_ROWS = 8,
@@ -54,14 +54,14 @@ static int reap_rows(struct gateway *g, uint64_t *cursor, struct doomed *d)
 	int err;
 
 	d->count = 0;
-	err = aq_kv_scan(g->client, cursor, REAP_ROWS,
+	err = aq_kv_scan(g->kv_client, cursor, REAP_ROWS,
 			 AQ_KV_SCAN_KEYS | AQ_KV_SCAN_EXPIRED, doom, d);
 	for (uint32_t i = 0; i < d->count && !err; i++) {
-		err = d->now_ms
-			      ? aq_kv_modify(g->client, d->key[i],
-					     d->key_len[i], delete_expired,
-					     NULL)
-			      : aq_kv_del(g->client, d->key[i], d->key_len[i]);
+		err = d->now_ms ? aq_kv_modify(g->kv_client, d->key[i],
+					       d->key_len[i], delete_expired,
+					       NULL)
+				: aq_kv_del(g->kv_client, d->key[i],
+					    d->key_len[i]);
 		if (err == -ENOENT)
 			err = 0;
 	}

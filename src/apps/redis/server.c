@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gateway as a daemon: sockets and epoll around the sessions, one
+/* The gateway as a daemon: sockets and epoll around the clients, one
  * thread. */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +52,7 @@ static void add_peer(struct server *v, int fd, const char *address)
 	p->server = v;
 	p->fd = fd;
 	p->events = EPOLLIN;
-	session_init(&p->session, &v->gateway, address);
+	client_init(&p->client, &v->gateway, address);
 	ev.data.ptr = p;
 	if (epoll_ctl(v->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0)
 		peer_end(p);
@@ -75,7 +75,7 @@ static void watch_listeners(struct server *v, bool is_open)
  * listeners pause for a moment: they would be ready again and again. */
 static void out_of_descriptors(struct server *v, int listener_fd)
 {
-	char address[SESSION_ADDRESS_MAX];
+	char address[GATEWAY_ADDRESS_MAX];
 	int fd;
 
 	if (v->spare_fd >= 0)
@@ -101,7 +101,7 @@ static void resume_listeners(struct server *v)
 
 static void listener_ready(struct server *v, int listener_fd)
 {
-	char address[SESSION_ADDRESS_MAX];
+	char address[GATEWAY_ADDRESS_MAX];
 
 	for (int i = 0; i < EVENTS_PER_TURN; i++) {
 		int fd = listener_accept(listener_fd, address, sizeof(address));
@@ -111,7 +111,7 @@ static void listener_ready(struct server *v, int listener_fd)
 			out_of_descriptors(v, listener_fd);
 		if (fd < 0)
 			return;
-		if (v->gateway.session_count >= v->gateway.options->clients_max)
+		if (v->gateway.client_count >= v->gateway.options->clients_max)
 			refuse(v, fd);
 		else
 			add_peer(v, fd, address);
@@ -227,7 +227,8 @@ static int open_table(struct server *v, const struct redis_options *o)
 		err = aq_kv_create(v->rack, o->table, &new, kv);
 	if (err == -EEXIST)
 		err = aq_kv_open(v->rack, o->table, kv);
-	return err ? err : aq_kv_client_open(*kv, &client, &v->gateway.client);
+	return err ? err
+		   : aq_kv_client_open(*kv, &client, &v->gateway.kv_client);
 }
 
 static int open_gateway(struct daemon *d)
@@ -241,7 +242,7 @@ static int open_gateway(struct daemon *d)
 	d->served = v;
 	v->daemon = d;
 	set_limits(o);
-	list_init(&v->gateway.sessions);
+	list_init(&v->gateway.clients);
 	v->listener_fd[0] = v->listener_fd[1] = -1;
 	v->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	v->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -274,10 +275,10 @@ static int close_gateway(struct daemon *d)
 
 	if (!v)
 		return 0;
-	while (!list_is_empty(&v->gateway.sessions))
-		peer_end(container_of(container_of(v->gateway.sessions.next,
-						   struct session, link),
-				      struct peer, session));
+	while (!list_is_empty(&v->gateway.clients))
+		peer_end(container_of(container_of(v->gateway.clients.next,
+						   struct client, link),
+				      struct peer, client));
 	if (v->gateway.options && v->gateway.options->unix_path &&
 	    v->listener_fd[1] >= 0)
 		(void)unlink(v->gateway.options->unix_path);
@@ -287,7 +288,7 @@ static int close_gateway(struct daemon *d)
 	close_fd(v->epoll_fd);
 	reply_release(&v->gateway.scratch);
 	reply_release(&v->gateway.made);
-	aq_kv_client_close(v->gateway.client);
+	aq_kv_client_close(v->gateway.kv_client);
 	aq_kv_close(v->gateway.kv);
 	aq_rack_close(v->rack);
 	free(v);

@@ -5,11 +5,11 @@
 #define AQ_REDIS_SERVER_PRIV_H
 
 #include "base/log.h"
-#include "session.h"
+#include "client.h"
 
-/* A session with its socket. */
+/* A client with its socket. */
 struct peer {
-	struct session session;
+	struct client client;
 	struct server *server;
 	int fd;
 	uint32_t events; /* that epoll watches for */

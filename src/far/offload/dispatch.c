@@ -170,7 +170,7 @@ void offload_session_part_done(struct offload_session *s, unsigned node,
 
 static int flush(struct offload_session *s, unsigned node, unsigned kind)
 {
-	struct chain *c = &s->engine->node_chain[node][kind];
+	struct wr_list *c = &s->engine->node_wrs[node][kind];
 	struct node_queue *q = &s->node[node].queue[kind];
 	struct ibv_send_wr *bad, *last;
 	int err;
@@ -193,7 +193,7 @@ static int flush(struct offload_session *s, unsigned node, unsigned kind)
 	return err ? -EHOSTDOWN : 0;
 }
 
-/* All of them, also behind one that failed: the chains are the engine's, and
+/* All of them, also behind one that failed: the lists are the engine's, and
  * what is left in them would be posted by the next session. */
 static int flush_all(struct offload_session *s)
 {
@@ -214,7 +214,7 @@ static void add_part(struct offload_session *s, const struct request *r,
 {
 	struct node *n = &s->node[piece->node];
 	struct node_queue *q = &n->queue[r->kind];
-	struct chain *c = &s->engine->node_chain[piece->node][r->kind];
+	struct wr_list *c = &s->engine->node_wrs[piece->node][r->kind];
 	struct part *p = &q->part[q->posted % OFFLOAD_NODE_DEPTH];
 	struct ibv_send_wr *wr = &c->wr[c->count];
 	bool is_read = r->kind == OFFLOAD_RD;
@@ -226,7 +226,7 @@ static void add_part(struct offload_session *s, const struct request *r,
 			r->near + at,
 		.length = len_bytes,
 		.lkey = s->mr->lkey};
-	/* For the case that it fails; only the chain's last one is
+	/* For the case that it fails; only the last of the list is
 	 * signalled. */
 	wr->wr_id = offload_session_wr_id(s, is_read ? WR_READ : WR_WRITE,
 					  piece->node, 0);
@@ -286,8 +286,8 @@ static int post_some(struct offload_session *s, struct request *r)
 	r->parts++;
 	s->part_at += len;
 	s->deficit -= (int64_t)len + OFFLOAD_REQUEST_COST;
-	if (s->engine->node_chain[piece->node][r->kind].count ==
-		    OFFLOAD_CHAIN_MAX &&
+	if (s->engine->node_wrs[piece->node][r->kind].count ==
+		    OFFLOAD_POST_MAX &&
 	    flush(s, piece->node, r->kind))
 		return -EHOSTDOWN;
 	return s->part_at < r->len_bytes;

@@ -10,10 +10,10 @@
 #include "base/error.h"
 #include "engine_priv.h"
 
-/* What is the same in every request of a chain. */
-static void make_chain(struct chain *c, enum ibv_wr_opcode opcode)
+/* What is the same in every request of a list. */
+static void make_chain(struct wr_list *c, enum ibv_wr_opcode opcode)
 {
-	for (unsigned i = 0; i < OFFLOAD_CHAIN_MAX; i++)
+	for (unsigned i = 0; i < OFFLOAD_POST_MAX; i++)
 		c->wr[i] = (struct ibv_send_wr){.next = &c->wr[i] + 1,
 						.sg_list = &c->sge[i],
 						.num_sge = 1,
@@ -44,8 +44,8 @@ int offload_engine_create(const struct offload_engine_config *config,
 	e->counters = c->counters ? c->counters : e->own_counters;
 	e->now_ns = client_clock_now_ns(c->clock);
 	for (unsigned i = 0; i < OFFLOAD_NODES_MAX; i++) {
-		make_chain(&e->node_chain[i][OFFLOAD_RD], IBV_WR_RDMA_READ);
-		make_chain(&e->node_chain[i][OFFLOAD_WR], IBV_WR_RDMA_WRITE);
+		make_chain(&e->node_wrs[i][OFFLOAD_RD], IBV_WR_RDMA_READ);
+		make_chain(&e->node_wrs[i][OFFLOAD_WR], IBV_WR_RDMA_WRITE);
 	}
 	*out = e;
 	return 0;

@@ -154,10 +154,10 @@ struct offload_session {
 };
 
 /* Work requests that are posted together. */
-struct chain {
+struct wr_list {
 	unsigned count;
-	struct ibv_send_wr wr[OFFLOAD_CHAIN_MAX];
-	struct ibv_sge sge[OFFLOAD_CHAIN_MAX];
+	struct ibv_send_wr wr[OFFLOAD_POST_MAX];
+	struct ibv_sge sge[OFFLOAD_POST_MAX];
 };
 
 struct offload_engine {
@@ -171,8 +171,8 @@ struct offload_engine {
 	uint32_t turn;
 	uint32_t session_count; /* places in use, with holes */
 	struct offload_session *session[OFFLOAD_SESSIONS_MAX];
-	struct chain ring_chain;
-	struct chain node_chain[OFFLOAD_NODES_MAX][OFFLOAD_KINDS];
+	struct wr_list ring_wrs;
+	struct wr_list node_wrs[OFFLOAD_NODES_MAX][OFFLOAD_KINDS];
 };
 
 /* ---- session.c ---------------------------------------------------------- */
@@ -192,12 +192,12 @@ STATIC_ASSERT(OFFLOAD_SESSIONS_MAX <= 1 << 12, "12 bits of a wr_id");
 STATIC_ASSERT(OFFLOAD_NODES_MAX <= 1 << 4, "4 bits of a wr_id");
 
 /* Adds one transfer between the application's rings and the mirror to the
- * engine's ring chain; the places are the same on both sides unless `local` is
+ * engine's ring list; the places are the same on both sides unless `local` is
  * given. */
 void offload_session_ring_add(struct offload_session *s,
 			      enum ibv_wr_opcode opcode, uint64_t at,
 			      const void *local, uint32_t len_bytes);
-/* Posts the chain; its last request is signalled. */
+/* Posts the list; its last request is signalled. */
 int offload_session_ring_post(struct offload_session *s, enum wr_kind kind);
 uint32_t offload_session_ring_room(const struct offload_session *s);
 int offload_session_start(struct offload_session *s);

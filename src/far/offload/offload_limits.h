@@ -14,7 +14,7 @@ enum {
 	 * each memory node, reads and writes apart. */
 	OFFLOAD_RING_DEPTH = 256,
 	OFFLOAD_NODE_DEPTH = 256,
-	OFFLOAD_CHAIN_MAX = 32,	       /* posted at one go */
+	OFFLOAD_POST_MAX = 32,	       /* posted at one go */
 	OFFLOAD_PART_BYTES = 64 << 10, /* of one work request */
 	OFFLOAD_CQE_MAX = 64,	       /* taken at one go */
 	OFFLOAD_RED_SLOTS = 8,	       /* publications under way */

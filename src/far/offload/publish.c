@@ -36,11 +36,11 @@ static void add_run(struct offload_session *s, struct run *run)
 	run->at = run->end = 0;
 }
 
-/* How far this kind can be told with the room there is in the chain. */
+/* How far this kind can be told with the room there is in the list. */
 static uint64_t add_kind(struct offload_session *s, unsigned kind,
 			 unsigned room)
 {
-	const struct chain *c = &s->engine->ring_chain;
+	const struct wr_list *c = &s->engine->ring_wrs;
 	uint64_t seq = s->published[kind];
 	struct run run = {0, 0};
 
@@ -140,10 +140,10 @@ unsigned offload_session_publish(struct offload_session *s)
 	uint64_t reads, writes;
 
 	if (!is_due(s) || s->red_posted - s->red_done == OFFLOAD_RED_SLOTS ||
-	    offload_session_ring_room(s) < OFFLOAD_CHAIN_MAX)
+	    offload_session_ring_room(s) < OFFLOAD_POST_MAX)
 		return 0;
-	reads = add_kind(s, OFFLOAD_RD, OFFLOAD_CHAIN_MAX - 1);
-	writes = add_kind(s, OFFLOAD_WR, OFFLOAD_CHAIN_MAX - 1);
+	reads = add_kind(s, OFFLOAD_RD, OFFLOAD_POST_MAX - 1);
+	writes = add_kind(s, OFFLOAD_WR, OFFLOAD_POST_MAX - 1);
 	s->published[OFFLOAD_RD] = reads;
 	s->published[OFFLOAD_WR] = writes;
 	move_head(s);

@@ -27,14 +27,14 @@ void offload_session_ring_add(struct offload_session *s,
 			      enum ibv_wr_opcode opcode, uint64_t at,
 			      const void *local, uint32_t len_bytes)
 {
-	struct chain *c = &s->engine->ring_chain;
+	struct wr_list *c = &s->engine->ring_wrs;
 	struct ibv_send_wr *wr = &c->wr[c->count];
 
 	c->sge[c->count] = (struct ibv_sge){
 		.addr = local ? (uintptr_t)local : (uintptr_t)s->mirror + at,
 		.length = len_bytes,
 		.lkey = s->mr->lkey};
-	/* For the case that it fails; only the chain's last one is
+	/* For the case that it fails; only the last of the list is
 	 * signalled. */
 	wr->wr_id = offload_session_wr_id(s, WR_NOTE, 0, 0);
 	wr->next = wr + 1;
@@ -49,7 +49,7 @@ void offload_session_ring_add(struct offload_session *s,
 
 int offload_session_ring_post(struct offload_session *s, enum wr_kind kind)
 {
-	struct chain *c = &s->engine->ring_chain;
+	struct wr_list *c = &s->engine->ring_wrs;
 	struct ibv_send_wr *bad;
 	unsigned last = c->count - 1;
 
@@ -71,7 +71,7 @@ void offload_session_break(struct offload_session *s, int err)
 	engine_count(s->engine, OFFLOAD_C_BROKEN, 1);
 	s->extra->note = (struct offload_state){.epoch = s->config.epoch,
 						.err = (uint32_t)-err};
-	s->engine->ring_chain.count = 0;
+	s->engine->ring_wrs.count = 0;
 	if (err == -ECONNRESET || offload_session_ring_room(s) == 0)
 		return;
 	offload_session_ring_add(s, IBV_WR_RDMA_WRITE, STATE_AT,

@@ -3,8 +3,8 @@
  * One client of the gateway, without its socket: bytes in, bytes out. And the
  * gateway itself, as far as commands see it.
  */
-#ifndef AQ_REDIS_SESSION_H
-#define AQ_REDIS_SESSION_H
+#ifndef AQ_REDIS_CLIENT_H
+#define AQ_REDIS_CLIENT_H
 
 #include <aquifer/kv.h>
 
@@ -17,17 +17,17 @@
 #define GATEWAY_REDIS_VERSION "7.0.15"
 
 enum {
-	SESSION_NAME_MAX = 64,
-	SESSION_ADDRESS_MAX = 64,
-	SESSION_READ_BYTES = 16 << 10, /* of one turn */
+	GATEWAY_NAME_MAX = 64,
+	GATEWAY_ADDRESS_MAX = 64,
+	GATEWAY_READ_BYTES = 16 << 10, /* of one turn */
 	/* Operations that run together. */
 	BATCH_OPS = 32,
 	REAP_MS = 100,
 	BATCH_VALUE_BYTES = 1024,
 	/* A client with this many unread answers is not read from. */
-	SESSION_OUT_HIGH = 1 << 20,
+	GATEWAY_OUT_HIGH = 1 << 20,
 	/* Buffers that grew beyond are given back when they are empty. */
-	SESSION_KEEP_BYTES = 64 << 10,
+	GATEWAY_KEEP_BYTES = 64 << 10,
 };
 
 struct gateway_stats {
@@ -57,15 +57,15 @@ struct reaper {
 /* Belongs to the gateway's one thread. */
 struct gateway {
 	struct aq_kv *kv;
-	struct aq_kv_client *client;
+	struct aq_kv_client *kv_client;
 	const struct redis_options *options;
 	uint16_t port;
 	uint64_t start_ms; /* by gateway_mono_ms, as all but ends of keys */
 	uint64_t last_id;
 	uint64_t client_bytes; /* of all clients' buffers */
 	uint32_t paused_count; /* clients that wait after a wrong password */
-	uint32_t session_count;
-	struct list sessions;
+	uint32_t client_count;
+	struct list clients;
 	struct gateway_stats stats;
 	struct reaper reaper;
 	/* Old values that commands look at, and values that they make. */
@@ -77,17 +77,17 @@ struct gateway {
 	char batch_value[BATCH_OPS][BATCH_VALUE_BYTES];
 };
 
-struct session {
+struct client {
 	struct list link; /* in the gateway */
 	uint64_t id;
 	uint64_t since_ms;
 	uint64_t active_ms;
 	uint64_t resume_ms; /* not before; 0: it is not paused */
 	uint64_t counted_bytes;
-	char address[SESSION_ADDRESS_MAX];
-	char name[SESSION_NAME_MAX];
-	char lib_name[SESSION_NAME_MAX];
-	char lib_version[SESSION_NAME_MAX];
+	char address[GATEWAY_ADDRESS_MAX];
+	char name[GATEWAY_NAME_MAX];
+	char lib_name[GATEWAY_NAME_MAX];
+	char lib_version[GATEWAY_NAME_MAX];
 	bool is_trusted;	    /* gave the password, or there is none */
 	bool is_ending;		    /* when the answers are sent */
 	const struct command *last; /* that it called; NULL: none */
@@ -107,30 +107,30 @@ void reap_wake(struct gateway *g);
 /* Takes expired keys out, every REAP_MS while there may be some. */
 void reap_turn(struct gateway *g);
 
-void session_init(struct session *s, struct gateway *g, const char *address);
-void session_release(struct gateway *g, struct session *s);
+void client_init(struct client *s, struct gateway *g, const char *address);
+void client_release(struct gateway *g, struct client *s);
 
 /* Room for more bytes: at least one. -ENOMEM; -E2BIG: the client has sent more
  * than it may without completing a command. */
-int session_space(const struct gateway *g, struct session *s, char **at,
-		  size_t *len) MUST_CHECK;
+int client_space(const struct gateway *g, struct client *s, char **at,
+		 size_t *len) MUST_CHECK;
 /* That many bytes came: runs every command that is complete, or collects it;
  * see batch_flush. */
-void session_filled(struct gateway *g, struct session *s, size_t len);
+void client_filled(struct gateway *g, struct client *s, size_t len);
 /* Runs commands that came but waited because answers were not read. */
-void session_run(struct gateway *g, struct session *s);
+void client_run(struct gateway *g, struct client *s);
 /* That many bytes of the answers were sent. */
-void session_sent(struct session *s, size_t len);
+void client_sent(struct client *s, size_t len);
 
-static inline size_t session_unsent(const struct session *s)
+static inline size_t client_unsent(const struct client *s)
 {
 	return s->out.len - s->out_at;
 }
 
 /* Commands wait for the answers to be read. */
-static inline bool session_is_full(const struct session *s)
+static inline bool client_is_full(const struct client *s)
 {
-	return session_unsent(s) >= SESSION_OUT_HIGH;
+	return client_unsent(s) >= GATEWAY_OUT_HIGH;
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Buffers of one client, and the loop over its commands. */
-#include "session.h"
+#include "client.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "command.h"
 
-void session_init(struct session *s, struct gateway *g, const char *address)
+void client_init(struct client *s, struct gateway *g, const char *address)
 {
-	*s = (struct session){
+	*s = (struct client){
 		.id = ++g->last_id,
 		.since_ms = clock_mono_ms(),
 		.is_trusted = !g->options->password,
@@ -20,14 +20,14 @@ void session_init(struct session *s, struct gateway *g, const char *address)
 	};
 	s->active_ms = s->since_ms;
 	(void)snprintf(s->address, sizeof(s->address), "%s", address);
-	list_append(&g->sessions, &s->link);
-	g->session_count++;
+	list_append(&g->clients, &s->link);
+	g->client_count++;
 	g->stats.connections++;
 }
 
-void session_release(struct gateway *g, struct session *s)
+void client_release(struct gateway *g, struct client *s)
 {
-	g->session_count--;
+	g->client_count--;
 	g->client_bytes -= s->counted_bytes;
 	if (s->resume_ms)
 		g->paused_count--;
@@ -38,15 +38,15 @@ void session_release(struct gateway *g, struct session *s)
 }
 
 /* Moves what is left to the front: nothing points into the buffer now. */
-static void compact(struct session *s)
+static void compact(struct client *s)
 {
 	memmove(s->in, s->in + s->in_at, s->in_len - s->in_at);
 	s->in_len -= s->in_at;
 	s->in_at = 0;
 }
 
-int session_space(const struct gateway *g, struct session *s, char **at,
-		  size_t *len)
+int client_space(const struct gateway *g, struct client *s, char **at,
+		 size_t *len)
 {
 	size_t limit = g->options->query_bytes_max;
 	size_t want = resp_want_bytes(&s->parser);
@@ -57,10 +57,10 @@ int session_space(const struct gateway *g, struct session *s, char **at,
 		return -E2BIG;
 	if (s->in_capacity == s->in_len) {
 		/* Not at once what it says will come: saying it is free. */
-		size_t capacity = u64_max(2 * s->in_len, SESSION_READ_BYTES);
+		size_t capacity = u64_max(2 * s->in_len, GATEWAY_READ_BYTES);
 
 		if (s->parser.in_bulk)
-			capacity = u64_min(capacity, want + SESSION_READ_BYTES);
+			capacity = u64_min(capacity, want + GATEWAY_READ_BYTES);
 		capacity = u64_min(capacity, limit);
 		char *more = realloc(s->in, capacity);
 
@@ -74,12 +74,12 @@ int session_space(const struct gateway *g, struct session *s, char **at,
 	return 0;
 }
 
-void session_run(struct gateway *g, struct session *s)
+void client_run(struct gateway *g, struct client *s)
 {
 	struct resp_limits limits = {.bulk_max = AQ_KV_VALUE_MAX};
 	int ready;
 
-	while (!s->is_ending && !session_is_full(s) && !s->resume_ms &&
+	while (!s->is_ending && !client_is_full(s) && !s->resume_ms &&
 	       !s->out.is_lost && s->in_at < s->in_len) {
 		char *buf = s->in + s->in_at;
 
@@ -104,26 +104,26 @@ void session_run(struct gateway *g, struct session *s)
 	}
 }
 
-void session_sent(struct session *s, size_t len)
+void client_sent(struct client *s, size_t len)
 {
 	s->out_at += len;
 	if (s->out_at < s->out.len)
 		return;
 	s->out_at = 0;
 	s->out.len = 0;
-	if (s->out.capacity > SESSION_KEEP_BYTES)
+	if (s->out.capacity > GATEWAY_KEEP_BYTES)
 		reply_release(&s->out);
-	if (s->in_at == s->in_len && s->in_capacity > SESSION_KEEP_BYTES) {
+	if (s->in_at == s->in_len && s->in_capacity > GATEWAY_KEEP_BYTES) {
 		free(s->in);
 		s->in = NULL;
 		s->in_at = s->in_len = s->in_capacity = 0;
 	}
 }
 
-void session_filled(struct gateway *g, struct session *s, size_t len)
+void client_filled(struct gateway *g, struct client *s, size_t len)
 {
 	s->in_len += len;
 	s->active_ms = clock_mono_ms();
 	g->stats.bytes_in += len;
-	session_run(g, s);
+	client_run(g, s);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Priorities, cores and the detection of foreign load; Linux only. */
-#include "guard.h"
+#include "shield.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,25 +21,25 @@ enum {
 	STAT_BYTES = 1024,
 	IDLE_SIDE_PART = 5, /* a side that ran less than a fifth slept */
 	/* Without a pause; the longest round takes 10 s. */
-	GUARD_RT_US = 30 * 1000 * 1000,
+	SHIELD_RT_US = 30 * 1000 * 1000,
 };
 
-enum guard_kind guard_enter(void)
+enum shield_kind shield_enter(void)
 {
-	struct sched_param sp = {.sched_priority = GUARD_FIFO_PRIORITY};
+	struct sched_param sp = {.sched_priority = SHIELD_FIFO_PRIORITY};
 	/* A real-time process that runs away takes the machine with it. */
-	struct rlimit rt = {.rlim_cur = GUARD_RT_US, .rlim_max = GUARD_RT_US};
+	struct rlimit rt = {.rlim_cur = SHIELD_RT_US, .rlim_max = SHIELD_RT_US};
 
 	if (setrlimit(RLIMIT_RTTIME, &rt) == 0 &&
 	    sched_setscheduler(0, SCHED_FIFO, &sp) == 0)
-		return GUARD_FIFO;
-	return guard_enter_nice();
+		return SHIELD_FIFO;
+	return shield_enter_nice();
 }
 
-enum guard_kind guard_enter_nice(void)
+enum shield_kind shield_enter_nice(void)
 {
-	return setpriority(PRIO_PROCESS, 0, NICE_BEST) == 0 ? GUARD_NICE
-							    : GUARD_NONE;
+	return setpriority(PRIO_PROCESS, 0, NICE_BEST) == 0 ? SHIELD_NICE
+							    : SHIELD_NONE;
 }
 
 /* Sets the policy of each thread; true when all took it. */
@@ -63,43 +63,43 @@ static bool set_threads(pid_t pid, int policy, int priority)
 	return all;
 }
 
-bool guard_enter_process(pid_t pid)
+bool shield_enter_process(pid_t pid)
 {
-	struct rlimit rt = {.rlim_cur = GUARD_RT_US, .rlim_max = GUARD_RT_US};
+	struct rlimit rt = {.rlim_cur = SHIELD_RT_US, .rlim_max = SHIELD_RT_US};
 
 	if (prlimit(pid, RLIMIT_RTTIME, &rt, NULL) == 0 &&
-	    set_threads(pid, SCHED_FIFO, GUARD_FIFO_PRIORITY))
+	    set_threads(pid, SCHED_FIFO, SHIELD_FIFO_PRIORITY))
 		return true;
-	guard_leave_process(pid);
+	shield_leave_process(pid);
 	return false;
 }
 
-void guard_leave_process(pid_t pid)
+void shield_leave_process(pid_t pid)
 {
 	(void)set_threads(pid, SCHED_OTHER, 0); /* or never entered */
 }
 
-void guard_leave(void)
+void shield_leave(void)
 {
 	struct sched_param ordinary = {0};
 
 	(void)sched_setscheduler(0, SCHED_OTHER, &ordinary); /* or never left */
 }
 
-const char *guard_name(enum guard_kind kind)
+const char *shield_name(enum shield_kind kind)
 {
 	switch (kind) {
-	case GUARD_FIFO:
+	case SHIELD_FIFO:
 		return "SCHED_FIFO 50";
-	case GUARD_NICE:
+	case SHIELD_NICE:
 		return "nice -20";
-	case GUARD_NONE:
+	case SHIELD_NONE:
 		break;
 	}
 	return "none";
 }
 
-int guard_pin(int cpu)
+int shield_pin(int cpu)
 {
 	cpu_set_t set;
 
@@ -108,7 +108,7 @@ int guard_pin(int cpu)
 	return sched_setaffinity(0, sizeof(set), &set) == 0 ? 0 : -errno;
 }
 
-int guard_parse_stat(const char *text, int cpu, uint64_t *busy_ticks)
+int shield_parse_stat(const char *text, int cpu, uint64_t *busy_ticks)
 {
 	uint64_t user, nice_, sys, idle, wait, irq, soft, steal;
 	char name[16];
@@ -143,7 +143,7 @@ static int read_stat(char *text, size_t size)
 	return rc;
 }
 
-uint64_t guard_process_ns(pid_t pid)
+uint64_t shield_process_ns(pid_t pid)
 {
 	struct timespec ts;
 	clockid_t clock;
@@ -154,11 +154,11 @@ uint64_t guard_process_ns(pid_t pid)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-int guard_meter_read(struct guard_meter *m, const pid_t own[2],
-		     const pid_t *more, unsigned more_count)
+int shield_meter_read(struct shield_meter *m, const pid_t own[2],
+		      const pid_t *more, unsigned more_count)
 {
-	static const int cpu[2] = {GUARD_CPU_CLIENT, GUARD_CPU_SERVER};
-	struct guard_meter now = {.wall_ns = bench_now_ns()};
+	static const int cpu[2] = {SHIELD_CPU_CLIENT, SHIELD_CPU_SERVER};
+	struct shield_meter now = {.wall_ns = bench_now_ns()};
 	uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
 	char text[STAT_BYTES];
 	int rc = read_stat(text, sizeof(text));
@@ -166,21 +166,21 @@ int guard_meter_read(struct guard_meter *m, const pid_t own[2],
 	for (int i = 0; i < 2 && rc == 0; i++) {
 		uint64_t ticks = 0;
 
-		rc = guard_parse_stat(text, cpu[i], &ticks);
+		rc = shield_parse_stat(text, cpu[i], &ticks);
 		now.busy_ns[i] = ticks * tick_ns;
-		now.own_ns[i] = guard_process_ns(own[i]);
+		now.own_ns[i] = shield_process_ns(own[i]);
 	}
 	if (rc < 0)
 		return rc;
 	now.more_count = more_count;
 	for (unsigned i = 0; i < more_count; i++)
-		now.more_ns += guard_process_ns(more[i]);
+		now.more_ns += shield_process_ns(more[i]);
 	*m = now;
 	return 0;
 }
 
-static double foreign_pooled(const struct guard_meter *a,
-			     const struct guard_meter *b, uint64_t slack_ns)
+static double foreign_pooled(const struct shield_meter *a,
+			     const struct shield_meter *b, uint64_t slack_ns)
 {
 	uint64_t busy_ns =
 		b->busy_ns[0] - a->busy_ns[0] + b->busy_ns[1] - a->busy_ns[1];
@@ -193,8 +193,8 @@ static double foreign_pooled(const struct guard_meter *a,
 	       (double)(b->wall_ns - a->wall_ns);
 }
 
-double guard_foreign_cores(const struct guard_meter *a,
-			   const struct guard_meter *b)
+double shield_foreign_cores(const struct shield_meter *a,
+			    const struct shield_meter *b)
 {
 	/* Either reading may be a tick early or late. */
 	uint64_t slack_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
