@@ -243,21 +243,17 @@ static void move(struct fuzz *f, uint8_t op, uint8_t what)
 	}
 }
 
-/* The NIC, the server and the pool stay from one input to the next. */
-static struct rig *open_rig(void)
-{
-	static struct rig rig;
-
-	if (!rig.ctx)
-		rig_start(&rig, PFRAMES);
-	return &rig;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
-	struct fuzz f = {.at = data, .left = len_bytes, .rig = open_rig()};
+	static struct rig rig;
+	struct fuzz f = {.at = data, .left = len_bytes, .rig = &rig};
 	uint8_t first = next_u8(&f);
 	int err;
+
+	/* All of it anew: an input that depends on those before it shows
+	 * nothing when it is run again. */
+	rig = (struct rig){0};
+	rig_start(&rig, PFRAMES);
 
 	for (unsigned i = 0; i < RIG_TENANTS; i++) {
 		f.has_pieces[i] = first >> i & 1;
@@ -277,5 +273,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 	rig_end_space(f.rig, HONEST);
 	/* Nothing is lost, whatever happened. */
 	ASSERT(pframe_pool_free(f.rig->pool) == PFRAMES);
+	rig_stop(&rig);
 	return 0;
 }
