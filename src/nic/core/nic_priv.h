@@ -78,7 +78,7 @@ static inline uint16_t nic_src_port(const struct nic *nic,
 	return port ? port : any;
 }
 
-/* Everything was handed to the env for now and should be sent. */
+/* The env has all frames of this turn and should send them. */
 static inline void nic_tx_flush(struct nic *nic, bool more)
 {
 	if (nic->env->ops->tx_flush)
