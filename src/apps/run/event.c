@@ -230,7 +230,7 @@ static bool hold_agent(struct space *s)
 	return !s->is_slow;
 }
 
-/* The number of faults among what was read; -1: nothing was, for now. */
+/* The number of faults among what was read; -1: nothing was read. */
 static int read_messages(struct pager *p, struct space *s,
 			 struct fault w[RUN_EVENTS])
 {
