@@ -41,7 +41,10 @@ ifneq ($(origin PREFIX),file)
 endif
 	ninja -C $(BUILD) product
 	meson install -C $(BUILD) --no-rebuild
+	tools/after-install $(BUILD)
+	@$(if $(DESTDIR),,python/where.py tell $(BUILD))
 uninstall:
+	python/where.py forget $(BUILD)
 	ninja -C $(BUILD) uninstall
 clean:
 	rm -rf build build-asan build-tsan build-fuzz

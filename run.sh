@@ -127,4 +127,4 @@ echo "== a key-value store whose log is mostly in far memory: reads, YCSB-C Zipf
 far hlog64
 
 echo
-echo "Try it: build/aquifer exec -- PROGRAM   (aquifer help; docs/)"
+echo "Go on: docs/tutorial.md (ten minutes), build/aquifer help"

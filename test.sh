@@ -39,7 +39,7 @@ many=(--num-processes "$(($(nproc) + 1))")
 
 # tail_of LOG: enough to see what went wrong.
 tail_of() {
-	tail -n "${2:-60}" "$1" | sed 's/^/    /'
+	tail -n 60 "$1" | sed 's/^/    /'
 }
 
 # check NAME COMMAND...: one test of its own. Returns the command's success.
@@ -67,18 +67,19 @@ results() {
 	read -r p f s <<<"$(tail -n 1 <<<"$counts")"
 }
 
-# suite NAME DIR OPTION...: a run of `meson test`, counted test by test.
+# suite NAME DIR OPTION...: a run of `meson test`, counted test by test. A test's
+# time is there to end one that hangs; sanitizers and a busy machine are slow.
 suite() {
 	local name=$1 dir=$2 start=$SECONDS status=0 p f s
 	shift 2
 	meson test -C "$dir" --no-rebuild --print-errorlogs \
-		--logbase "$name" "$@" >"$logs/$name.log" 2>&1 || status=$?
+		--timeout-multiplier 3 --logbase "$name" "$@" >"$logs/$name.log" 2>&1 || status=$?
 	results "$name" "$dir"
 	# meson may fail without a failed test: no test at all, for example.
 	if ((status != 0 && f == 0)); then
 		f=1
+		tail_of "$logs/$name.log"
 	fi
-	((f == 0)) || tail_of "$logs/$name.log" 120
 	passed=$((passed + p))
 	failed=$((failed + f))
 	skipped=$((skipped + s))
@@ -101,7 +102,7 @@ all_c() {
 
 all_shell() {
 	printf '%s\n' run.sh test.sh .ci/run tools/fuzz tools/fuzz-release tools/*.sh \
-		tools/*.bash tests/e2e/*.sh tests/e2e/vm/*.sh
+		tools/*.bash dist/*.sh examples/*.sh tests/e2e/*.sh tests/e2e/vm/*.sh
 }
 
 # One file after the other would leave processors idle.
@@ -150,8 +151,10 @@ build_variants() {
 	done
 	# Only the last one can have failed here.
 	((status == 0)) || return 0
+	# The seed is fixed, so that what fails here is due to the change that is
+	# tested; --full and fuzz-release go new ways.
 	tools/fuzz build-fuzz "$((full ? 60 : 3))" "$((full ? 600 : 60))" \
-		>"$logs/variant-fuzzing.log" 2>&1 || status=$?
+		"$((full ? 0 : 1))" >"$logs/variant-fuzzing.log" 2>&1 || status=$?
 	echo "$status" >"$logs/build-fuzzing.status"
 }
 
@@ -284,6 +287,10 @@ if ((full)) && build/aquifer sim offload --help >/dev/null 2>&1; then
 	check "sim-offload" build/aquifer sim offload --seeds 5000 || true
 	check "sim-offload-points" build/aquifer sim offload --points --seed 11 ||
 		true
+fi
+
+if ((full)) && build/aquifer sim walk --help >/dev/null 2>&1; then
+	check "sim-walk" build/aquifer sim walk --seeds 2000 || true
 fi
 
 if check build-fuzz built fuzz; then

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An index whose keys have an order: all orders of one month, by a scan. Needs
- *a rack: aquifer up.
+ * An index whose keys have an order: all orders of one month, by a scan. It
+ * needs a rack: aquifer up.
  *
  *	cc index.c $(pkg-config --cflags --libs aquifer) -o index && ./index
  */

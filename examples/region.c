@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A region of far memory: make it, write and read it, and take a lock in it
- *with a compare-and-swap. Needs a rack: aquifer up.
+ * with a compare-and-swap. Needs a rack: aquifer up.
  *
  *	cc region.c $(pkg-config --cflags --libs aquifer) -o region && ./region
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A plain verbs program, which knows nothing of Aquifer: two queue pairs, and
- *an RDMA WRITE from one to the other.
+ * an RDMA WRITE from one to the other.
  *
  *	cc verbs.c -libverbs -o verbs && aquifer exec -- ./verbs
  */

@@ -43,6 +43,7 @@ enum aqdv_cap {
 	AQDV_CAP_DIRECT = 1u << 2, /* aqdv_alloc: peers on this host map it */
 	AQDV_CAP_CHAINS = 1u << 3, /* WAIT/ENABLE, writable work queues */
 	AQDV_CAP_AUTH = 1u << 4,   /* aqdv_qp_set_auth */
+	AQDV_CAP_WALK = 1u << 5,   /* aqdv_post_walk, aqdv_set_walker */
 };
 
 struct aqdv_device_attr {
@@ -282,6 +283,202 @@ int aqdv_share_turns(struct ibv_pd *pd, struct ibv_pd *with);
 #define AQDV_AUTH_KEY_BYTES 32
 
 int aqdv_qp_set_auth(struct ibv_qp *qp, const void *key, size_t len_bytes);
+
+/* ---- walks ---------------------------------------------------------------
+ *
+ * A walk is a READ that follows pointers. A request names a key, an offset
+ * where to begin, a program and how many iterations it may make, and brings the
+ * first bytes of a scratch pad; the peer's walker executes the program on
+ * memory of that key, and the answer brings the pad. Request and answer are one
+ * packet each. Sequence, rights, resources, retransmission and completion are
+ * those of a READ: it needs IBV_ACCESS_REMOTE_READ and a place among
+ * max_rd_atomic, and completes as IBV_WC_RDMA_READ. A walk is executed once,
+ * whatever is lost: a request that comes again gets the answer that is kept.
+ *
+ * Walks of a queue pair are executed side by side, and beside what is posted
+ * after them; IBV_SEND_FENCE waits for those before it. What was posted before
+ * a walk is done before it begins, as for a READ.
+ */
+
+/* How a walk ended. */
+enum aqdv_walk_status {
+	AQDV_WALK_DONE = 0,	  /* the program is done */
+	AQDV_WALK_MORE = 1,	  /* no iterations left; goes on at `at` */
+	AQDV_WALK_ELSEWHERE = 2,  /* `at` is on another node */
+	AQDV_WALK_FAULT = 3,	  /* `at` is no place where a node can be */
+	AQDV_WALK_FAIL = 4,	  /* the program says so; `at`: its code */
+	AQDV_WALK_NO_PROGRAM = 5, /* the peer has no such program */
+	/* It stores, and the key is read-only; or, if it made iterations, the
+	 * key was taken back meanwhile, and it can go on at `at` with another.
+	 */
+	AQDV_WALK_NO_RIGHT = 6,
+};
+
+/* The first bytes of the scatter list of a walk that has completed. */
+struct aqdv_walk_result {
+	uint64_t at;	    /* where it stands, as aqdv_walk_status says */
+	uint64_t program;   /* which one it was */
+	uint32_t space;	    /* of aqdv_set_place; 0: none */
+	uint32_t left;	    /* iterations that it did not make */
+	uint32_t took;	    /* iterations that it made */
+	uint16_t pad_bytes; /* of the pad, which follows the result */
+	uint8_t status;	    /* enum aqdv_walk_status */
+	/* From node to node on the way, carried by a switch; AQDV_WALK_STAYS if
+	 * it was to be, and cannot go further, as one that stores. */
+	uint8_t hops;
+};
+
+#define AQDV_WALK_STAYS 255u
+
+#define AQDV_WALK_RESULT_BYTES 32u
+/* Of the path MTU, what is not left for the pad. */
+#define AQDV_WALK_OVERHEAD_BYTES 64u
+
+/*
+ * sg_list is written when the walk completes: a struct aqdv_walk_result, then
+ * the pad. Its length beyond the result is what the answer may bring of the
+ * pad, at most the path MTU without AQDV_WALK_OVERHEAD_BYTES. Until then the
+ * first send_bytes behind the result are what the request brings; they must
+ * stay as they are, because they may be sent again.
+ */
+struct aqdv_walk_wr {
+	uint64_t wr_id;
+	struct aqdv_walk_wr *next;
+	struct ibv_sge *sg_list;
+	int num_sge;
+	unsigned send_flags; /* IBV_SEND_SIGNALED, _FENCE */
+	uint64_t at;	     /* where it begins: an offset in the region */
+	uint64_t program;
+	uint32_t rkey;
+	uint32_t iterations; /* that it may make; the peer may allow less */
+	uint32_t send_bytes;
+	uint32_t flags; /* enum aqdv_walk_flags */
+};
+
+enum aqdv_walk_flags {
+	/*
+	 * A switch may carry the walk on where it would end with
+	 * AQDV_WALK_ELSEWHERE, and its answer come late: it waits for all
+	 * requests before it, and those behind it wait for its end. Not for
+	 * walks that store, which a node leaves to the client.
+	 */
+	AQDV_WALK_FORWARD = 1u << 0,
+};
+
+/*
+ * Post a list to a connected queue pair, as ibv_post_send does; -EINVAL also
+ * for a list that is too short or too long. A walk always goes to the peer as a
+ * packet, also where the peer's memory is mapped here (AQDV_CAP_DIRECT); there
+ * a program may rather read with aqdv_read_now and walk by itself. A peer whose
+ * NIC has no walker, or whose queue pair keeps no pads, refuses the request
+ * (IBV_WC_REM_INV_REQ_ERR), as adapters do that do not know walks.
+ */
+int aqdv_post_walk(struct ibv_qp *qp, struct aqdv_walk_wr *wr,
+		   struct aqdv_walk_wr **bad_wr);
+
+/*
+ * The peer of this queue pair may send walks with pads up to that size, at most
+ * 4032 bytes; 0, as at first: it may not. Call it before RTR, which makes room
+ * for as many pads as max_dest_rd_atomic says. RESET does not forget it.
+ * -EINVAL: another type or state, or too large.
+ */
+#define AQDV_WALK_PAD_MAX 4032u
+
+int aqdv_qp_set_walk_pad(struct ibv_qp *qp, uint32_t pad_bytes);
+
+/*
+ * This UD queue pair executes walks that the switch with the address `from`
+ * carries on from other nodes, up to `count` (1 to 1024) at a time; it drops
+ * what comes from elsewhere. They read, with keys of its protection domain
+ * whose place has a space. Only who knows its queue key can send them. Call it
+ * once, in RESET or INIT. -EINVAL: another type or state, or a bad count.
+ */
+int aqdv_qp_set_hops(struct ibv_qp *qp, uint32_t count,
+		     const union ibv_gid *from);
+
+/*
+ * Which part of a region a memory region holds. Stripes of 2^shift bytes belong
+ * to `count` pieces in turn, this one is number `index`. Offsets of walks are
+ * those of the whole region. Without a place, and where `count` is 1, they are
+ * offsets from the memory region's first byte, whatever its address. Windows
+ * that are bound to the memory region afterwards have its place, without the
+ * space. -EBUSY: windows are bound, and more than the space changes. -EINVAL:
+ * index, count (1 to 65536) or shift (6 to 62) do not make sense.
+ */
+struct aqdv_place {
+	/* The caller's name for the whole region, by which a switch knows it;
+	 * 0: none, and no switch carries walks there. */
+	uint32_t space;
+	uint32_t index;
+	uint32_t count;
+	uint32_t shift; /* 0 if count is 1 */
+};
+
+int aqdv_set_place(struct ibv_mr *mr, const struct aqdv_place *place);
+
+/* A walk that a peer asked for. All members but `job`, `answer_bytes` and the
+ * bytes of the pad are for reading. */
+struct aqdv_walk {
+	struct ibv_qp *qp; /* on which it came; its pd says whose it is */
+	uint64_t at;
+	uint64_t program;
+	uint32_t iterations; /* that the peer wants */
+	uint32_t send_bytes; /* of the pad that the request brought */
+	/* What the answer brings of the pad: what the peer has room for, or
+	 * less if the walker says so. */
+	uint32_t answer_bytes;
+	uint32_t pad_room; /* bytes at `pad`; beyond send_bytes they are 0 */
+	uint8_t *pad;	   /* aligned to 64 bytes */
+	void *job;	   /* the walker's; NULL at first */
+};
+
+/*
+ * Who executes walks. All members are called with the NIC's lock held, by
+ * whatever thread works for the NIC, and must not block nor call verbs or aqdv
+ * functions except aqdv_walk_reach and aqdv_walk_done.
+ */
+struct aqdv_walker {
+	void *ctx;
+	/* 0: it has begun, or is done already. -EAGAIN: there is no room now;
+	 * the NIC asks again after a turn, one protection domain after the
+	 * other. Anything else ends it with AQDV_WALK_NO_PROGRAM. */
+	int (*start)(void *ctx, struct aqdv_walk *walk);
+	/* Makes at most that many iterations; the NIC looks at frames after
+	 * it. Called as long as walks are under way. True: some can go on. */
+	bool (*turn)(void *ctx, uint32_t iterations);
+	/* A walk that has begun and is not done has nobody to answer to any
+	 * more; it is not touched after this call. */
+	void (*forget)(void *ctx, struct aqdv_walk *walk);
+};
+
+/* Copies *walker; NULL: there is none any more. -EBUSY: walks are under way. */
+int aqdv_set_walker(struct ibv_context *context,
+		    const struct aqdv_walker *walker);
+
+enum aqdv_walk_where {
+	AQDV_WALK_HERE,
+	AQDV_WALK_IS_ELSEWHERE, /* end the walk with AQDV_WALK_ELSEWHERE */
+	AQDV_WALK_IS_FAULT,	/* ... AQDV_WALK_FAULT */
+	AQDV_WALK_IS_NO_RIGHT,	/* ... AQDV_WALK_NO_RIGHT */
+};
+
+/*
+ * Where `len_bytes` from offset `at` are, which one iteration of this walk is
+ * about to read, or also to write. The address is valid until the walker
+ * returns to the NIC: the key may be revoked afterwards. The memory itself may
+ * be unmapped, or be a page for which there is no memory. IS_NO_RIGHT also says
+ * that the key is not valid any more; who ends the walk for that reason before
+ * its first iteration has the peer's connection end, as a READ with such a key
+ * does. Later the peer is told how far it got.
+ */
+enum aqdv_walk_where aqdv_walk_reach(struct aqdv_walk *walk, uint64_t at,
+				     uint32_t len_bytes, bool write,
+				     uint8_t **host);
+
+/* The walk has ended and is the NIC's again; `left` and `took` as in struct
+ * aqdv_walk_result. */
+void aqdv_walk_done(struct aqdv_walk *walk, enum aqdv_walk_status status,
+		    uint64_t at, uint32_t left, uint32_t took);
 
 /* The value of one of the NIC's counters, by name: "rx_frames", "drop_icrc"...
  * -ENOENT when there is none of that name. */

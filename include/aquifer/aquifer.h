@@ -33,10 +33,12 @@
  * close functions returns -ESTALE.
  *
  * Blocking: every function that talks to a node returns within the rack's
- * deadline (5 s, see aq_rack_set_deadline). The library starts threads of its
- * own: the NIC's, one that watches registered memory, one that sends heartbeats
- * and, with asynchronous contexts, one that keeps those attached. All of them
- * block all signals but those of faults.
+ * deadline (5 s, see aq_rack_set_deadline); an operation that a node on another
+ * machine did not answer takes up to a quarter of it, and a second at most, to
+ * find out why. The library starts threads of its own: the NIC's, one that
+ * watches registered memory, one that sends heartbeats, one that keeps
+ * asynchronous contexts attached, and one for a table that grows or has two
+ * copies. All of them block all signals but those of faults.
  *
  * Units: sizes, offsets and lengths are bytes.
  */
@@ -114,7 +116,11 @@ struct aq_region_options {
 	/* The node to use, when nodes is 0 or 1; NULL: the one with the most
 	 * free memory. */
 	const char *node;
-	uint64_t reserved_more[4];
+	/* What the region is a part of, "kv users"; NULL: of nothing. Parts are
+	 * deleted and resized by aq_region_delete_forced and
+	 * aq_region_resize_forced only. */
+	const char *part_of;
+	uint64_t reserved_more[3];
 };
 
 struct aq_region_stat {
@@ -124,7 +130,7 @@ struct aq_region_stat {
 	/* The first piece's number on its node, and renewals of its keys. */
 	uint32_t id;
 	uint32_t epoch;
-	uint32_t reserved;
+	uint32_t nodes_missing; /* of aq_region_each */
 };
 
 enum aq_region_flags {
@@ -156,11 +162,17 @@ AQ_API int aq_region_open(struct aq_rack *rack, const char *name,
 AQ_API void aq_region_close(struct aq_region *region);
 
 /* Deletes the region on all its nodes, for all clients. Handles that are still
- * open return -ESTALE from then on. */
+ * open return -ESTALE from then on. -EPERM: it is a part of something, such as
+ * a table, which has a call of its own to delete it. */
 AQ_API int aq_region_delete(struct aq_rack *rack, const char *name);
+/* The same, also of a part. What it was a part of is damaged by that. */
+AQ_API int aq_region_delete_forced(struct aq_rack *rack, const char *name);
 
-/* Grows with zeros or cuts. Other users of the region follow by themselves. */
+/* Grows with zeros or cuts. Other users of the region follow by themselves.
+ * -EPERM: it is a part of something. */
 AQ_API int aq_region_resize(struct aq_region *region, uint64_t size_bytes);
+AQ_API int aq_region_resize_forced(struct aq_region *region,
+				   uint64_t size_bytes);
 
 /* Asks the nodes, so it also sees what others changed. */
 AQ_API int aq_region_stat(struct aq_region *region,
@@ -170,8 +182,9 @@ AQ_API int aq_region_stat(struct aq_region *region,
 AQ_API uint64_t aq_region_size(struct aq_region *region);
 
 /* Calls `each` for all regions of the tenant until it returns other than 0,
- * which is returned. A striped region of which a node is missing is shown with
- * size_bytes 0. */
+ * which is returned. A striped region of which nodes are missing is shown, too:
+ * nodes_missing says of how many, and its size is the likely one, which differs
+ * from the size that it had by less than a stripe for each node. */
 typedef int (*aq_region_fn)(const char *name, const struct aq_region_stat *stat,
 			    void *user);
 AQ_API int aq_region_each(struct aq_rack *rack, aq_region_fn each, void *user);
@@ -274,13 +287,13 @@ struct aq_async_options {
 	 * AQ_ASYNC_BYTES_MAX; 0: 1 MiB. One request has half of it at most. */
 	uint64_t read_bytes;
 	uint64_t write_bytes;
-	/* The engine's name; NULL: whichever answers. */
+	/* The engine's name; NULL: the one that has the fewest contexts. */
 	const char *engine;
 	uint64_t reserved_more[4];
 };
 
 /* Makes the rings and attaches to an engine. -ENOENT: the rack has none;
- * -EHOSTDOWN: none answers. `options` may be NULL. */
+ * -EHOSTDOWN: none answers; -ENOSPC: it is full. `options` may be NULL. */
 AQ_API int aq_async_open(struct aq_rack *rack,
 			 const struct aq_async_options *options,
 			 struct aq_async **async);
@@ -290,7 +303,8 @@ AQ_API int aq_async_open(struct aq_rack *rack,
 AQ_API void aq_async_close(struct aq_async *async);
 
 /* Lets this context use the region. Returns its number here, 0 or more, or
- * -errno. The region handle may be closed once it is no longer needed; the
+ * -errno; -EHOSTDOWN: its engine is gone and no other answers, which may be
+ * over soon. The region handle may be closed once it is no longer needed; the
  * number stays valid until the context is closed. */
 AQ_API int aq_async_add(struct aq_async *async, struct aq_region *region);
 

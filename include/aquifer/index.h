@@ -46,6 +46,7 @@
  *			for dead and fenced: it is not known whether the change
  *			was made. The next operation connects anew.
  *	-EOPNOTSUPP	indexes of this kind cannot do that
+ *	-EDOM		a value that is no number
  *	-EBADMSG	the index is damaged
  */
 #ifndef AQUIFER_INDEX_H
@@ -111,6 +112,41 @@ AQ_API void aq_index_close(struct aq_index *index);
 /* Deletes the index, for all clients. */
 AQ_API int aq_index_drop(struct aq_rack *rack, const char *name);
 
+/* How an index is. */
+enum aq_index_condition {
+	AQ_INDEX_WHOLE,
+	AQ_INDEX_DAMAGED, /* something of it was deleted, or is no index */
+	AQ_INDEX_UNKNOWN, /* its node answers, but the memory does not */
+};
+
+struct aq_index_listed {
+	const char *name;   /* until the call returns */
+	uint32_t kind;	    /* enum aq_index_kind */
+	uint32_t condition; /* enum aq_index_condition */
+	bool has_keys;	    /* else nobody has counted: it is large */
+	/* The tree is large: keys is what its memory would hold if all of it
+	 * were like its beginning. */
+	bool is_estimate;
+	uint8_t reserved0[6];
+	uint64_t keys;
+	uint64_t size_bytes; /* of its regions */
+	uint64_t reserved[6];
+};
+
+/*
+ * Calls `each` for all indexes of the tenant, in the order of their names,
+ * until it returns other than 0, which is returned. An index whose node does
+ * not answer is not known to anybody and is missing. Up to 8192 keys are
+ * counted.
+ */
+typedef int (*aq_index_listed_fn)(const struct aq_index_listed *index,
+				  void *user);
+AQ_API int aq_index_each(struct aq_rack *rack, aq_index_listed_fn each,
+			 void *user);
+/* Whether a region of that name would be an index's, and which one's. */
+AQ_API bool aq_index_owns_region(const char *region,
+				 char name[AQ_INDEX_NAME_MAX + 1]);
+
 struct aq_index_info {
 	uint32_t kind; /* enum aq_index_kind */
 	uint32_t key_max;
@@ -126,19 +162,32 @@ struct aq_index_info {
 	uint8_t reserved0[2];
 	uint64_t nodes; /* of a tree; of versions: versions */
 	uint64_t size_bytes;
-	uint64_t reserved[4];
+	uint64_t keys; /* of versions: that there is room for */
+	uint64_t reserved[3];
 };
 AQ_API void aq_index_get_info(const struct aq_index *index,
 			      struct aq_index_info *info);
 
 /* ---- clients ------------------------------------------------------------ */
 
+enum aq_index_client_flags {
+	/* A tree: every get is a walk from the root to the leaf, which the
+	 * memory node executes: one round trip without knowing any inner node.
+	 * For clients that read a few keys of a large index. What the node does
+	 * not execute is read. */
+	AQ_INDEX_WALK = 1u << 0,
+	/* A tree: nothing is remembered from one operation to the next. */
+	AQ_INDEX_NO_CACHE = 1u << 1,
+};
+
 /* Zero-initialise it; unset members have their default. */
 struct aq_index_client_options {
 	uint32_t deadline_ms; /* of one operation; 0: the rack's */
 	/* Inner nodes of a tree, or keys' places, that are remembered. */
 	uint32_t cache; /* 0: 4096 */
-	uint64_t reserved[4];
+	uint32_t flags; /* enum aq_index_client_flags */
+	uint32_t reserved0;
+	uint64_t reserved[3];
 };
 
 /* `options` may be NULL. -EAGAIN: the index has no place for another client. */
@@ -184,13 +233,41 @@ struct aq_index_range {
  * Calls `each` in the order of keys; stops when it returns other than 0, which
  * is returned. Each pair existed at some moment of the scan, and no key that
  * existed all the time is missing. Key and value live for the call, in which no
- * other call of this client may be made. -EOPNOTSUPP: versions.
+ * other call of this client may be made. Versions have no order: all of them
+ * are given in any, and a range is -EOPNOTSUPP.
  */
 typedef int (*aq_index_pair_fn)(void *user, const void *key, size_t key_len,
 				const void *value, size_t value_len);
 AQ_API int aq_index_scan(struct aq_index_client *c,
 			 const struct aq_index_range *range,
 			 aq_index_pair_fn each, void *user);
+
+enum aq_index_reduce_flags {
+	/* Only count the keys: values may be anything. */
+	AQ_INDEX_COUNT = 1u << 0,
+};
+
+/* What is in a range. */
+struct aq_index_reduced {
+	uint64_t count; /* of keys */
+	/* Of values; 0 if there are none, or with AQ_INDEX_COUNT. */
+	int64_t sum, min, max;
+	bool sum_is_cut; /* it needs more than 64 bits, and has the low ones */
+	uint8_t reserved0[7];
+	uint64_t reserved[4];
+};
+
+/*
+ * Count, sum, minimum and maximum of the values in a range of a tree. Numbers
+ * are values of eight bytes: signed, the lowest byte first; another value in
+ * the range is -EDOM. The memory node adds them up and sends one answer; where
+ * it does not, or finds the tree being changed, the client reads the rest.
+ * Either way it is what a scan of the range at this time would give.
+ * AQ_INDEX_VERSIONS: -EOPNOTSUPP.
+ */
+AQ_API int aq_index_reduce(struct aq_index_client *c,
+			   const struct aq_index_range *range, uint32_t flags,
+			   struct aq_index_reduced *reduced);
 
 /* What this client did, since it was opened. */
 struct aq_index_stats {
@@ -205,7 +282,9 @@ struct aq_index_stats {
 	uint64_t fenced;     /* clients that this one fenced */
 	uint64_t mended;     /* nodes of dead clients repaired */
 	uint64_t reconnects;
-	uint64_t reserved[8];
+	uint64_t walks;	      /* that the memory node executed */
+	uint64_t walks_short; /* of them, those that READs went on for */
+	uint64_t reserved[6];
 };
 AQ_API void aq_index_client_stats(const struct aq_index_client *c,
 				  struct aq_index_stats *stats);

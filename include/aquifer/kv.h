@@ -27,7 +27,8 @@
  * thread at a time. Errors are as in <aquifer/aquifer.h>, and:
  *	-ENOENT		there is no such key
  *	-EEXIST		there is one already (AQ_KV_NX)
- *	-ENOSPC		the index is full, or no memory is left for the value
+ *	-ENOSPC		the index is full, or no memory is left for the value,
+ *			and the table does not grow or has nowhere to
  *	-EMSGSIZE	the value is longer than the buffer
  *	-ETIMEDOUT	others held the key's locks for longer than the deadline
  *	-ESTALE		this client was slow, taken for dead and fenced: the
@@ -70,12 +71,17 @@ enum aq_kv_flags {
 	AQ_KV_HOST_LOCKS = 1u << 0,
 	/* One 64-bit word per lock, as on NICs without masked atomics. */
 	AQ_KV_WORD_LOCKS = 1u << 1,
+	/* It keeps its size. Without this flag it grows by itself when it gets
+	 * full, as long as a client is open; see docs/kv.md. */
+	AQ_KV_FIXED = 1u << 2,
 };
 
 /* Zero-initialise it; unset members have their default. */
 struct aq_kv_options {
-	uint64_t capacity;	  /* entries of the index; required */
-	uint64_t extent_bytes;	  /* for values beside it; 0: 64 MiB */
+	uint64_t capacity; /* entries of the index, at first; required */
+	/* For values beside it; 0: 4 MiB for each shard, or 64 MiB in all with
+	 * AQ_KV_FIXED. */
+	uint64_t extent_bytes;
 	uint32_t entry_bytes;	  /* 16 to 120, a multiple of 8; 0: 64 */
 	uint32_t entries_per_row; /* 1 to 16; 0: 8 */
 	uint32_t rows_per_lock;	  /* a power of two; 0: 16 */
@@ -92,7 +98,10 @@ struct aq_kv_options {
 	 * AQ_KV_ALL_NODES: as many as there are nodes. */
 	uint32_t shards;
 	uint32_t copies; /* of each, on different nodes: 1 or 2; 0: 1 */
-	uint64_t reserved[3];
+	/* That it grows to by itself, all shards and copies; 0: what there is
+	 * room for. */
+	uint64_t max_bytes;
+	uint64_t reserved[2];
 };
 
 #define AQ_KV_ALL_NODES UINT32_MAX
@@ -102,10 +111,52 @@ AQ_API int aq_kv_create(struct aq_rack *rack, const char *name,
 			const struct aq_kv_options *options, struct aq_kv **kv);
 AQ_API int aq_kv_open(struct aq_rack *rack, const char *name,
 		      struct aq_kv **kv);
-/* Its clients must be closed before. NULL is allowed. */
+/* Its clients must be closed before. NULL is allowed. While this process makes
+ * the table larger it waits for that, up to the rack's deadline; then others go
+ * on with it. */
 AQ_API void aq_kv_close(struct aq_kv *kv);
 /* Deletes the table, for all clients. */
 AQ_API int aq_kv_drop(struct aq_rack *rack, const char *name);
+
+/* How a table is. */
+enum aq_kv_condition {
+	AQ_KV_WHOLE,
+	AQ_KV_COPY_LOST, /* of some keys one copy of two is left */
+	AQ_KV_PART_LOST, /* of some keys no copy answers */
+	AQ_KV_DAMAGED,	 /* something of it was deleted, or is no table */
+	AQ_KV_UNKNOWN,	 /* nodes answer, but their memory does not */
+};
+
+struct aq_kv_listed {
+	const char *name;   /* until the call returns */
+	uint32_t condition; /* enum aq_kv_condition */
+	uint32_t shards;
+	uint32_t copies;
+	uint32_t generation;
+	uint32_t shards_lost;	/* shards of which no copy answers */
+	uint32_t shards_single; /* shards that have lost one of two copies */
+	bool is_resizing;
+	bool has_keys; /* else a part is lost, and nobody can count */
+	bool grows;    /* by itself */
+	uint8_t reserved0[5];
+	uint64_t keys; /* as aq_kv_count */
+	uint64_t capacity;
+	uint64_t size_bytes; /* of its regions on nodes that answer */
+	uint64_t max_bytes;  /* that it grows to; 0: any */
+	uint64_t reserved[5];
+};
+
+/*
+ * Calls `each` for all tables of the tenant, in the order of their names, until
+ * it returns other than 0, which is returned. A table of which no node answers
+ * at all is not known to anybody and is missing. This only looks: it takes no
+ * client's place and changes nothing.
+ */
+typedef int (*aq_kv_listed_fn)(const struct aq_kv_listed *table, void *user);
+AQ_API int aq_kv_each(struct aq_rack *rack, aq_kv_listed_fn each, void *user);
+/* Whether a region of that name would be a table's, and which table's. */
+AQ_API bool aq_kv_owns_region(const char *region,
+			      char name[AQ_KV_NAME_MAX + 1]);
 
 struct aq_kv_info {
 	uint64_t rows;
@@ -130,7 +181,10 @@ struct aq_kv_info {
 	uint32_t shards;
 	uint32_t copies;
 	uint32_t generation; /* how often it was resized */
-	uint64_t reserved[5];
+	bool grows;	     /* by itself */
+	uint8_t reserved1[7];
+	uint64_t max_bytes; /* that it grows to; 0: any */
+	uint64_t reserved[3];
 };
 /* As it was when the table was opened. */
 AQ_API void aq_kv_get_info(const struct aq_kv *kv, struct aq_kv_info *info);
@@ -146,6 +200,12 @@ enum aq_kv_client_flags {
 	/* Reads are loads where the table is on this machine. Changes go
 	 * through the NIC, because a fenced client must change nothing. */
 	AQ_KV_DIRECT_READS = 1u << 0,
+	/* `aquifer top` shows it as a gateway for clients of Redis. */
+	AQ_KV_IS_REDIS = 1u << 1,
+	/* aq_kv_get is a walk that the memory node executes: a value that does
+	 * not fit into its entry comes in one round trip instead of two, if it
+	 * has up to about 2 KiB. What the node does not execute is read. */
+	AQ_KV_WALK = 1u << 2,
 };
 
 /* Zero-initialise it; unset members have their default. */
@@ -239,6 +299,39 @@ typedef int (*aq_kv_change_fn)(struct aq_kv_change *change, void *user);
 AQ_API int aq_kv_modify(struct aq_kv_client *c, const void *key, size_t key_len,
 			aq_kv_change_fn fn, void *user);
 
+/* ---- several keys as one unit ------------------------------------------- */
+
+struct aq_kv_key {
+	const void *key;
+	size_t key_len;
+};
+
+/*
+ * Any change of several different keys of one shard, under the locks of all of
+ * them: at once, or not at all. `fn` is as above and sees an array with what
+ * there is of each key, in the order of `keys`; its verdicts count together.
+ * What is kept is looked at together with the rest, so a unit that keeps
+ * everything is a consistent look.
+ *
+ * No client sees one of the changes and after that another key as it was
+ * before, whatever it reads with; a client that dies in the middle has changed
+ * all of them or none. (A table with two copies that loses the first while such
+ * a client is dead: docs/kv.md.)
+ *
+ *	-EXDEV	the keys are not of one shard; nothing was done
+ *	-E2BIG	more than AQ_KV_UNIT_KEYS keys, more words of locks than an
+ *		operation may hold (64, so 64 keys always fit), or values of
+ *		more than 128 MiB; nothing was done
+ *	-EINVAL	no key, or one of them twice
+ */
+enum {
+	AQ_KV_UNIT_KEYS = 128,
+};
+
+typedef int (*aq_kv_unit_fn)(struct aq_kv_change *changes, void *user);
+AQ_API int aq_kv_unit(struct aq_kv_client *c, const struct aq_kv_key *keys,
+		      size_t count, aq_kv_unit_fn fn, void *user);
+
 /* ---- several at once ---------------------------------------------------- */
 
 enum aq_kv_kind {
@@ -331,7 +424,9 @@ struct aq_kv_stats {
 	uint64_t rows_mended; /* by this client, after others died */
 	uint64_t doubles_mended;
 	uint64_t entries_lost; /* half written when their writer died */
-	uint64_t reserved[5];
+	uint64_t room_waits;   /* changes that waited until the table grew */
+	uint64_t walks;	       /* gets that the memory node executed */
+	uint64_t reserved[3];
 };
 AQ_API void aq_kv_client_stats(const struct aq_kv_client *c,
 			       struct aq_kv_stats *stats);
@@ -381,6 +476,15 @@ AQ_API int aq_kv_get_health(struct aq_kv_client *c,
  */
 AQ_API int aq_kv_resize(struct aq_kv_client *c,
 			const struct aq_kv_options *options);
+
+/*
+ * Makes the copies anew that were lost, if there are nodes for them, and ends a
+ * resize that another client has begun and left. *healed says whether there was
+ * something to do. Clients that are open do this by themselves after a while.
+ * -EHOSTDOWN: of some keys no copy is left; -ENOSPC: there is no node, or no
+ * room, for another copy; -EBUSY: another client is at it.
+ */
+AQ_API int aq_kv_heal(struct aq_kv_client *c, bool *healed);
 
 /* Reads everything and verifies every invariant. On a table in use, changes
  * under way may be reported as bad. Returns 0 also when the table is bad. */

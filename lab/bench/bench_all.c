@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/complaint.h"
 #include "bench.h"
 
 static const struct bench_ratio no_ratios[] = {{.name = NULL}};
@@ -24,7 +25,7 @@ static const struct bench_def all = {
 
 const struct bench_def *const bench_all[] = {
 	&bench_verbs,  &bench_edm, &bench_offload, &bench_switch, &bench_fair,
-	&bench_paging, &bench_kv,  &all,	   NULL,
+	&bench_paging, &bench_kv,  &bench_walk,	   &all,	  NULL,
 };
 
 static int run_one(struct bench *b)
@@ -108,7 +109,7 @@ static int run_all(const struct bench *options)
 		if (!bench_wants_any(&b))
 			continue;
 		count++;
-		fprintf(stderr, "bench %s: %s\n", b.def->name, b.def->summary);
+		bench_progress(&b, "%s", b.def->summary);
 		rc = worse(rc, run_apart(&b, b.json ? &one : NULL));
 		if (one)
 			json_array_append_new(list, one);
@@ -116,8 +117,7 @@ static int run_all(const struct bench *options)
 			printf("\n");
 	}
 	if (!count) {
-		fprintf(stderr, "aquifer: bench: nothing is called '%s'\n",
-			options->only);
+		complain(0, "bench: nothing is called '%s'", options->only);
 		rc = BENCH_USAGE;
 	}
 	top = json_pack("{s:o}", "benches", list);

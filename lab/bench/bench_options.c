@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/complaint.h"
 #include "base/error.h"
 #include "base/opt.h"
 #include "bench.h"
@@ -183,10 +184,10 @@ int bench_parse(struct bench *b, int argc, char **argv)
 	if (rc == OPT_DONE && (!b->only || !def->run || bench_wants_any(b)))
 		return -1;
 	if (rc == OPT_DONE)
-		(void)error_set(-EINVAL, "--only: nothing is called '%s'",
-				b->only);
-	fprintf(stderr,
-		"aquifer: %s\n'aquifer bench %s --help' lists everything\n",
-		error_last(), def->name);
+		(void)error_set(-EINVAL,
+				"--only: nothing is called '%s'; 'aquifer "
+				"bench %s --help' lists everything",
+				b->only, def->name);
+	complain(0, "%s", error_last());
 	return BENCH_USAGE;
 }

@@ -9,9 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/complaint.h"
 #include "bench.h"
-#include "bench_commit.h"
 #include "machine.h"
+#include "report/figure.h"
 
 void bench_open(struct bench *b)
 {
@@ -122,21 +123,29 @@ int bench_fail(struct bench *b, int rc, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(b->why, sizeof(b->why), fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "aquifer: bench %s: %s\n", b->def->name, b->why);
+	complain(0, "bench %s: %s", b->def->name, b->why);
 	return rc;
 }
 
 void bench_progress(const struct bench *b, const char *fmt, ...)
 {
+	char text[BENCH_WHY_BYTES];
+	json_t *line;
 	va_list ap;
 
 	if (!b->is_one_of_all && !isatty(STDERR_FILENO))
 		return;
 	va_start(ap, fmt);
-	fprintf(stderr, "bench %s: ", b->def->name);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	if (!complaint_is_json()) {
+		fprintf(stderr, "bench %s: %s\n", b->def->name, text);
+		return;
+	}
+	line = json_pack("{s:s, s:s}", "bench", b->def->name, "progress", text);
+	(void)json_dumpf(line, stderr, JSON_COMPACT);
+	fputc('\n', stderr);
+	json_decref(line);
 }
 
 /* ---- JSON ---------------------------------------------------------------- */
@@ -178,10 +187,10 @@ json_t *bench_object(struct bench *b)
 {
 	complete(b);
 	return json_pack("{s:s, s:s, s:b, s:o, s:o, s:O, s:O, s:O, s:O}",
-			 "bench", b->def->name, "commit", BENCH_COMMIT, "quick",
-			 (int)b->quick, "settings", settings(b), "machine",
-			 machine_json(), "rows", b->rows, "ratios", b->ratios,
-			 "bounds", b->bounds, "void", b->voids);
+			 "bench", b->def->name, "commit", report_commit(),
+			 "quick", (int)b->quick, "settings", settings(b),
+			 "machine", machine_json(), "rows", b->rows, "ratios",
+			 b->ratios, "bounds", b->bounds, "void", b->voids);
 }
 
 /* ---- for people ---------------------------------------------------------- */
@@ -209,7 +218,7 @@ static void cell(const json_t *row, const char *key)
 
 static void print_head(const struct bench *b, const json_t *machine)
 {
-	printf("aquifer bench %s, commit %s%s\n", b->def->name, BENCH_COMMIT,
+	printf("aquifer bench %s, commit %s%s\n", b->def->name, report_commit(),
 	       b->quick ? ", quick: for a look, not for a verdict" : "");
 	printf("%s, %lld cores, kernel %s; %u rounds", text_of(machine, "cpu"),
 	       json_integer_value(json_object_get(machine, "cores")),

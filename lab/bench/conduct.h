@@ -11,7 +11,7 @@ enum {
 	CONDUCT_TRIES = 4,	/* of one round that meets foreign load */
 	CONDUCT_SETTLE_MS = 12, /* before each round */
 	CONDUCT_CALM_MS = 250,	/* after a round that was disturbed */
-	CONDUCT_GROUP_MAX = 12, /* subjects in one group */
+	CONDUCT_GROUP_MAX = 24, /* subjects in one group */
 	CONDUCT_WHY_BYTES = 320,
 };
 

@@ -136,7 +136,7 @@ static int make_tenant(struct run *r)
 	err = -ENOENT;
 	for (unsigned i = 0; err && i < NODE_TRIES; i++) {
 		(void)usleep(NODE_TRY_US);
-		err = client_token_read(rundir, "admin-token", admin);
+		err = client_token_read(NULL, rundir, RACK_TOKEN_ADMIN, admin);
 		if (!err && client_nodes_find(NULL, rundir, nodes) != 1)
 			err = error_set(-ENOENT, "the node does not start");
 		if (!err)

@@ -63,7 +63,7 @@ static int gateway_start(uint64_t records, bool is_pinned, struct gateway *g)
 		return err;
 	snprintf(g->path, sizeof(g->path), "%s/s", g->dir);
 	snprintf(capacity, sizeof(capacity), "%llu",
-		 (unsigned long long)records * 5 / 4);
+		 (unsigned long long)records * 3 / 2); /* does not grow */
 	g->pid = place_start_aquifer(
 		is_pinned ? PLACE_SERVER : PLACE_UNBOUND, "redis", "--port",
 		"none", "--socket", g->path, "--table", "gateway", "--capacity",

@@ -69,6 +69,7 @@ static int table_open(struct bench *b, struct table *t, uint64_t capacity)
 	struct aq_kv_options o = {.capacity = capacity,
 				  .entry_bytes = 32,
 				  .extent_bytes = 64 << 20,
+				  .flags = AQ_KV_FIXED, /* to be filled */
 				  .seed = 1};
 	uint64_t bytes = capacity * 40 + (uint64_t)(POOL_MB - 128) * 1048576;
 	int err;

@@ -21,17 +21,23 @@ enum offload_way {
 	WAY_QUIET,     /* the same, with one completion per batch */
 	WAY_TWO_SIDED, /* a message to a server and back, one at a time */
 	WAY_REDY,      /* messages in batches, by an I/O thread */
-	WAY_COW,       /* local stores; an engine beside the memory node */
+	WAY_COW,       /* local stores; an engine that sends packets */
 	WAY_COW_ALONE, /* the same, each completion told at once */
-	WAY_COW_APART, /* the engine sends packets to the memory node, too */
-	WAY_ASYNC_DIRECT, /* READs of records that are mapped */
+	/* Where the records are mapped: */
+	WAY_COW_BESIDE,	  /* the engine is beside the memory node */
+	WAY_ASYNC_DIRECT, /* READs */
+	/* In a rack whose NICs are all at one switch: */
+	WAY_P4,	  /* the engine is a program of that switch */
+	WAY_SPOT, /* it is a process apart from the memory */
+	WAY_BARE, /* no engine, and another switch without a program */
 	WAY_COUNT,
 };
 
 enum {
-	OFFLOAD_BATCH = 100,	 /* of asynchronous verbs, as in the paper */
-	OFFLOAD_DEPTH = 2048,	 /* requests under way */
-	OFFLOAD_POLL_EVERY = 64, /* requests between two polls */
+	/* Requests that are drawn, issued and polled for together, in all ways;
+	 * as in the paper. */
+	OFFLOAD_BATCH = 100,
+	OFFLOAD_DEPTH = 2048, /* requests under way */
 	OFFLOAD_REDY_BATCH = 64,
 	OFFLOAD_NAME_MAX = 40,
 	OFFLOAD_PATH_MAX = 256,
@@ -51,6 +57,9 @@ struct offload_param {
 	uint32_t record_bytes;
 	uint32_t depth; /* reads at a time, where times are taken */
 	bool is_timed;	/* the time inside the library is taken */
+	bool is_lean;	/* the index is looked up in batches, too */
+	bool is_scan;	/* far records one behind the other, no index */
+	bool is_at_switch;
 	char name[OFFLOAD_NAME_MAX];
 };
 
@@ -58,6 +67,7 @@ extern const struct side_ops offload_probe_ops;	  /* the hash probe */
 extern const struct side_ops offload_latency_ops; /* times of reads */
 extern const struct side_ops offload_caller_ops;  /* issue and poll alone */
 extern const struct side_ops offload_log_ops;	  /* the store, YCSB-C */
+extern const struct side_ops offload_frames_ops;  /* forwarding, no records */
 
 const char *offload_way_name(enum offload_way way);
 
@@ -78,12 +88,14 @@ struct offload_subject {
 struct offload_group {
 	const struct side_ops *ops;
 	uint32_t record_bytes;
+	bool is_at_switch; /* it runs in the rack with the switch */
 	struct offload_subject subject[CONDUCT_GROUP_MAX];
 };
 
 struct offload_plan {
 	struct offload_config cfg;
 	unsigned group_count;
+	/* Those of the rack with a switch are the last ones. */
 	struct conduct_group group[OFFLOAD_GROUP_MAX];
 	struct offload_group more[OFFLOAD_GROUP_MAX];
 };
@@ -122,6 +134,14 @@ int offload_far_serve(struct side *s, struct offload_far *far)
 	__attribute__((warn_unused_result));
 void offload_far_close(struct offload_far *far);
 
+/* How the application attaches, where its requests go through rings. */
+struct aq_async_options offload_async_options(enum offload_way way);
+static inline bool offload_way_has_rings(enum offload_way way)
+{
+	return way == WAY_COW || way == WAY_COW_ALONE ||
+	       way == WAY_COW_BESIDE || way == WAY_P4 || way == WAY_SPOT;
+}
+
 /* Whether the way needs the server half. */
 static inline bool offload_way_has_server(enum offload_way way)
 {
@@ -132,9 +152,35 @@ static inline bool offload_way_has_server(enum offload_way way)
 
 struct subject_world;
 
+/* The switch with the program, and one without. */
+#define OFFLOAD_SWITCH	    "s1"
+#define OFFLOAD_SWITCH_BARE "s2"
+
+/* What is read of a rack before and after each round, by place. */
+enum offload_read {
+	OFFLOAD_READ_PACKETS, /* of all NICs */
+	OFFLOAD_READ_BYTES,
+	OFFLOAD_READ_SWITCH_IN, /* frames that reach the switch */
+	OFFLOAD_READ_SWITCH_MADE,
+	OFFLOAD_READ_APP_WRITES,
+	OFFLOAD_READ_APP_BYTES,
+	OFFLOAD_READ_PROBES,
+	OFFLOAD_READ_NS, /* the clock */
+	OFFLOAD_READ_COUNT,
+};
+
 /* Starts a rack of its own, and sets the environment for it. */
 struct offload_rack;
 int offload_rack_start(uint64_t pool_bytes, struct offload_rack **out)
+	__attribute__((warn_unused_result));
+/* The same with all NICs at OFFLOAD_SWITCH, and an engine of either kind. */
+int offload_rack_start_switch(uint64_t pool_bytes, struct offload_rack **out)
+	__attribute__((warn_unused_result));
+/* Two memory nodes, and all NICs at a switch that carries walks on. */
+int offload_rack_start_walks(uint64_t pool_bytes, struct offload_rack **out)
+	__attribute__((warn_unused_result));
+/* Counters of the switch with the program, from OFFLOAD_READ_SWITCH_IN on. */
+int offload_switch_read(double out[OFFLOAD_READ_COUNT])
 	__attribute__((warn_unused_result));
 /* Its processes and the counters of all of them. */
 const struct subject_world *offload_rack_world(const struct offload_rack *r);

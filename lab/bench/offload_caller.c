@@ -56,7 +56,9 @@ static int setup_verbs(struct side *s, struct state *st)
 
 static int setup_cow(struct side *s, struct state *st)
 {
-	int rc = aq_async_open(st->far.rack, NULL, &st->async);
+	const struct offload_param *p = s->param;
+	struct aq_async_options opt = offload_async_options(p->way);
+	int rc = aq_async_open(st->far.rack, &opt, &st->async);
 
 	if (rc == 0) {
 		rc = aq_async_add(st->async, st->far.region);
@@ -93,7 +95,8 @@ static int caller_setup(struct side *s)
 	rc = offload_far_open(s, &st->far, region, bytes, p->record_bytes);
 	if (rc < 0)
 		return rc;
-	return p->way == WAY_COW ? setup_cow(s, st) : setup_verbs(s, st);
+	return offload_way_has_rings(p->way) ? setup_cow(s, st)
+					     : setup_verbs(s, st);
 }
 
 static void caller_teardown(struct side *s)
@@ -206,7 +209,7 @@ static int caller_measure(struct side *s, uint64_t window_ns,
 {
 	const struct offload_param *p = s->param;
 	struct state *st = s->state;
-	bool cow = p->way == WAY_COW;
+	bool cow = offload_way_has_rings(p->way);
 	uint64_t end = side_end_ticks(s, window_ns);
 	uint64_t offset[BURST], t0, t1, t2, t3;
 

@@ -27,7 +27,10 @@ const char *offload_way_name(enum offload_way way)
 		[WAY_COW] = "cow",
 		[WAY_COW_ALONE] = "cow_alone",
 		[WAY_ASYNC_DIRECT] = "async_direct",
-		[WAY_COW_APART] = "cow_apart",
+		[WAY_COW_BESIDE] = "cow_beside",
+		[WAY_P4] = "p4",
+		[WAY_SPOT] = "spot",
+		[WAY_BARE] = "bare",
 	};
 
 	return names[way];
@@ -88,12 +91,21 @@ static int open_verbs(struct side *s, struct offload_far *far,
 	return rc < 0 ? fail(s, rc, "device") : 0;
 }
 
+struct aq_async_options offload_async_options(enum offload_way way)
+{
+	/* Engines of the rack with a switch have the names in its file. */
+	return (struct aq_async_options){
+		.batch = way == WAY_COW_ALONE ? 1 : 0,
+		.flags = way == WAY_COW_BESIDE ? AQ_ASYNC_DIRECT : 0,
+		.engine = way == WAY_P4	    ? "e0"
+			  : way == WAY_SPOT ? "e1"
+					    : NULL};
+}
+
 static int open_cow(struct side *s, struct offload_far *far,
 		    enum offload_way way)
 {
-	struct aq_async_options opt = {
-		.batch = way == WAY_COW_ALONE ? 1 : 0,
-		.flags = way == WAY_COW_APART ? 0 : AQ_ASYNC_DIRECT};
+	struct aq_async_options opt = offload_async_options(way);
 	int rc = hlog_device_cow_create(far->rack, far->region, &opt,
 					&far->device);
 
@@ -153,10 +165,13 @@ int offload_far_open(struct side *s, struct offload_far *far,
 		return rc < 0 ? rc : open_verbs(s, far, p->way, size_bytes);
 	case WAY_COW:
 	case WAY_COW_ALONE:
-	case WAY_COW_APART:
+	case WAY_COW_BESIDE:
+	case WAY_P4:
+	case WAY_SPOT:
 		rc = open_rack(s, far, region, size_bytes);
 		return rc < 0 ? rc : open_cow(s, far, p->way);
 	case WAY_NONE:
+	case WAY_BARE:
 	case WAY_COUNT:
 		break;
 	}

@@ -11,7 +11,7 @@
 
 enum {
 	SEED = 1994,
-	DONE_MAX = 64,
+	DONE_MAX = OFFLOAD_BATCH,
 	PAGE_BYTES = 64 << 10,
 	SHARDS = 4,
 	/* The paper's: 5 of 18 GB with 64 B values, 5 of 24 GB with 512 B. */
@@ -223,7 +223,7 @@ static int run(struct side *s, uint64_t end, struct side_result *out)
 {
 	const struct offload_param *p = s->param;
 	struct state *st = s->state;
-	unsigned every = p->way == WAY_SYNC ? 1 : OFFLOAD_POLL_EVERY;
+	unsigned every = p->way == WAY_SYNC ? 1 : OFFLOAD_BATCH;
 	int rc;
 
 	do {

@@ -11,7 +11,7 @@ struct entry {
 	enum offload_way way; /* WAY_NONE: no more */
 	const char *suffix;   /* of its name, or NULL */
 	uint32_t depth;
-	bool is_timed;
+	bool is_timed, is_lean, is_scan;
 };
 
 struct plan {
@@ -26,8 +26,26 @@ struct plan {
 	{                   \
 		.way = way_ \
 	}
+/* Reads that are timed one by one, so many at a time. */
+#define DEEP(way_, suffix_, depth_)                             \
+	{                                                       \
+		.way = way_, .suffix = suffix_, .depth = depth_ \
+	}
 /* The time inside the library is taken, too. */
-#define TIMED true
+#define TIMED(way_)                                               \
+	{                                                         \
+		.way = way_, .suffix = "_timed", .is_timed = true \
+	}
+/* The application does next to nothing between two records. */
+#define LEAN(way_)                           \
+	{                                    \
+		.way = way_, .is_lean = true \
+	}
+/* It reads all records in their order. */
+#define SCAN(way_)                           \
+	{                                    \
+		.way = way_, .is_scan = true \
+	}
 
 static const struct plan plan[] = {
 	{"caller64",
@@ -39,14 +57,25 @@ static const struct plan plan[] = {
 	 &offload_probe_ops,
 	 METRIC_RATE,
 	 64,
-	 {WAY(WAY_LOCAL), WAY(WAY_COW), WAY(WAY_COW_APART), WAY(WAY_ASYNC),
+	 {WAY(WAY_LOCAL), WAY(WAY_COW), WAY(WAY_ASYNC), WAY(WAY_COW_BESIDE),
 	  WAY(WAY_ASYNC_DIRECT), WAY(WAY_QUIET), WAY(WAY_SYNC),
 	  WAY(WAY_TWO_SIDED)}},
+	{"lean64",
+	 &offload_probe_ops,
+	 METRIC_RATE,
+	 64,
+	 {LEAN(WAY_LOCAL), LEAN(WAY_COW), LEAN(WAY_ASYNC), LEAN(WAY_COW_BESIDE),
+	  LEAN(WAY_ASYNC_DIRECT)}},
+	{"scan64",
+	 &offload_probe_ops,
+	 METRIC_RATE,
+	 64,
+	 {SCAN(WAY_LOCAL), SCAN(WAY_COW), SCAN(WAY_ASYNC)}},
 	{"probe8",
 	 &offload_probe_ops,
 	 METRIC_RATE,
 	 8,
-	 {WAY(WAY_LOCAL), WAY(WAY_COW), WAY(WAY_COW_APART), WAY(WAY_ASYNC),
+	 {WAY(WAY_LOCAL), WAY(WAY_COW), WAY(WAY_COW_BESIDE), WAY(WAY_ASYNC),
 	  WAY(WAY_SYNC), WAY(WAY_TWO_SIDED)}},
 	{"probe256",
 	 &offload_probe_ops,
@@ -64,32 +93,51 @@ static const struct plan plan[] = {
 	 &offload_latency_ops,
 	 METRIC_P50,
 	 64,
-	 {{WAY_SYNC, "_1", 1, false},
-	  {WAY_COW_ALONE, "_1", 1, false},
-	  {WAY_COW, "_1", 1, false},
-	  {WAY_ASYNC, "_100", 100, false},
-	  {WAY_COW, "_100", 100, false}}},
+	 {DEEP(WAY_SYNC, "_1", 1), DEEP(WAY_COW_ALONE, "_1", 1),
+	  DEEP(WAY_COW, "_1", 1), DEEP(WAY_ASYNC, "_100", 100),
+	  DEEP(WAY_COW, "_100", 100)}},
 	{"hlog64",
 	 &offload_log_ops,
 	 METRIC_RATE,
 	 64,
-	 {WAY(WAY_LOCAL),
-	  WAY(WAY_COW),
-	  {WAY_COW, "_timed", 0, TIMED},
-	  WAY(WAY_COW_APART),
-	  {WAY_COW_APART, "_timed", 0, TIMED},
-	  WAY(WAY_ASYNC),
-	  WAY(WAY_SYNC),
-	  WAY(WAY_REDY),
+	 {WAY(WAY_LOCAL), WAY(WAY_COW), TIMED(WAY_COW), WAY(WAY_COW_BESIDE),
+	  TIMED(WAY_COW_BESIDE), WAY(WAY_ASYNC), WAY(WAY_SYNC), WAY(WAY_REDY),
 	  WAY(WAY_FILE)}},
 	{"hlog512",
 	 &offload_log_ops,
 	 METRIC_RATE,
 	 512,
-	 {WAY(WAY_LOCAL), WAY(WAY_COW), WAY(WAY_COW_APART), WAY(WAY_ASYNC),
+	 {WAY(WAY_LOCAL), WAY(WAY_COW), WAY(WAY_COW_BESIDE), WAY(WAY_ASYNC),
 	  WAY(WAY_SYNC), WAY(WAY_REDY), WAY(WAY_FILE)}},
 };
 
+/* In the rack with a switch. */
+static const struct plan switch_plan[] = {
+	{"switch_caller64",
+	 &offload_caller_ops,
+	 METRIC_CALLER,
+	 64,
+	 {WAY(WAY_P4), WAY(WAY_ASYNC)}},
+	{"switch_probe64",
+	 &offload_probe_ops,
+	 METRIC_RATE,
+	 64,
+	 {WAY(WAY_P4), WAY(WAY_SPOT), WAY(WAY_ASYNC)}},
+	{"switch_lone64",
+	 &offload_latency_ops,
+	 METRIC_P50,
+	 64,
+	 {DEEP(WAY_P4, NULL, 1), DEEP(WAY_SPOT, NULL, 1),
+	  DEEP(WAY_SYNC, NULL, 1)}},
+	{"switch_frames",
+	 &offload_frames_ops,
+	 METRIC_RATE,
+	 0,
+	 {WAY(WAY_BARE), WAY(WAY_P4)}},
+};
+
+/* Both sides of a ratio send packets, or both have the records mapped; "beside"
+ * and "direct" are the mapped ones. */
 const struct bench_ratio offload_ratios[] = {
 	BENCH_RATIO("cow_client_cycles_vs_verbs",
 		    "caller's time to issue and poll one read / to post and "
@@ -98,51 +146,65 @@ const struct bench_ratio offload_ratios[] = {
 		    "an order of magnitude less (fig. 2)"),
 	BENCH_RATIO("cow64_vs_async_verbs",
 		    "probes of 64 B records, offloaded / asynchronous READs",
-		    "probe64", ">=", 1.5, "cow", "async", METRIC_RATE,
+		    "probe64", ">=", 1, "cow", "async", METRIC_RATE,
 		    "up to 3.5 (fig. 8)"),
 	BENCH_RATIO("cow64_vs_sync_verbs", "the same / one READ at a time",
 		    "probe64", ">=", 3, "cow", "sync", METRIC_RATE, NULL),
 	BENCH_RATIO("cow64_vs_two_sided", "the same / a message and its answer",
 		    "probe64", ">=", 3, "cow", "two_sided", METRIC_RATE, NULL),
+	BENCH_RATIO("cow64_vs_local", "the same / all of them local", "probe64",
+		    ">=", 0.75, "cow", "local", METRIC_RATE,
+		    "at least 0.886 (fig. 8)"),
+	BENCH_RATIO("cow64_vs_async_direct",
+		    "the same, mapped / asynchronous READs of mapped records",
+		    "probe64", ">=", 1.3, "cow_beside", "async_direct",
+		    METRIC_RATE, NULL),
 	BENCH_RATIO("hlog_cow_vs_file_64",
 		    "store, YCSB-C Zipfian, 64 B values: offloaded / file",
 		    "hlog64", ">=", 12, "cow", "file", METRIC_RATE,
 		    "12 to 84 (fig. 9)"),
 	BENCH_RATIO("hlog_comm_ratio",
 		    "share of the thread's time in the communication library",
-		    "hlog64", "<=", 0.20, "cow_timed", NULL, METRIC_COMM,
+		    "hlog64", "<=", 0.30, "cow_timed", NULL, METRIC_COMM,
 		    "below 0.20 (fig. 10)"),
 	BENCH_RATIO("hlog_comm_busy_ratio",
 		    "the same without polls that brought nothing", "hlog64",
 		    NULL, 0, "cow_timed", NULL, METRIC_COMM_BUSY, NULL),
+	BENCH_RATIO("hlog_comm_beside_ratio", "the same with polls, mapped",
+		    "hlog64", NULL, 0, "cow_beside_timed", NULL, METRIC_COMM,
+		    "below 0.20 (fig. 10)"),
 	BENCH_RATIO("cow8_vs_local",
 		    "probes of 8 B records / all of them local", "probe8", NULL,
 		    0, "cow", "local", METRIC_RATE, "at least 0.886 (fig. 8)"),
-	BENCH_RATIO("cow64_vs_local", "the same, 64 B", "probe64", NULL, 0,
-		    "cow", "local", METRIC_RATE, "at least 0.886 (fig. 8)"),
-	BENCH_RATIO("cow8_apart_vs_local",
-		    "probes of 8 B records, engine apart / local", "probe8",
-		    NULL, 0, "cow_apart", "local", METRIC_RATE,
-		    "at least 0.886 (fig. 8)"),
-	BENCH_RATIO("cow64_apart_vs_local", "the same, 64 B", "probe64", NULL,
-		    0, "cow_apart", "local", METRIC_RATE,
-		    "at least 0.886 (fig. 8)"),
-	BENCH_RATIO("cow64_apart_vs_async",
-		    "64 B, engine apart: offloaded / asynchronous READs",
-		    "probe64", NULL, 0, "cow_apart", "async", METRIC_RATE,
-		    NULL),
-	BENCH_RATIO("cow64_vs_async_direct",
-		    "64 B: offloaded / asynchronous READs of mapped records",
-		    "probe64", NULL, 0, "cow", "async_direct", METRIC_RATE,
-		    NULL),
-	BENCH_RATIO("cow256_vs_local", "on the cable, 256 B", "probe256", NULL,
-		    0, "cow", "local", METRIC_RATE, "near 1 (fig. 1)"),
-	BENCH_RATIO("cow512_vs_local", "the same, 512 B", "probe512", NULL, 0,
-		    "cow", "local", METRIC_RATE, NULL),
+	BENCH_RATIO("cow8_beside_vs_local", "the same, mapped", "probe8", NULL,
+		    0, "cow_beside", "local", METRIC_RATE, NULL),
+	BENCH_RATIO("cow64_beside_vs_local", "the same, 64 B", "probe64", NULL,
+		    0, "cow_beside", "local", METRIC_RATE, NULL),
+	BENCH_RATIO("cow256_vs_local", "256 B / all of them local", "probe256",
+		    NULL, 0, "cow", "local", METRIC_RATE, "near 1 (fig. 1)"),
+	BENCH_RATIO("cow256_vs_async_verbs", "256 B / asynchronous READs",
+		    "probe256", NULL, 0, "cow", "async", METRIC_RATE,
+		    "an order of magnitude (fig. 1)"),
+	BENCH_RATIO("cow512_vs_local", "512 B / all of them local", "probe512",
+		    NULL, 0, "cow", "local", METRIC_RATE, NULL),
 	BENCH_RATIO("local64_vs_async_verbs",
 		    "64 B: what cow64_vs_async_verbs cannot exceed, whatever "
 		    "the engine",
 		    "probe64", NULL, 0, "local", "async", METRIC_RATE, NULL),
+	BENCH_RATIO("lean64_cow_vs_local",
+		    "64 B, index in batches: offloaded / all of them local",
+		    "lean64", NULL, 0, "cow", "local", METRIC_RATE, NULL),
+	BENCH_RATIO("lean64_cow_vs_async", "the same / asynchronous READs",
+		    "lean64", NULL, 0, "cow", "async", METRIC_RATE, NULL),
+	BENCH_RATIO("lean64_cow_vs_async_direct",
+		    "the same, mapped / READs of mapped records", "lean64",
+		    NULL, 0, "cow_beside", "async_direct", METRIC_RATE, NULL),
+	BENCH_RATIO("scan64_cow_vs_async",
+		    "64 B, all records in their order: offloaded / "
+		    "asynchronous READs",
+		    "scan64", NULL, 0, "cow", "async", METRIC_RATE, NULL),
+	BENCH_RATIO("scan64_cow_vs_local", "the same / all of them local",
+		    "scan64", NULL, 0, "cow", "local", METRIC_RATE, NULL),
 	BENCH_RATIO("cow64_vs_quiet_verbs",
 		    "64 B / asynchronous READs, one completion per batch",
 		    "probe64", NULL, 0, "cow", "quiet", METRIC_RATE, NULL),
@@ -164,16 +226,10 @@ const struct bench_ratio offload_ratios[] = {
 	BENCH_RATIO("hlog_cow_vs_local_64",
 		    "store, 64 B: offloaded / local memory", "hlog64", NULL, 0,
 		    "cow", "local", METRIC_RATE, "at least 0.92 (fig. 9)"),
-	BENCH_RATIO("hlog_cow_apart_vs_local_64", "the same, engine apart",
-		    "hlog64", NULL, 0, "cow_apart", "local", METRIC_RATE,
-		    "at least 0.92 (fig. 9)"),
-	BENCH_RATIO("hlog_comm_apart_ratio",
-		    "share of time in the library, engine apart", "hlog64",
-		    NULL, 0, "cow_apart_timed", NULL, METRIC_COMM,
-		    "below 0.20 (fig. 10)"),
-	BENCH_RATIO("hlog_cow_apart_vs_file_64", "engine apart / file",
-		    "hlog64", NULL, 0, "cow_apart", "file", METRIC_RATE,
-		    "12 to 84 (fig. 9)"),
+	BENCH_RATIO("hlog_cow_beside_vs_local_64", "the same, mapped", "hlog64",
+		    NULL, 0, "cow_beside", "local", METRIC_RATE, NULL),
+	BENCH_RATIO("hlog_cow_beside_vs_file_64", "mapped / file", "hlog64",
+		    NULL, 0, "cow_beside", "file", METRIC_RATE, NULL),
 	BENCH_RATIO("hlog_cow_vs_async_64",
 		    "store, 64 B: offloaded / asynchronous READs", "hlog64",
 		    NULL, 0, "cow", "async", METRIC_RATE, "up to 1.4 (fig. 9)"),
@@ -186,29 +242,53 @@ const struct bench_ratio offload_ratios[] = {
 	BENCH_RATIO("hlog_cow_vs_local_512",
 		    "store, 512 B: offloaded / local memory", "hlog512", NULL,
 		    0, "cow", "local", METRIC_RATE, "at least 0.92 (fig. 9)"),
-	BENCH_RATIO("hlog_cow_apart_vs_local_512", "the same, engine apart",
-		    "hlog512", NULL, 0, "cow_apart", "local", METRIC_RATE,
-		    "at least 0.92 (fig. 9)"),
+	BENCH_RATIO("hlog_cow_beside_vs_local_512", "the same, mapped",
+		    "hlog512", NULL, 0, "cow_beside", "local", METRIC_RATE,
+		    NULL),
 	BENCH_RATIO("hlog_cow_vs_async_512",
 		    "store, 512 B: / asynchronous READs", "hlog512", NULL, 0,
 		    "cow", "async", METRIC_RATE, NULL),
 	BENCH_RATIO("hlog_cow_vs_file_512", "store, 512 B: / file", "hlog512",
 		    NULL, 0, "cow", "file", METRIC_RATE, "12 to 84 (fig. 9)"),
+	BENCH_RATIO("p4_vs_spot_via_switch",
+		    "64 B probes, engine in the switch / spot engine apart, "
+		    "all at one switch",
+		    "switch_probe64", ">=", 1.2, "p4", "spot", METRIC_RATE,
+		    "similar (fig. 9)"),
+	BENCH_RATIO("p4_vs_async_verbs_via_switch",
+		    "the same / asynchronous READs", "switch_probe64", ">=",
+		    0.7, "p4", "async", METRIC_RATE, "up to 1.4 (fig. 9)"),
+	BENCH_RATIO("p4_client_cycles_vs_verbs",
+		    "caller's time to issue and poll one read / to post and "
+		    "poll one READ, at the switch",
+		    "switch_caller64", "<=", 0.15, "p4", "async", METRIC_CALLER,
+		    "an order of magnitude less (fig. 2)"),
+	BENCH_RATIO("p4_lone_read_vs_spot",
+		    "median of one read alone, engine in the switch / spot",
+		    "switch_lone64", "<=", 0.8, "p4", "spot", METRIC_P50, NULL),
+	BENCH_RATIO("fwd_rate_beside_p4",
+		    "frames forwarded while 64 idle sessions are probed / by a "
+		    "switch without the program",
+		    "switch_frames", ">=", 0.9, "p4", "bare", METRIC_RATE,
+		    NULL),
 	{.name = NULL},
 };
 
 static const char *const way_words[WAY_COUNT] = {
-	[WAY_LOCAL] = "all records in local memory",
+	[WAY_LOCAL] = "all records in local memory, prefetched",
 	[WAY_FILE] = "a file, io_uring and O_DIRECT",
 	[WAY_SYNC] = "one READ at a time",
 	[WAY_ASYNC] = "READs in batches of 100",
 	[WAY_QUIET] = "READs in batches of 100, one completion each",
 	[WAY_TWO_SIDED] = "a message to a server and its answer",
 	[WAY_REDY] = "messages in batches by an I/O thread (as Redy)",
-	[WAY_COW] = "local stores, an engine beside the node (Cowbird)",
+	[WAY_COW] = "local stores, an engine that sends packets (Cowbird)",
 	[WAY_COW_ALONE] = "the same, each completion told at once",
+	[WAY_COW_BESIDE] = "local stores, an engine that maps the memory",
 	[WAY_ASYNC_DIRECT] = "READs in batches of 100 of mapped memory",
-	[WAY_COW_APART] = "an engine that sends the memory node packets",
+	[WAY_P4] = "an engine that is a program of the switch",
+	[WAY_SPOT] = "an engine that is a process at the switch",
+	[WAY_BARE] = "a switch without a program",
 };
 
 static void add_subject(struct offload_plan *out, struct offload_group *to,
@@ -222,11 +302,22 @@ static void add_subject(struct offload_plan *out, struct offload_group *to,
 					    .way = e->way,
 					    .record_bytes = to->record_bytes,
 					    .depth = e->depth,
+					    .is_lean = e->is_lean,
+					    .is_scan = e->is_scan,
+					    .is_at_switch = to->is_at_switch,
 					    .is_timed = e->is_timed};
 	snprintf(sub->param.name, sizeof(sub->param.name), "%s-%s%s", g->name,
 		 offload_way_name(e->way), e->suffix ? e->suffix : "");
-	snprintf(sub->what, sizeof(sub->what), "%u B: %s%s", to->record_bytes,
-		 way_words[e->way], e->is_timed ? ", timed" : "");
+	if (to->record_bytes)
+		snprintf(sub->what, sizeof(sub->what), "%u B: %s%s",
+			 to->record_bytes, way_words[e->way],
+			 e->is_timed  ? ", timed"
+			 : e->is_lean ? ", index in batches"
+			 : e->is_scan ? ", in their order"
+				      : "");
+	else
+		snprintf(sub->what, sizeof(sub->what), "small frames: %s",
+			 way_words[e->way]);
 	/* The name in the table is that of the parameter, from the way on. */
 	sub->desc = (struct subject_desc){.name = sub->param.name +
 						  strlen(g->name) + 1,
@@ -236,17 +327,30 @@ static void add_subject(struct offload_plan *out, struct offload_group *to,
 	g->subject[i] = &sub->desc;
 }
 
+static void add_groups(struct offload_plan *out, const struct plan *from,
+		       unsigned count, bool at_switch)
+{
+	for (unsigned i = 0; i < count; i++) {
+		const struct plan *p = &from[i];
+		struct conduct_group *g = &out->group[out->group_count];
+		struct offload_group *more = &out->more[out->group_count++];
+
+		g->name = p->name;
+		g->metric = p->metric;
+		more->ops = p->ops;
+		more->record_bytes = p->record_bytes;
+		more->is_at_switch = at_switch;
+		for (unsigned k = 0; p->entry[k].way != WAY_NONE; k++)
+			add_subject(out, more, &p->entry[k]);
+	}
+}
+
 void offload_plan_init(struct offload_plan *out)
 {
-	for (unsigned i = 0; i < ARRAY_LEN(plan); i++) {
-		const struct plan *p = &plan[i];
+	STATIC_ASSERT(ARRAY_LEN(plan) + ARRAY_LEN(switch_plan) <=
+			      OFFLOAD_GROUP_MAX,
+		      "a place for each group");
 
-		out->group[i].name = p->name;
-		out->group[i].metric = p->metric;
-		out->more[i].ops = p->ops;
-		out->more[i].record_bytes = p->record_bytes;
-		for (unsigned k = 0; p->entry[k].way != WAY_NONE; k++)
-			add_subject(out, &out->more[i], &p->entry[k]);
-	}
-	out->group_count = ARRAY_LEN(plan);
+	add_groups(out, plan, ARRAY_LEN(plan), false);
+	add_groups(out, switch_plan, ARRAY_LEN(switch_plan), true);
 }

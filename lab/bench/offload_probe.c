@@ -11,7 +11,6 @@
 
 enum {
 	SEED = 20230910,
-	POLL_BATCH = 64,
 	SLOTS = 128, /* of times */
 };
 
@@ -24,6 +23,8 @@ struct state {
 	size_t copy_bytes;
 	uint64_t pending;
 	uint64_t far_ops;
+	uint64_t next; /* of a scan */
+	uint64_t far_count;
 	/* When each read began, by token. */
 	uint64_t t0[SLOTS];
 	uint64_t key[SLOTS];
@@ -89,6 +90,7 @@ static int probe_setup(struct side *s)
 	if (!st)
 		return side_fail(s, -ENOMEM, "state");
 	s->state = st;
+	st->far_count = bytes / p->record_bytes;
 	return s->role == SIDE_SERVER ? setup_server(s, st, bytes)
 				      : setup_client(s, st, bytes);
 }
@@ -126,23 +128,47 @@ static int check(struct side *s, const void *record, uint64_t key)
 	return side_fail(s, -EBADMSG, "contents of a record");
 }
 
+/* The application's work before a batch of records: the same in all ways. Those
+ * that are in this process are asked for meanwhile. */
+static void draw(struct side *s, uint64_t key[OFFLOAD_BATCH],
+		 uint64_t place[OFFLOAD_BATCH])
+{
+	const struct offload_param *p = s->param;
+	struct state *st = s->state;
+
+	if (p->is_lean)
+		probe_draw_many(&st->probe, OFFLOAD_BATCH, key, place);
+	for (unsigned i = 0; i < OFFLOAD_BATCH; i++) {
+		if (p->is_scan) {
+			uint64_t n = st->next++ % st->far_count;
+
+			key[i] = probe_far_key(n);
+			place[i] = n * p->record_bytes;
+		} else if (!p->is_lean) {
+			place[i] = probe_draw(&st->probe, &key[i]);
+		}
+		probe_ask(&st->probe, st->copy, place[i]);
+	}
+}
+
 static int measure_local(struct side *s, uint64_t end, struct side_result *out)
 {
+	uint64_t key[OFFLOAD_BATCH], place[OFFLOAD_BATCH];
 	struct state *st = s->state;
 
 	do {
-		for (unsigned i = 0; i < OFFLOAD_POLL_EVERY; i++) {
-			uint64_t key;
-			uint64_t place = probe_draw(&st->probe, &key);
+		draw(s, key, place);
+		for (unsigned i = 0; i < OFFLOAD_BATCH; i++) {
 			const uint8_t *r =
-				place & PROBE_NEAR
-					? st->probe.near + (place & ~PROBE_NEAR)
-					: st->copy + place;
+				place[i] & PROBE_NEAR
+					? st->probe.near +
+						  (place[i] & ~PROBE_NEAR)
+					: st->copy + place[i];
 
-			if (check(s, r, key) < 0)
+			if (check(s, r, key[i]) < 0)
 				return -EBADMSG;
 		}
-		out->ops += OFFLOAD_POLL_EVERY;
+		out->ops += OFFLOAD_BATCH;
 	} while (bench_ticks() < end);
 	return 0;
 }
@@ -151,8 +177,8 @@ static int measure_local(struct side *s, uint64_t end, struct side_result *out)
 static int reap(struct side *s, struct side_result *out)
 {
 	struct state *st = s->state;
-	struct hlog_io io[POLL_BATCH];
-	int n = st->ops->poll(st->queue, io, POLL_BATCH);
+	struct hlog_io io[OFFLOAD_BATCH];
+	int n = st->ops->poll(st->queue, io, OFFLOAD_BATCH);
 
 	if (n < 0)
 		return side_fail(s, n, "poll");
@@ -171,12 +197,11 @@ static int reap(struct side *s, struct side_result *out)
 }
 
 /* One record: near, or on its way. */
-static inline int step(struct side *s, struct side_result *out)
+static inline int step(struct side *s, uint64_t key, uint64_t place,
+		       struct side_result *out)
 {
 	const struct offload_param *p = s->param;
 	struct state *st = s->state;
-	uint64_t key;
-	uint64_t place = probe_draw(&st->probe, &key);
 	int rc;
 
 	if (place & PROBE_NEAR) {
@@ -202,23 +227,22 @@ static inline int step(struct side *s, struct side_result *out)
 
 static int measure_far(struct side *s, uint64_t end, struct side_result *out)
 {
+	uint64_t key[OFFLOAD_BATCH], place[OFFLOAD_BATCH];
 	const struct offload_param *p = s->param;
 	struct state *st = s->state;
 	/* A blocking way has its answer at once. */
-	unsigned every = p->way == WAY_SYNC || p->way == WAY_TWO_SIDED
-				 ? 1
-				 : OFFLOAD_POLL_EVERY;
+	bool is_blocking = p->way == WAY_SYNC || p->way == WAY_TWO_SIDED;
 	int rc;
 
 	do {
-		for (unsigned i = 0; i < every; i++) {
-			rc = step(s, out);
+		draw(s, key, place);
+		for (unsigned i = 0; i < OFFLOAD_BATCH; i++) {
+			rc = step(s, key[i], place[i], out);
+			if (rc == 0 && (is_blocking || i == OFFLOAD_BATCH - 1))
+				rc = reap(s, out);
 			if (rc < 0)
 				return rc;
 		}
-		rc = reap(s, out);
-		if (rc < 0)
-			return rc;
 	} while (bench_ticks() < end);
 	while (st->pending) {
 		rc = reap(s, out);
@@ -260,8 +284,8 @@ const struct side_ops offload_probe_ops = {
 static int reap_times(struct side *s, struct side_result *out)
 {
 	struct state *st = s->state;
-	struct hlog_io io[POLL_BATCH];
-	int n = st->ops->poll(st->queue, io, POLL_BATCH);
+	struct hlog_io io[OFFLOAD_BATCH];
+	int n = st->ops->poll(st->queue, io, OFFLOAD_BATCH);
 
 	for (int i = 0; i < n; i++) {
 		uint64_t slot = io[i].token;

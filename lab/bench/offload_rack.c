@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The private rack of a run: a memory node and an engine on the server's core,
- * started and ended with the commands that users have. */
+/* The private rack of a run: a memory node and an engine, or two and two
+ * switches, or two memory nodes at a switch, on the server's core, started and
+ * ended with the commands that users have. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/complaint.h"
 #include "base/counter.h"
 #include "machine.h"
 #include "offload_bench.h"
@@ -17,14 +19,23 @@
 #include "probe.h"
 #include "shield.h"
 #include "subject.h"
+#include "switchd/switchd.h"
+#include "ticks.h"
 
 enum {
 	FILL_BYTES = 1 << 20,
 };
 
+enum rack_kind {
+	RACK_PLAIN,
+	RACK_ENGINES, /* at a switch, and another one without a program */
+	RACK_WALKS,   /* two memory nodes at a switch that carries walks on */
+};
+
 struct offload_rack {
 	char base[64];
 	char rundir[OFFLOAD_PATH_MAX];
+	enum rack_kind kind;
 	struct subject_world world;
 };
 
@@ -81,6 +92,19 @@ static int write_ini(const struct offload_rack *r, uint64_t pool_bytes,
 		return -errno;
 	fprintf(f, "[memory m0]\nsize = %lluM\n",
 		(unsigned long long)(pool_bytes >> 20) + 1);
+	/* More sessions than ever at a time: one that is cut off in the middle
+	 * must not stand in the way. */
+	if (r->kind == RACK_WALKS)
+		fprintf(f,
+			"[memory m1]\nsize = %lluM\n"
+			"[switch " OFFLOAD_SWITCH "]\nprograms = walk\n",
+			(unsigned long long)(pool_bytes >> 20) + 1);
+	if (r->kind == RACK_ENGINES)
+		fprintf(f, "[switch " OFFLOAD_SWITCH "]\n"
+			   "programs = cowbird:sessions=128\n"
+			   "[switch " OFFLOAD_SWITCH_BARE "]\n"
+			   "[engine e0]\nswitch = " OFFLOAD_SWITCH "\n"
+			   "[engine e1]\nswitch = none\n");
 	return fclose(f) == 0 ? 0 : -errno;
 }
 
@@ -110,8 +134,45 @@ static void read_counters(void *ctx, double out[])
 {
 	struct offload_rack *r = ctx;
 
-	out[0] = out[1] = 0;
+	memset(out, 0, OFFLOAD_READ_COUNT * sizeof(*out));
 	(void)!counter_dir_each(r->rundir, add_counters, out);
+	if (r->kind == RACK_ENGINES)
+		(void)!offload_switch_read(out);
+}
+
+static double number(const json_t *o, const char *key)
+{
+	return json_number_value(json_object_get(o, key));
+}
+
+int offload_switch_read(double out[OFFLOAD_READ_COUNT])
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+	const json_t *c, *p;
+	json_t *stats = NULL;
+	int rc = f ? switchd_ask(getenv("AQUIFER_RACK_NAME"), OFFLOAD_SWITCH,
+				 "stats", f)
+		   : -ENOMEM;
+
+	if (f && fclose(f) != 0 && rc == 0)
+		rc = -errno;
+	if (rc == 0)
+		stats = json_loads(text, 0, NULL);
+	free(text);
+	if (!stats)
+		return rc ? rc : -EBADMSG;
+	c = json_object_get(stats, "counters");
+	p = json_array_get(json_object_get(stats, "programs"), 0);
+	out[OFFLOAD_READ_SWITCH_IN] = number(c, "frames");
+	out[OFFLOAD_READ_SWITCH_MADE] = number(c, "program_frames");
+	out[OFFLOAD_READ_APP_WRITES] = number(p, "app_writes");
+	out[OFFLOAD_READ_APP_BYTES] = number(p, "app_bytes");
+	out[OFFLOAD_READ_PROBES] = number(p, "probes");
+	out[OFFLOAD_READ_NS] = (double)bench_now_ns();
+	json_decref(stats);
+	return 0;
 }
 
 /* "m0" first, then the engine: their order is that of their names' use. */
@@ -125,8 +186,27 @@ static void find_pid(struct offload_rack *r, const char *name)
 
 /* ---- life --------------------------------------------------------------- */
 
-int offload_rack_start(uint64_t pool_bytes, struct offload_rack **out)
+static void find_pids(struct offload_rack *r)
 {
+	find_pid(r, "m0");
+	if (r->kind == RACK_WALKS) {
+		find_pid(r, "m1");
+		find_pid(r, OFFLOAD_SWITCH);
+		return;
+	}
+	find_pid(r, r->kind == RACK_ENGINES ? "e1" : "e0");
+	if (r->kind == RACK_PLAIN)
+		return;
+	find_pid(r, OFFLOAD_SWITCH);
+	find_pid(r, OFFLOAD_SWITCH_BARE);
+	find_pid(r, "e0");
+}
+
+static int start(uint64_t pool_bytes, enum rack_kind kind,
+		 struct offload_rack **out)
+{
+	static const unsigned processes[] = {
+		[RACK_PLAIN] = 2, [RACK_ENGINES] = 5, [RACK_WALKS] = 3};
 	struct offload_rack *r = calloc(1, sizeof(*r));
 	char ini[OFFLOAD_PATH_MAX + 64];
 	char name[32];
@@ -134,6 +214,7 @@ int offload_rack_start(uint64_t pool_bytes, struct offload_rack **out)
 
 	if (!r)
 		return -ENOMEM;
+	r->kind = kind;
 	rc = place_make(r->base, "bench");
 	if (rc < 0) {
 		free(r);
@@ -143,13 +224,14 @@ int offload_rack_start(uint64_t pool_bytes, struct offload_rack **out)
 	snprintf(r->rundir, sizeof(r->rundir), "%s/%s", r->base, name);
 	setenv("AQUIFER_RUNDIR", r->base, 1);
 	setenv("AQUIFER_RACK_NAME", name, 1);
+	if (kind != RACK_PLAIN)
+		setenv("AQUIFER_NIC_PORT", "switch:" OFFLOAD_SWITCH, 1);
 	watch_signals(on_signal);
 	rc = write_ini(r, pool_bytes, ini, sizeof(ini));
 	if (rc == 0)
 		rc = command("up", ini);
-	find_pid(r, "m0");
-	find_pid(r, "e0");
-	if (rc == 0 && r->world.pid_count < 2)
+	find_pids(r);
+	if (rc == 0 && r->world.pid_count < processes[kind])
 		rc = -ESRCH;
 	if (rc < 0) {
 		offload_rack_stop(r);
@@ -159,6 +241,21 @@ int offload_rack_start(uint64_t pool_bytes, struct offload_rack **out)
 	r->world.ctx = r;
 	*out = r;
 	return 0;
+}
+
+int offload_rack_start(uint64_t pool_bytes, struct offload_rack **out)
+{
+	return start(pool_bytes, RACK_PLAIN, out);
+}
+
+int offload_rack_start_switch(uint64_t pool_bytes, struct offload_rack **out)
+{
+	return start(pool_bytes, RACK_ENGINES, out);
+}
+
+int offload_rack_start_walks(uint64_t pool_bytes, struct offload_rack **out)
+{
+	return start(pool_bytes, RACK_WALKS, out);
 }
 
 const struct subject_world *offload_rack_world(const struct offload_rack *r)
@@ -171,6 +268,8 @@ void offload_rack_stop(struct offload_rack *r)
 	if (!r)
 		return;
 	(void)command("down", NULL);
+	if (r->kind != RACK_PLAIN)
+		unsetenv("AQUIFER_NIC_PORT");
 	watch_signals(SIG_DFL);
 	place_remove(r->base);
 	free(r);
@@ -212,7 +311,7 @@ static int prepare(const struct offload_config *cfg, const uint32_t *sizes,
 	for (unsigned i = 0; i < size_count && rc == 0; i++)
 		rc = fill_region(rack, cfg, sizes[i]);
 	if (rc < 0)
-		fprintf(stderr, "aquifer bench offload: %s\n", aq_last_error());
+		complain(rc, "bench offload: %s", aq_last_error());
 	return rc;
 }
 

@@ -34,14 +34,9 @@ uint64_t probe_far_bytes(uint64_t record_count, uint32_t record_bytes)
 void probe_far_fill(uint8_t *to, uint64_t first, uint64_t count,
 		    uint32_t record_bytes)
 {
-	for (uint64_t i = 0; i < count; i++) {
-		/* Far record n is the n-th that is not near. */
-		uint64_t n = first + i;
-		uint64_t record = n + n / (PROBE_NEAR_EVERY - 1) + 1;
-
-		fill_record(to + i * record_bytes, ycsb_key(record),
+	for (uint64_t i = 0; i < count; i++)
+		fill_record(to + i * record_bytes, probe_far_key(first + i),
 			    record_bytes);
-	}
 }
 
 static void *reserve(size_t len_bytes)

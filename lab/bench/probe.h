@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "sim/ycsb.h"
 
 enum {
@@ -49,6 +50,12 @@ uint64_t probe_far_bytes(uint64_t record_count, uint32_t record_bytes);
 void probe_far_fill(uint8_t *to, uint64_t first, uint64_t count,
 		    uint32_t record_bytes);
 
+/* The key of a far record; `n` counts those. */
+static inline uint64_t probe_far_key(uint64_t n)
+{
+	return ycsb_key(n + n / (PROBE_NEAR_EVERY - 1) + 1);
+}
+
 static inline uint64_t probe_hash(uint64_t key)
 {
 	key ^= key >> 33;
@@ -69,6 +76,40 @@ static inline uint64_t probe_draw(struct probe *p, uint64_t *key)
 		e = &p->entry[e->next - 1];
 	*key = k;
 	return e->place;
+}
+
+/* Asks for the lines of a record that is in this process: a near one, or any if
+ * the far ones are at `memory`. */
+static inline void probe_ask(const struct probe *p, const uint8_t *memory,
+			     uint64_t place)
+{
+	const uint8_t *base = place & PROBE_NEAR ? p->near : memory;
+
+	for (uint32_t at = 0; base && at < p->record_bytes; at += CACHE_LINE)
+		PREFETCH(base + (place & ~PROBE_NEAR) + at);
+}
+
+/* As probe_draw, for several keys in steps that each touch one line per key and
+ * ask for the next, so that the misses of different keys overlap. */
+static inline void probe_draw_many(struct probe *p, unsigned count,
+				   uint64_t *key, uint64_t *place)
+{
+	for (unsigned i = 0; i < count; i++) {
+		key[i] = ycsb_key(ycsb_next(&p->gen).record);
+		place[i] = probe_hash(key[i]) & p->mask;
+		PREFETCH(&p->head[place[i]]);
+	}
+	for (unsigned i = 0; i < count; i++) {
+		place[i] = p->head[place[i]] - 1;
+		PREFETCH(&p->entry[place[i]]);
+	}
+	for (unsigned i = 0; i < count; i++) {
+		const struct probe_entry *e = &p->entry[place[i]];
+
+		while (e->key != key[i])
+			e = &p->entry[e->next - 1];
+		place[i] = e->place;
+	}
 }
 
 /* The work after it: all words of a record add up to its key's hash. */

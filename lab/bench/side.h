@@ -29,7 +29,7 @@ enum {
 	SIDE_PAGE_BYTES = 4096,
 	SIDE_SAMPLES_MAX = 1 << 18,
 	SIDE_SERIES_MAX = 2,
-	SIDE_MORE_MAX = 8,
+	SIDE_MORE_MAX = 16,
 	SIDE_WHY_BYTES = 120,
 	SIDE_BUFFER_BYTES_64 =
 		256 << 10, /* touched lines fit a second-level cache */
@@ -41,6 +41,9 @@ enum {
 	SIDE_MORE_COMM,	 /* share of the time inside the library */
 	SIDE_MORE_EMPTY, /* share of that in empty polls */
 	SIDE_MORE_FAR,	 /* share of operations that went far */
+	SIDE_MORE_OWN,	 /* whatever the subject says */
+	/* Millions of operations per second of the switch's processor time. */
+	SIDE_MORE_PER_CORE,
 };
 
 /* The first page of the memory that both sides and the conductor share. */

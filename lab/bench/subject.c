@@ -230,7 +230,7 @@ static void compare_world(const struct subject *subj, const struct reading *a,
 	const struct subject_world *w = subj->world;
 	double wall_ns = (double)(b->meter.wall_ns - a->meter.wall_ns);
 
-	for (unsigned i = 0; w && i < w->pid_count && i < 2; i++)
+	for (unsigned i = 0; w && i < w->pid_count && i < SUBJECT_CPU_MAX; i++)
 		out->more[SUBJECT_MORE_CPU + i] =
 			(double)(b->cpu_ns[i] - a->cpu_ns[i]) / wall_ns;
 	for (unsigned i = 0; w && w->read && i < SUBJECT_READ_MAX; i++)

@@ -36,7 +36,7 @@ struct subject_desc {
 };
 
 enum {
-	SUBJECT_OTHERS_MAX = 4,
+	SUBJECT_OTHERS_MAX = 6,
 };
 
 /* Processes that serve all subjects of a run, and what else is read before and
@@ -53,9 +53,10 @@ struct subject_world {
 enum {
 	/* Differences of read(), and CPU shares of the processes before
 	 * them. */
-	SUBJECT_READ_MAX = 2,
+	SUBJECT_READ_MAX = 8,
+	SUBJECT_CPU_MAX = 3,
 	SUBJECT_MORE_READ = SIDE_MORE_MAX - SUBJECT_READ_MAX,
-	SUBJECT_MORE_CPU = SUBJECT_MORE_READ - 2,
+	SUBJECT_MORE_CPU = SUBJECT_MORE_READ - SUBJECT_CPU_MAX,
 };
 
 struct subject {

@@ -17,6 +17,26 @@
 
 /* ---- the switch ---------------------------------------------------------- */
 
+static char rack[32]; /* of its own; its name is made by run() */
+
+/* The switches: one for traffic, and those whose processor time is measured. */
+enum {
+	PLAIN,
+	FORWARD,
+	SWORD,
+	SWITCHES,
+};
+
+static const struct {
+	const char *name, *program;
+} switches[SWITCHES] = {
+	[PLAIN] = {SWITCH_NAME, NULL},
+	[FORWARD] = {SWITCH_FORWARD, NULL},
+	[SWORD] = {SWITCH_SWORD, "swordbox:open,rto_us=900000"},
+};
+
+static pid_t pids[SWITCHES];
+
 struct own_switch {
 	struct daemon daemon;
 	int ready_fd;
@@ -28,15 +48,20 @@ static void say_ready(struct daemon *d)
 		     1);
 }
 
-static int start_switch(struct bench *b, const char *name, pid_t *pid)
+static int start_switch(struct bench *b, unsigned which)
 {
-	struct switchd_options opt = {.yields = 400};
-	struct own_switch s = {.daemon = {.options = {.rack = name,
-						      .name = SWITCH_NAME,
-						      .is_unconfined = true},
-					  .kind = &switchd_daemon,
-					  .self = &opt,
-					  .ready = say_ready}};
+	const char *program = switches[which].program;
+	struct switchd_options opt = {.yields = 400,
+				      .programs = {program},
+				      .program_count = program != NULL};
+	struct own_switch s = {
+		.daemon = {.options = {.rack = rack,
+				       .name = switches[which].name,
+				       .is_unconfined = true},
+			   .kind = &switchd_daemon,
+			   .self = &opt,
+			   .ready = say_ready}};
+	pid_t *pid = &pids[which];
 	int fds[2];
 	char c;
 
@@ -60,13 +85,20 @@ static int start_switch(struct bench *b, const char *name, pid_t *pid)
 
 /* ---- the subjects -------------------------------------------------------- */
 
-static char rack[32]; /* of its own; its name is made by run() */
-
 #define PARAM(depth_, at_)                                         \
 	&(const struct switch_param)                               \
 	{                                                          \
 		.depth = depth_, .is_at_switch = at_, .rack = rack \
 	}
+#define CAS(switch_, number_, has_, moved_)                                    \
+	&(const struct switch_param)                                           \
+	{                                                                      \
+		.rack = rack, .name = name_of_##switch_,                       \
+		.pid = &pids[switch_], .number = number_, .has_program = has_, \
+		.is_moved = moved_                                             \
+	}
+#define name_of_FORWARD SWITCH_FORWARD
+#define name_of_SWORD	SWITCH_SWORD
 /* Without special priorities a process may wait long for its turn on a busy
  * machine: the acknowledgement timeout is a second. */
 #define READ(depth_)                                                           \
@@ -126,9 +158,28 @@ static struct conduct_group groups[] = {
 		  &switch_kv_ops, PARAM(1, true), SWITCH_NAME)},
 	 2,
 	 NULL},
+	{"cas",
+	 METRIC_RATE,
+	 {SUBJECT("forward_cas", "compare-and-swaps, only forwarded",
+		  &switch_sword_ops, CAS(FORWARD, 0, false, false), NULL),
+	  SUBJECT("swordbox_cas", "compare-and-swaps that swordbox replaces",
+		  &switch_sword_ops, CAS(SWORD, 1, true, false), NULL),
+	  SUBJECT("swordbox_moved", "the same on moved connections",
+		  &switch_sword_ops, CAS(SWORD, 2, true, true), NULL)},
+	 3,
+	 NULL},
 };
 
 static const struct bench_ratio ratios[] = {
+	BENCH_NUMBER("swordbox_cas_rate",
+		     "million compare-and-swaps of one word that the switch "
+		     "replaces per second of one core (published: 2.8)",
+		     "cas", ">=", 2),
+	BENCH_NUMBER("swordbox_moved_rate",
+		     "the same on connections that are the switch's", "cas",
+		     NULL, 0),
+	BENCH_NUMBER("forward_cas_rate",
+		     "compare-and-swaps that it only forwards", "cas", NULL, 0),
 	BENCH_RATIO("fwd_rate_vs_ring3",
 		    "small packets forwarded per second / bare forwarder",
 		    "frames", ">=", 0.5, "switch_frames", "ring3", METRIC_RATE,
@@ -153,11 +204,30 @@ static const struct bench_ratio ratios[] = {
 	{.name = NULL},
 };
 
+/* What the switch does with a second of a core, in its best round: other load
+ * takes cores and caches away between two packets, and gives nothing. */
+static void add_per_core(struct bench *b, const struct conduct_track *t)
+{
+	double best = 0;
+	char name[48];
+
+	for (unsigned i = 0; i < CONDUCT_ROUNDS_MAX; i++) {
+		double v = t->round[i].more[SIDE_MORE_PER_CORE];
+
+		best = t->is_clean[i] && v > best ? v : best;
+	}
+	snprintf(name, sizeof(name), "%s_rate", t->desc->name);
+	bench_ratio_add(b, name, best);
+}
+
 /* Each frame is forwarded twice. */
 static void add_packets(struct bench *b, const struct conduct_group *g,
 			const struct conduct_track *t, json_t *row)
 {
 	double v = json_number_value(json_object_get(row, "value"));
+
+	if (t->desc->ops == &switch_sword_ops)
+		add_per_core(b, t);
 
 	if (t->desc->ops == &switch_pump_ops)
 		(void)bench_row(b, g->name, "switch_packets", 2 * v,
@@ -175,16 +245,23 @@ static int run(struct bench *b)
 				      .window_ns = b->window_ms * 1000000ull,
 				      .keep_all = true,
 				      .is_together = true};
-	pid_t pid = 0;
-	int rc;
+	char dir[64] = "";
+	int rc = place_make(dir, "bench");
 
+	if (rc < 0)
+		return bench_fail(b, rc, "no folder for the switch");
+	/* What a rack leaves in it is nobody's afterwards. */
+	(void)setenv("AQUIFER_RUNDIR", dir, 1);
 	snprintf(rack, sizeof(rack), "bench-%d", (int)getpid());
 	(void)setenv("AQUIFER_RACK_NAME", rack, 1);
-	rc = start_switch(b, rack, &pid);
+	for (unsigned i = 0; i < SWITCHES && rc == 0; i++)
+		rc = start_switch(b, i);
 	if (rc == 0)
 		rc = bench_run_groups(b, groups, ARRAY_LEN(groups), &opt,
 				      add_packets);
-	place_end(pid);
+	for (unsigned i = 0; i < SWITCHES; i++)
+		place_end(pids[i]);
+	place_remove(dir);
 	return rc;
 }
 

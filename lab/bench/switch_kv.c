@@ -91,6 +91,7 @@ static int setup_client(struct side *s, struct state *st)
 	const struct aq_kv_options o = {.capacity = 2 * RECORDS,
 					.entry_bytes = 32,
 					.extent_bytes = 1 << 20,
+					.flags = AQ_KV_FIXED,
 					.seed = 1};
 	const struct switch_param *p = s->param;
 	char table[16];

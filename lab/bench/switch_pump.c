@@ -3,6 +3,7 @@
  * switch itself can forward. */
 #include <errno.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "plug.h"
@@ -11,10 +12,8 @@
 #include "wire/wire.h"
 
 enum {
-	SLOT_SHIFT = 14, /* of a queue pair number */
-	/* Of the two ends at the switch, by role. */
-	SLOT_OF_CLIENT = 101,
-	SLOT_OF_SERVER = 102,
+	SLOT_SHIFT = 14,  /* of a queue pair number */
+	SLOT_FIRST = 101, /* of the two ends at the switch, client first */
 	LOST_NS = 2000000000,
 };
 
@@ -37,31 +36,46 @@ static size_t make_frame(uint32_t to_slot, uint8_t frame[WIRE_FRAME_MAX])
 	return wire_build(&pkt, frame);
 }
 
+int switch_pump_open(struct side *s, const char *rack, const char *name,
+		     unsigned number, struct switch_pump *out)
+{
+	uint32_t client = SLOT_FIRST + 2 * number, server = client + 1;
+	bool is_client = s->role == SIDE_CLIENT;
+	int rc = plug_open(rack, name, is_client ? client : server, address,
+			   &out->plug);
+
+	out->peer_slot = is_client ? server : client;
+	return rc < 0 ? side_fail(s, rc, "plugging in") : 0;
+}
+
+void switch_pump_close(struct switch_pump *p)
+{
+	plug_close(p->plug);
+	p->plug = NULL;
+}
+
 static int setup(struct side *s)
 {
 	const struct switch_param *p = s->param;
-	struct plug *plug;
-	int rc = plug_open(p->rack, SWITCH_NAME,
-			   s->role == SIDE_CLIENT ? SLOT_OF_CLIENT
-						  : SLOT_OF_SERVER,
-			   address, &plug);
+	struct switch_pump *pump = calloc(1, sizeof(*pump));
 
-	if (rc < 0)
-		return side_fail(s, rc, "plugging in");
-	s->state = plug;
-	return 0;
+	if (!pump)
+		return side_fail(s, -ENOMEM, "state");
+	s->state = pump;
+	return switch_pump_open(s, p->rack, SWITCH_NAME, 0, pump);
 }
 
 static void teardown(struct side *s)
 {
-	plug_close(s->state);
+	switch_pump_close(s->state);
+	free(s->state);
 }
 
-static int serve(struct side *s)
+int switch_pump_serve(struct side *s, const struct switch_pump *pump)
 {
 	uint8_t frame[WIRE_FRAME_MAX];
-	size_t len = make_frame(SLOT_OF_CLIENT, frame), got;
-	struct plug *p = s->state;
+	size_t len = make_frame(pump->peer_slot, frame), got;
+	struct plug *p = pump->plug;
 
 	while (!side_stopped(s)) {
 		for (unsigned i = 0; i < 256; i++) {
@@ -83,12 +97,18 @@ static int serve(struct side *s)
 	return 0;
 }
 
-static int measure(struct side *s, uint64_t window_ns, struct side_result *out)
+static int serve(struct side *s)
+{
+	return switch_pump_serve(s, s->state);
+}
+
+int switch_pump_measure(struct side *s, const struct switch_pump *pump,
+			uint32_t depth, uint64_t window_ns,
+			struct side_result *out)
 {
 	uint8_t frame[WIRE_FRAME_MAX];
-	size_t len = make_frame(SLOT_OF_SERVER, frame), bytes;
-	const struct switch_param *param = s->param;
-	struct plug *p = s->state;
+	size_t len = make_frame(pump->peer_slot, frame), bytes;
+	struct plug *p = pump->plug;
 	uint64_t end = side_end_ticks(s, window_ns), sent = 0, got = 0;
 	uint64_t limit_ns = bench_now_ns() + window_ns + LOST_NS;
 	bool over = false;
@@ -96,8 +116,7 @@ static int measure(struct side *s, uint64_t window_ns, struct side_result *out)
 	while (!over || got < sent) {
 		unsigned n = 0, m = 0;
 
-		while (!over && sent - got < param->depth &&
-		       plug_tx(p, frame, len)) {
+		while (!over && sent - got < depth && plug_tx(p, frame, len)) {
 			sent++;
 			m++;
 		}
@@ -116,6 +135,13 @@ static int measure(struct side *s, uint64_t window_ns, struct side_result *out)
 	}
 	out->ops = got;
 	return 0;
+}
+
+static int measure(struct side *s, uint64_t window_ns, struct side_result *out)
+{
+	const struct switch_param *param = s->param;
+
+	return switch_pump_measure(s, s->state, param->depth, window_ns, out);
 }
 
 const struct side_ops switch_pump_ops = {

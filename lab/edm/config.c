@@ -7,19 +7,20 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "edm_constants.h"
 #include "edm_sizes.h"
 
 void edm_config_init(struct edm_config *c)
 {
 	*c = (struct edm_config){
 		.nodes = 144,
-		.gbps = 100,
+		.gbps = EDM_LINK_GBPS,
 		.chunk_bytes = EDM_CHUNK_PAPER,
 		.active_max = 3,
 		.channels = 1,
 		.charge_control = true,
 		.pim_iterations = 8,
-		.pim_iteration_ps = 1000,
+		.pim_iteration_ps = EDM_PIM_ITERATION_PS,
 		.read_retries = 3,
 		.cxl_credits = 128,
 		.fixed_bytes = 64,
@@ -99,12 +100,15 @@ static int check_edm_only(const struct edm_config *c)
 		{"age-cap-ns", c->age_cap_ps != 0},
 		{"batch", c->batch_bytes != 0},
 		{"nest", c->nest},
+		{"timed", c->timed},
 	};
 
 	for (size_t i = 0; c->proto != EDM_PROTO_EDM && i < ARRAY_LEN(only);
 	     i++)
 		if (only[i].set)
 			return bad(only[i].option, "only EDM has this");
+	if (c->ip_policy && !c->ip_load_ppm)
+		return bad("ip-policy", "needs --ip-load");
 	if (c->mirror_skew_ps && !c->mirror)
 		return bad("mirror-skew-ns", "needs --mirror");
 	return 0;
@@ -214,8 +218,13 @@ void edm_config_sched(const struct edm_config *c, struct edm_sched_config *s)
 		.policy = c->policy,
 		.charge_control = c->charge_control,
 		.slot_blocks = edm_slot_blocks(c),
-		.pim_iterations = c->pim_iterations,
-		.pim_iteration_ps = c->pim_iteration_ps,
+		.match_ps = c->timed ? edm_sched_matching_ps(c->nodes,
+							     EDM_SCHED_MHZ)
+				     : 0,
+		.pim_iterations = c->timed ? edm_sched_iterations(c->nodes)
+					   : c->pim_iterations,
+		.pim_iteration_ps =
+			c->timed ? EDM_PIM_ITERATION_PS : c->pim_iteration_ps,
 		.age_cap_ps = c->age_cap_ps,
 	};
 }

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 
+#include "edm_constants.h"
 #include "edm_rival.h"
 
 enum cxl_class {
@@ -24,8 +25,6 @@ enum {
 	EV_CREDIT,  /* port: host; a: class; b: flits */
 	EV_ARRIVED, /* a: packet */
 	FLIT_PAYLOAD = 64,
-	FLIT_BYTES = 68,
-	SLOT_BYTES = 16, /* four to a flit; a header takes one */
 	PACKET_BYTES = 256,
 	NONE = UINT32_MAX,
 };
@@ -60,7 +59,8 @@ struct cxl {
 
 static uint32_t flits_of(uint32_t bytes)
 {
-	uint32_t slots = 1 + (bytes + SLOT_BYTES - 1) / SLOT_BYTES;
+	uint32_t slots =
+		1 + (bytes + EDM_CXL_SLOT_BYTES - 1) / EDM_CXL_SLOT_BYTES;
 
 	return (slots + 3) / 4;
 }
@@ -68,9 +68,11 @@ static uint32_t flits_of(uint32_t bytes)
 static uint32_t wire_bytes(const struct cxl *x, uint32_t bytes)
 {
 	/* Flits of several messages are packed: a message takes its slots. */
-	uint32_t slots = 1 + (bytes + SLOT_BYTES - 1) / SLOT_BYTES;
+	uint32_t slots =
+		1 + (bytes + EDM_CXL_SLOT_BYTES - 1) / EDM_CXL_SLOT_BYTES;
 
-	return x->wire ? (slots * FLIT_BYTES + 3) / 4 : u32_max(bytes, 8);
+	return x->wire ? (slots * EDM_CXL_FLIT_BYTES + 3) / 4
+		       : u32_max(bytes, 8);
 }
 
 /* ---- hosts ------------------------------------------------------------------
@@ -261,6 +263,7 @@ static void arrived(struct cxl *x, uint32_t i)
 
 	edm_rival_packet_put(&x->r, i);
 	if (p.part == CLASS_REQUEST) {
+		edm_run_request(x->r.run, p.msg);
 		host_queue(x, p.dst, CLASS_READ, p.msg);
 		host_kick(x, p.dst);
 		return;

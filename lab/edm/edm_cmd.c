@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/complaint.h"
 #include "base/error.h"
 #include "base/json_out.h"
 #include "edm_figure.h"
@@ -23,6 +24,9 @@ static const struct figure_column run_columns[] = {
 	EDM_COLUMN(job[0].mean.write_own, "write_own", 4),
 	EDM_COLUMN(job[0].mean.read_own, "read_own", 4),
 	EDM_COLUMN(job[0].mean.payload_load, "payload_load", 3),
+	EDM_COLUMN(job[0].mean.ip_share, "ip_share", 3),
+	EDM_COLUMN(job[0].growth, "growth", 3),
+	EDM_COLUMN(job[0].trend, "trend", 0),
 	EDM_COLUMN(job[0].mean.measured, "measured", 0),
 	EDM_COLUMN(unfinished, "undelivered", 0),
 	EDM_COLUMN(job[0].mean.nulls, "null_reads", 0),
@@ -90,6 +94,40 @@ static int single(const struct edm_figure_options *o)
 	return rc;
 }
 
+#define OF_ALL "seed seeds quiet "
+/* What changes the fabrics of a figure, but not what it is about. */
+#define OF_CLUSTER                                                          \
+	OF_ALL "nodes gbps latency framing asic memory-ns md chunk "        \
+	       "active pim-iterations pim-ns pattern rmw warmup published " \
+	       "cxl-credits cxl-fifo fastpass-free "
+
+static const struct figure_takes takes[] = {
+	{"table1", "quiet"},
+	{"5", "quiet gbps asic"},
+	{"6", OF_ALL "full"},
+	{"7", OF_ALL "full messages"},
+	{"8a", OF_CLUSTER "full messages"},
+	{"8a-payload", OF_CLUSTER "full messages"},
+	{"8b", OF_CLUSTER "full long-messages"},
+	{"golden", OF_ALL},
+	{"ablation", OF_ALL "full nodes gbps latency warmup messages "
+			    "long-messages"},
+	{"cross", OF_ALL "full nodes gbps latency warmup messages "
+			 "long-messages"},
+	{"scale", OF_ALL "full latency warmup messages long-messages"},
+	{"fault", OF_ALL "nodes gbps messages"},
+	{"ip", "seed quiet full messages gbps"},
+	{"frames", "seed quiet full messages gbps pcap"},
+	{"errors", "seed quiet full messages"},
+	/* Without a figure: one run. */
+	{NULL, OF_CLUSTER "fabric load payload-load messages sizes size writes "
+			  "trace discipline policy channels batch nest timed "
+			  "age-cap-ns ip-load ip-policy loss timer-ns retries "
+			  "mirror mirror-skew-ns fail-switch-ns fail-link-ns "
+			  "fail-node-ns fail-port cxl-voq constants"},
+	{NULL, NULL},
+};
+
 const struct figure_system edm_figures = {
 	.name = "edm",
 	.source = "EDM, ASPLOS 2025, and its authors' simulator",
@@ -98,6 +136,7 @@ const struct figure_system edm_figures = {
 		   "is measured.",
 	.figures = edm_figure_list,
 	.options = edm_options,
+	.takes = takes,
 	.row_bytes = sizeof(struct edm_row),
 	.run = edm_figures_run,
 	.more = edm_table1_print,
@@ -121,12 +160,12 @@ int sim_edm_cmd(int argc, char **argv)
 	if (!rc && o.f.figure)
 		return figure_go(&edm_figures, &o.f);
 	if (rc) {
-		fprintf(stderr, "aquifer: sim edm: %s\n", error_last());
+		complain(0, "sim edm: %s", error_last());
 		return FIGURE_USAGE;
 	}
 	rc = single(&o);
 	if (rc)
-		fprintf(stderr, "aquifer: sim edm: %s\n",
-			*error_last() ? error_last() : error_text(rc));
+		complain(rc, "sim edm: %s",
+			 *error_last() ? error_last() : error_text(rc));
 	return rc ? FIGURE_BROKEN : FIGURE_RAN;
 }

@@ -71,11 +71,13 @@ struct edm_config {
 	uint32_t channels; /* order is kept in each of them; 1: per node pair */
 	uint32_t batch_bytes; /* 0: no batching */
 	bool charge_control;
+	bool timed; /* a matching takes its time, in every discipline */
 	uint32_t pim_iterations;
 	uint32_t pim_iteration_ps;
 	uint64_t age_cap_ps;
-	uint32_t ip_load_ppm; /* of frames beside the memory traffic */
-	bool nest;	      /* requests may stand inside messages */
+	uint32_t ip_load_ppm; /* of frames, on every link in each direction */
+	enum edm_ip_policy ip_policy;
+	bool nest; /* requests may stand inside messages */
 
 	/* failures, EDM only */
 	uint32_t loss_ppm;	 /* of notifications, requests and grants */

@@ -19,6 +19,10 @@ struct edm_fabric_calls {
 	void (*sent)(void *owner, uint64_t tag);
 	void (*delivered)(void *owner, uint64_t tag);
 	void (*lost)(void *owner, uint64_t tag);
+	/* Of a message that was asked for: its request is at dst, and so many
+	 * bytes of the answer are with src. */
+	void (*asked)(void *owner, uint64_t tag);
+	void (*part)(void *owner, uint64_t tag, uint32_t bytes);
 	void *owner;
 };
 
@@ -32,6 +36,19 @@ void edm_fabric_destroy(struct edm_fabric *f);
  * time of the last run. -EINVAL: no such nodes, or no bytes. */
 int edm_fabric_send(struct edm_fabric *f, uint64_t at_ps, uint16_t src,
 		    uint16_t dst, uint32_t bytes, uint64_t tag) MUST_CHECK;
+/*
+ * A read or an atomic operation of src at dst: a request of request_bytes,
+ * which is its own notification, and an answer of answer_bytes, for which dst
+ * then has a grant. The answer is sent as it becomes ready; unless all of it is
+ * by the time that is said with _abandon, the message is lost. Fabrics without
+ * such reads: -EOPNOTSUPP.
+ */
+int edm_fabric_ask(struct edm_fabric *f, uint64_t at_ps, uint16_t src,
+		   uint16_t dst, uint32_t request_bytes, uint32_t answer_bytes,
+		   uint64_t patience_ps, uint64_t tag,
+		   uint32_t *msg) MUST_CHECK;
+void edm_fabric_ready(struct edm_fabric *f, uint64_t at_ps, uint32_t msg,
+		      uint32_t bytes);
 /* EDM_NEVER: nothing is under way. */
 uint64_t edm_fabric_next_ps(const struct edm_fabric *f);
 void edm_fabric_run(struct edm_fabric *f, uint64_t now_ps);

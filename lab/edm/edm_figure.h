@@ -27,6 +27,7 @@ struct edm_figure_options {
 };
 
 enum {
+	EDM_LOADS = 5, /* of figure 8a */
 	EDM_ROW_TEXTS = 4,
 	EDM_ROW_NUMBERS = 12,
 };
@@ -39,6 +40,10 @@ struct edm_row {
 	unsigned jobs;			/* of `job`, to be run */
 	uint64_t unfinished;		/* messages of the first */
 	bool agrees;
+	struct edm_timed_cells {
+		double own, common;
+		const char *trend;
+	} timed; /* what the second job found, if it is timed */
 	union {
 		struct edm_job job[2];
 		struct {
@@ -78,6 +83,11 @@ static inline const struct edm_figure_options *edm_options_of(
 /* Lengths of 64 B runs, and of runs of applications. */
 uint64_t edm_figure_messages(const struct figure_run *r);
 uint64_t edm_figure_long_messages(const struct figure_run *r);
+/* At least 48,000 count, unless another number is asked for: what the tail of
+ * applications needs. */
+uint64_t edm_figure_settled(const struct figure_run *r, uint64_t asked);
+/* Fills in `timed` of all rows: NaN where nothing was timed. */
+void edm_rows_timed(struct figure_run *r);
 /* Adds a simulation to a row. */
 void edm_row_job(struct edm_row *row, const struct edm_config *c);
 /* "64 B", or the name of the application. */
@@ -92,7 +102,9 @@ int edm_plan_7(struct figure_run *r) MUST_CHECK;
 void edm_judge_7(struct figure_run *r);
 int edm_plan_8a(struct figure_run *r) MUST_CHECK;
 void edm_judge_8a(struct figure_run *r);
+int edm_plan_8a_payload(struct figure_run *r) MUST_CHECK;
 int edm_plan_8b(struct figure_run *r) MUST_CHECK;
+void edm_judge_8b(struct figure_run *r);
 int edm_plan_golden(struct figure_run *r) MUST_CHECK;
 void edm_judge_golden(struct figure_run *r);
 int edm_plan_ablation(struct figure_run *r) MUST_CHECK;
@@ -103,6 +115,7 @@ int edm_plan_scale(struct figure_run *r) MUST_CHECK;
 void edm_judge_scale(struct figure_run *r);
 int edm_plan_fault(struct figure_run *r) MUST_CHECK;
 int edm_plan_ip(struct figure_run *r) MUST_CHECK;
+void edm_judge_ip(struct figure_run *r);
 int edm_plan_frames(struct figure_run *r) MUST_CHECK;
 int edm_plan_errors(struct figure_run *r) MUST_CHECK;
 
@@ -113,10 +126,16 @@ extern const struct figure_column edm_columns_table1[], edm_columns_5[],
 	edm_columns_fault[], edm_columns_ip[], edm_columns_frames[],
 	edm_columns_errors[];
 
+/* The payload loads of figure 8a, and what was published there for writes by
+ * enum edm_proto. */
+extern const double edm_payload[EDM_LOADS];
+extern const double edm_golden_write[EDM_LOADS][EDM_PROTO_COUNT];
+
 /* Prints how Table 1's sums are made up; nothing for other figures. */
 void edm_table1_print(const struct figure_run *r, FILE *f);
 
-/* Figure 7 by the constants of the paper's own model. */
-double edm_figure_7_worst(void);
+/* Figure 7: the largest ratio of EDM's mean time to CXL's. */
+int edm_figure_7_worst(uint32_t requests, uint64_t seed,
+		       double *worst) MUST_CHECK;
 
 #endif

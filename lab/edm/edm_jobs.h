@@ -5,6 +5,8 @@
 
 #include "edm_run.h"
 
+#define EDM_PART_OWN(i) edm_tally_mean(&r->part[i], r->part[i].sum_own)
+
 /*
  * What a figure needs from one run; the histograms are not kept. X(type, name,
  * how several runs become one, what it is of a result r).
@@ -30,6 +32,15 @@
 	X(double, horizon_ns, MEAN, r->horizon_ns)                           \
 	X(double, end_ns, MEAN, r->end_ns)                                   \
 	X(double, copy_gap_ns, MEAN, r->copy_gap_ns)                         \
+	X(double, part0, MEAN, EDM_PART_OWN(0))                              \
+	X(double, part1, MEAN, EDM_PART_OWN(1))                              \
+	X(double, part2, MEAN, EDM_PART_OWN(2))                              \
+	X(double, part3, MEAN, EDM_PART_OWN(3))                              \
+	X(double, part4, MEAN, EDM_PART_OWN(4))                              \
+	X(double, part5, MEAN, EDM_PART_OWN(5))                              \
+	X(double, part6, MEAN, EDM_PART_OWN(6))                              \
+	X(double, part7, MEAN, EDM_PART_OWN(7))                              \
+	X(double, ip_share, MEAN, r->ip_share)                               \
 	X(double, wall_s, SUM, r->wall_s)                                    \
 	X(uint64_t, arrivals, SUM, r->arrivals)                              \
 	X(uint64_t, measured, SUM, r->measured)                              \
@@ -61,6 +72,8 @@ struct edm_job {
 	struct edm_point mean; /* over the seeds; counts are sums, maxima max */
 	double own_ci, common_ci,
 		mean_ns_ci;	      /* 95 %, half width; 0: one seed */
+	double growth;		      /* edm_growth() */
+	const char *trend;	      /* "overload", "unsettled", or NULL */
 	double common[EDM_SEEDS_MAX]; /* by seed */
 };
 
@@ -71,6 +84,15 @@ struct edm_jobs {
 	bool progress;
 	const char *title;
 };
+
+/*
+ * Times in the second half of a run over those of the first. *trend says what
+ * that means: "overload" if times grow with the run, which is when a line
+ * through the means of its parts rises by more than 5 %, as it would by chance
+ * in one of 200 runs; "unsettled" if halves differ by a tenth, but by chance
+ * they might. NULL: neither.
+ */
+double edm_growth(const struct edm_point *p, const char **trend);
 
 /* Adds a run and returns its number. */
 size_t edm_jobs_add(struct edm_jobs *j, const struct edm_config *c);

@@ -29,9 +29,18 @@ static inline uint64_t edm_pipe_backlog(const struct edm_pipe *p,
 	return p->busy_ps > now_ps ? p->busy_ps - now_ps : 0;
 }
 
+/* The frames of one link: when the next one comes, and how much of those that
+ * came has not been sent, both in time of the wire. */
+struct edm_frames {
+	uint64_t next_ps, at_ps; /* at_ps: accounted for until then */
+	uint64_t waiting_ps, sent_ps;
+	bool started;
+};
+
 /* One direction of an EDM link: memory messages back to back, single control
  * blocks between their blocks, frames of the network in what is left. */
 struct edm_wire {
+	struct edm_frames frames;
 	struct edm_pipe pipe;
 	uint64_t control_ps; /* control blocks are sent until then */
 	uint64_t last_ps;    /* length of the last data sent */
@@ -41,18 +50,14 @@ struct edm_wire {
 struct edm_wire_env {
 	uint64_t block_ps;
 	uint32_t ip_load_ppm;
+	enum edm_ip_policy ip_policy;
 	bool nest; /* requests may stand inside messages */
 	struct rng *rng;
 };
 
-/* A block of a frame that has begun is finished first; frames cannot delay
- * memory traffic by more than that. */
-static inline uint64_t edm_wire_frame_wait(const struct edm_wire_env *env)
-{
-	if (!env->ip_load_ppm || !rng_chance_ppm(env->rng, env->ip_load_ppm))
-		return 0;
-	return rng_below(env->rng, env->block_ps);
-}
+/* Time that frames took of this wire until now. */
+uint64_t edm_wire_frames_ps(struct edm_wire *w, const struct edm_wire_env *env,
+			    uint64_t now_ps);
 
 /* A message of several blocks, which must stay together; *end_ps is kept up to
  * date while control blocks slip in. */

@@ -12,7 +12,7 @@
 #include "edm_config.h"
 #include "sim/net_fabric.h"
 
-/* What `--fabric` names: ethernet, edm, cxl. */
+/* What `--fabric` names: ethernet, edm, edm64 (with X = 64), cxl. */
 extern const struct sim_fabric_choice edm_net_choices[];
 
 /* What the choices edm and cxl use, by `proto`; for callers that change it. */

@@ -15,6 +15,7 @@
 
 enum {
 	EDM_PLANES = 2,
+	EDM_PARTS = 8, /* of a run, to see whether something grows */
 	EDM_MSG_NONE = UINT32_MAX,
 	EDM_EV_ARRIVAL = 0, /* kinds from 1 on belong to the protocol */
 	EDM_EV_SUBMIT = 1,
@@ -25,16 +26,25 @@ enum {
 struct edm_msg {
 	uint64_t born_ps;
 	uint32_t bytes;
+	uint32_t request_bytes; /* 0: the operation's own */
 	uint16_t src, dst;
 	uint8_t op;
 	bool live;
 	bool measured;
+	uint8_t part; /* of the run, if it is measured */
 	bool done;
-	bool sent;	 /* its last byte has left its sender */
-	uint8_t planes;	 /* EDM: switches that still work on it */
-	uint8_t attempt; /* EDM: of a read */
-	uint8_t channel; /* EDM */
-	uint32_t turn;	 /* changes when the slot is used again */
+	bool sent;	      /* its last byte has left its sender */
+	uint8_t planes;	      /* EDM: switches that still work on it */
+	uint8_t attempt;      /* EDM: of a read */
+	uint8_t channel;      /* EDM */
+	bool asked;	      /* its request has been at the memory node */
+	bool deferred;	      /* a read whose data come by edm_run_ready() */
+	uint32_t turn;	      /* changes when the slot is used again */
+	uint32_t had_bytes;   /* handed over, whichever switch they came by */
+	uint32_t ready_bytes; /* deferred: may be sent */
+	uint32_t seen_bytes;  /* deferred: of these, when last looked at */
+	uint64_t patience_ps; /* deferred: it is lost if no more come in time */
+	uint32_t parked, parked_last; /* EDM: chunks that wait for them */
 	uint32_t next[EDM_PLANES];
 	uint32_t batch; /* EDM: the next message under one notification */
 	uint32_t sent_bytes[EDM_PLANES];
@@ -56,6 +66,8 @@ struct edm_result {
 	uint64_t completed; /* measured arrivals that completed */
 	uint64_t nulls;	    /* measured reads that were answered with NULL */
 	struct edm_tally all, write, read;
+	/* The same in the order of arrival, as many in each. */
+	struct edm_tally part[EDM_PARTS];
 	struct hist latency;	  /* ps */
 	struct hist slowdown_own; /* in thousandths */
 	struct hist slowdown_common;
@@ -71,6 +83,7 @@ struct edm_result {
 	uint64_t drops, marks, pauses, timeouts;
 	uint64_t duplicates; /* second copies from the mirror */
 	double copy_gap_ns;  /* mean time between the two copies */
+	double ip_share;     /* of all links, for frames */
 };
 
 static inline double edm_tally_mean(const struct edm_tally *t, double sum)
@@ -87,6 +100,8 @@ struct edm_proto_ops {
 	void (*submit)(void *p, uint32_t msg);
 	void (*event)(void *p, const struct edm_event *e);
 	void (*report)(void *p, struct edm_result *r);
+	/* As edm_run_ready(). NULL: the protocol has no deferred reads. */
+	void (*ready)(void *p, uint64_t at_ps, uint32_t msg, uint32_t bytes);
 	/* The time from a message's birth to its submit. */
 	uint64_t (*lead_ps)(const struct edm_config *c);
 };
@@ -118,6 +133,12 @@ struct edm_run {
 	void (*on_sent)(void *owner, const struct edm_msg *m);
 	void (*on_done)(void *owner, const struct edm_msg *m);
 	void (*on_lost)(void *owner, const struct edm_msg *m);
+	/* A read's request, or one to modify, is at its memory, where it is
+	 * executed; once per message. */
+	void (*on_request)(void *owner, const struct edm_msg *m);
+	/* Bytes of the data from there to m->had_bytes are handed over: in the
+	 * memory of a write's target, or of who reads. Before done. */
+	void (*on_bytes)(void *owner, const struct edm_msg *m, uint32_t from);
 	void *owner;
 };
 
@@ -131,12 +152,19 @@ int edm_run_create(const struct edm_config *c, struct edm_result *result,
 void edm_run_destroy(struct edm_run *run);
 /* Submits a message now; returns its number. */
 uint32_t edm_run_submit(struct edm_run *run, const struct edm_arrival *a);
+/* The answer to a deferred read is there up to so many bytes, at that time. */
+void edm_run_ready(struct edm_run *run, uint64_t at_ps, uint32_t msg,
+		   uint32_t bytes);
 /* Runs everything up to and including time_ps. */
 void edm_run_until(struct edm_run *run, uint64_t time_ps);
 
 /* For protocols: the last byte is on its sender's wire. If a protocol does not
  * call it, a message counts as sent when it is done. */
 void edm_run_sent(struct edm_run *run, uint32_t msg);
+/* A request is at its memory node; may be called again. */
+void edm_run_request(struct edm_run *run, uint32_t msg);
+/* The data are handed over up to there, or further already. */
+void edm_run_bytes(struct edm_run *run, uint32_t msg, uint32_t until);
 /* The last byte was handed over; null: read given up. */
 void edm_run_done(struct edm_run *run, uint32_t msg, bool null);
 /* The slot may be used again; after done, and for messages that were lost. */

@@ -60,7 +60,11 @@ struct edm_sched_config {
 	enum edm_policy policy;
 	/* Control blocks lengthen the holds of ports without idle time. */
 	bool charge_control;
-	uint32_t slot_blocks;	 /* EDM_SLOT */
+	uint32_t slot_blocks; /* EDM_SLOT */
+	/* How long one matching takes, for all but PIM; 0: no time. Ports and
+	 * messages that come meanwhile wait for the next one (sched_round.c).
+	 */
+	uint64_t match_ps;
 	uint32_t pim_iterations; /* EDM_PIM: of one round */
 	uint64_t pim_iteration_ps;
 	uint64_t age_cap_ps; /* not FCFS: older goes first; 0: never */
@@ -107,6 +111,8 @@ void edm_sched_wake(struct edm_sched *s, uint64_t now_ps, uint32_t token);
  * corrected, an unknown one enters as if new. Returns as notify. */
 int edm_sched_renotify(struct edm_sched *s, uint64_t now_ps,
 		       const struct edm_demand *d) MUST_CHECK;
+/* Forgets a message, if it is known: nothing more of it is granted. */
+void edm_sched_withdraw(struct edm_sched *s, const struct edm_demand *d);
 /* Ends all traffic to and from this port; forgets messages that wait for it.
  * Handles of forgotten messages go to `dropped` (may be NULL). */
 void edm_sched_disable_port(struct edm_sched *s, uint16_t port,
@@ -117,6 +123,8 @@ bool edm_sched_src_free(const struct edm_sched *s, uint64_t now_ps, uint16_t p);
 bool edm_sched_dst_free(const struct edm_sched *s, uint64_t now_ps, uint16_t p);
 void edm_sched_stats(const struct edm_sched *s, struct edm_sched_stats *out);
 
+/* Of PIM, until a matching is maximal, on average: log2(ports). */
+uint32_t edm_sched_iterations(uint32_t ports);
 /*
  * The time of one maximal matching on average, 3 log2(ports) cycles, and the
  * smallest chunk whose wire time hides it, rounded up to a power of two.

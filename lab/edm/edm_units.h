@@ -30,6 +30,12 @@ enum edm_md {
 			 * counts; no wire could carry it */
 };
 
+/* Who goes first where frames and memory both wait. */
+enum edm_ip_policy {
+	EDM_IP_FAIR,   /* block by block in turns, the paper's default */
+	EDM_IP_MEMORY, /* frames get what memory leaves */
+};
+
 /* Blocks of one memory message or chunk with its header. */
 static inline uint32_t edm_blocks(enum edm_md md, uint32_t payload_bytes)
 {

@@ -12,6 +12,9 @@ struct edm_arrival {
 	uint32_t bytes;
 	uint16_t src, dst; /* requester and target */
 	enum edm_op op;
+	/* Of a read or RMW: what its request carries; 0: an address, or what
+	 * a compare-and-swap needs. */
+	uint32_t request_bytes;
 };
 
 struct edm_workload;

@@ -54,8 +54,7 @@ static void grant_send(struct fabric *f, uint32_t i)
 	uint64_t now = fabric_now(f), at;
 
 	if (k->first && m->op != EDM_WRITE) {
-		uint32_t blocks =
-			edm_request_blocks(f->run->c.md, (enum edm_op)m->op);
+		uint32_t blocks = fabric_request_blocks(f, m);
 
 		/* The memory node starts with the first block of it. */
 		at = edm_wire_request(down, &f->wire, now, blocks) +
@@ -114,6 +113,23 @@ static bool chunk_dead(struct fabric *f, const struct fabric_chunk *k)
 	       !(m->planes & 1u << k->plane) || m->attempt != k->attempt;
 }
 
+/* Its bytes are not there yet, or those before it wait. */
+static bool is_early(const struct edm_msg *m, const struct fabric_chunk *k)
+{
+	return m->parked != EDM_MSG_NONE ||
+	       m->sent_bytes[k->plane] + k->bytes > m->ready_bytes;
+}
+
+static void chunk_park(struct fabric *f, struct edm_msg *m, uint32_t i)
+{
+	fabric_chunk_at(f, i)->next = CHUNK_NONE;
+	if (m->parked == EDM_MSG_NONE)
+		m->parked = i;
+	else
+		fabric_chunk_at(f, m->parked_last)->next = i;
+	m->parked_last = i;
+}
+
 static void on_data(struct fabric *f, uint32_t i)
 {
 	struct fabric_chunk *k = fabric_chunk_at(f, i);
@@ -131,6 +147,16 @@ static void on_data(struct fabric *f, uint32_t i)
 		chunk_put(f, i);
 		return;
 	}
+	if (m->deferred && !m->asked)
+		edm_run_push(f->run, fabric_now(f) + m->patience_ps,
+			     FABRIC_ABANDON, 0, k->msg, m->turn);
+	if (m->op != EDM_WRITE)
+		edm_run_request(f->run, k->msg);
+	if (m->deferred && is_early(m, k)) {
+		chunk_park(f, m, i);
+		return;
+	}
+	k->offset = m->sent_bytes[k->plane];
 	m->sent_bytes[k->plane] += k->bytes;
 	start = edm_wire_data(&p->up[k->src], &f->wire, fabric_now(f),
 			      k->blocks, &k->up_end_ps);
@@ -212,10 +238,73 @@ static void on_last(struct fabric *f, uint32_t i)
 		return;
 	}
 	expected = m->batch == EDM_MSG_NONE ? m->bytes : k->bytes;
+	if (!m->done && m->batch == EDM_MSG_NONE)
+		edm_run_bytes(f->run, k->msg, k->offset + k->bytes);
 	m->got_bytes[k->plane] += k->bytes;
 	if (m->got_bytes[k->plane] >= expected)
 		msg_complete(p, k->msg);
 	chunk_put(f, i);
+}
+
+/* ---- deferred reads ------------------------------------------------------ */
+
+/* A grant that came before its data is used now: late, so the chunk may meet
+ * another one at the egress port, where it waits its turn. */
+static void on_ready(struct fabric *f, uint32_t msg, uint16_t turn,
+		     uint32_t bytes)
+{
+	struct edm_msg *m = &f->run->msg[msg];
+	uint32_t i = m->parked;
+
+	if (!m->live || (uint16_t)m->turn != turn)
+		return;
+	m->ready_bytes = u32_max(m->ready_bytes, bytes);
+	m->parked = EDM_MSG_NONE;
+	while (i != EDM_MSG_NONE) {
+		uint32_t next = fabric_chunk_at(f, i)->next;
+
+		on_data(f, i);
+		i = next;
+	}
+}
+
+/* Whether more of its answer has come since it was looked at last. */
+static void on_abandon(struct fabric *f, uint32_t msg, uint32_t turn)
+{
+	struct edm_msg *m = &f->run->msg[msg];
+
+	if (!m->live || m->turn != turn || m->ready_bytes >= m->bytes)
+		return;
+	if (m->ready_bytes > m->seen_bytes) {
+		m->seen_bytes = m->ready_bytes;
+		edm_run_push(f->run, fabric_now(f) + m->patience_ps,
+			     FABRIC_ABANDON, 0, msg, turn);
+		return;
+	}
+	while (m->parked != EDM_MSG_NONE) {
+		uint32_t i = m->parked;
+
+		m->parked = fabric_chunk_at(f, i)->next;
+		chunk_put(f, i);
+	}
+	for (unsigned i = 0; i < f->planes; i++) {
+		struct fabric_plane *p = &f->plane[i];
+
+		if (!(m->planes & 1u << i))
+			continue;
+		fabric_withdraw(p, msg);
+		fabric_host_freed(p, m->src, m->dst);
+		fabric_leave(p, msg);
+	}
+}
+
+static void fabric_ready(void *proto, uint64_t at_ps, uint32_t msg,
+			 uint32_t bytes)
+{
+	struct fabric *f = proto;
+
+	edm_run_push(f->run, at_ps, FABRIC_READY, f->run->msg[msg].turn, msg,
+		     bytes);
 }
 
 static void on_event(void *proto, const struct edm_event *e)
@@ -247,6 +336,12 @@ static void on_event(void *proto, const struct edm_event *e)
 		return;
 	case FABRIC_TIMER:
 		fabric_timer(&f->plane[e->port], e->a, e->b);
+		return;
+	case FABRIC_READY:
+		on_ready(f, e->a, e->port, e->b);
+		return;
+	case FABRIC_ABANDON:
+		on_abandon(f, e->a, e->b);
 		return;
 	case FABRIC_FAIL_SWITCH:
 		fabric_fail_switch(f);
@@ -325,10 +420,13 @@ static int fabric_create(struct edm_run *run, void **out)
 	f->planes = c->mirror ? EDM_PLANES : 1;
 	rng_init_stream(&f->rng, c->seed, 2);
 	edm_timing_init(&f->t, c);
-	if (c->discipline == EDM_PIM)
-		f->t.match_ps = 0; /* iterations take their time themselves */
-	f->wire = (struct edm_wire_env){f->t.block_ps, c->ip_load_ppm, c->nest,
-					&f->rng};
+	if (c->discipline == EDM_PIM || c->timed)
+		f->t.match_ps = 0; /* the scheduler takes its time itself */
+	f->wire = (struct edm_wire_env){.block_ps = f->t.block_ps,
+					.ip_load_ppm = c->ip_load_ppm,
+					.ip_policy = c->ip_policy,
+					.nest = c->nest,
+					.rng = &f->rng};
 	for (unsigned i = 0; i < f->planes && !rc; i++)
 		rc = plane_init(f, i);
 	if (!rc && c->mirror) {
@@ -355,10 +453,28 @@ static void on_submit(void *proto, uint32_t msg)
 	fabric_submit(proto, msg);
 }
 
+/* The part of all links that frames took. */
+static double frames_share(struct fabric *f)
+{
+	double now_ps = (double)fabric_now(f), sum_ps = 0;
+
+	for (unsigned i = 0; i < f->planes; i++)
+		for (uint32_t n = 0; n < f->nodes; n++)
+			sum_ps += (double)(edm_wire_frames_ps(
+						   &f->plane[i].up[n], &f->wire,
+						   fabric_now(f)) +
+					   edm_wire_frames_ps(
+						   &f->plane[i].down[n],
+						   &f->wire, fabric_now(f)));
+	return now_ps > 0 ? sum_ps / now_ps / (2.0 * f->nodes * f->planes) : 0;
+}
+
 static void fabric_report(void *proto, struct edm_result *r)
 {
 	struct fabric *f = proto;
 	struct edm_sched_stats s;
+
+	r->ip_share = frames_share(f);
 
 	for (unsigned i = 0; i < f->planes; i++) {
 		edm_sched_stats(f->plane[i].sched, &s);
@@ -387,5 +503,6 @@ const struct edm_proto_ops edm_proto_edm = {
 	.submit = on_submit,
 	.event = on_event,
 	.report = fabric_report,
+	.ready = fabric_ready,
 	.lead_ps = lead_ps,
 };

@@ -80,7 +80,7 @@ static void notification_send(struct fabric_plane *p, uint32_t msg)
 	const struct edm_msg *m = &f->run->msg[msg];
 	struct edm_wire *up = &p->up[m->src];
 	uint64_t now = fabric_now(f), at;
-	uint32_t blocks = edm_request_blocks(f->run->c.md, (enum edm_op)m->op);
+	uint32_t blocks = fabric_request_blocks(f, m);
 
 	if (m->op == EDM_WRITE)
 		at = edm_wire_control(up, &f->wire, now);
@@ -149,14 +149,13 @@ void fabric_host_freed(struct fabric_plane *p, uint32_t src, uint32_t dst)
 		host_start(p, msg);
 }
 
-/* A notification or request has reached the scheduler. */
-void fabric_notify(struct fabric_plane *p, uint32_t msg, uint32_t turn)
+struct edm_demand fabric_demand(const struct fabric *f, uint32_t msg)
 {
-	struct fabric *f = p->f;
 	const struct edm_msg *m = &f->run->msg[msg];
-	uint32_t blocks = edm_request_blocks(f->run->c.md, (enum edm_op)m->op);
+	uint32_t blocks = fabric_request_blocks(f, m);
 	uint16_t src = fabric_data_src(m);
-	struct edm_demand d = {
+
+	return (struct edm_demand){
 		.src = src,
 		.dst = src == m->src ? m->dst : m->src,
 		.lane = (uint16_t)(m->channel * 2u + (m->op != EDM_WRITE)),
@@ -165,6 +164,21 @@ void fabric_notify(struct fabric_plane *p, uint32_t msg, uint32_t turn)
 		.control_down_blocks = blocks,
 		.control_port = m->src,
 	};
+}
+
+void fabric_withdraw(struct fabric_plane *p, uint32_t msg)
+{
+	struct edm_demand d = fabric_demand(p->f, msg);
+
+	edm_sched_withdraw(p->sched, &d);
+}
+
+/* A notification or request has reached the scheduler. */
+void fabric_notify(struct fabric_plane *p, uint32_t msg, uint32_t turn)
+{
+	struct fabric *f = p->f;
+	const struct edm_msg *m = &f->run->msg[msg];
+	struct edm_demand d = fabric_demand(f, msg);
 	int rc;
 
 	if (p->dead || !m->live || m->turn != turn || fabric_lost(f) ||

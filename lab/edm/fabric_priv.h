@@ -13,13 +13,15 @@
 #include "edm_timing.h"
 
 enum fabric_event {
-	FABRIC_NOTIFY, /* port: plane; a: message; b: attempt */
-	FABRIC_WAKE,   /* port: plane; a: token */
-	FABRIC_EMIT,   /* a: chunk; a grant that waited for the wire */
-	FABRIC_DATA,   /* a: chunk; the host has it ready to send */
-	FABRIC_HEAD,   /* a: chunk; its first block is at the egress port */
-	FABRIC_LAST,   /* a: chunk; its last block is handed over */
-	FABRIC_TIMER,  /* port: plane; a: message; b: turn */
+	FABRIC_NOTIFY,	/* port: plane; a: message; b: attempt */
+	FABRIC_WAKE,	/* port: plane; a: token */
+	FABRIC_EMIT,	/* a: chunk; a grant that waited for the wire */
+	FABRIC_DATA,	/* a: chunk; the host has it ready to send */
+	FABRIC_HEAD,	/* a: chunk; its first block is at the egress port */
+	FABRIC_LAST,	/* a: chunk; its last block is handed over */
+	FABRIC_TIMER,	/* port: plane; a: message; b: turn */
+	FABRIC_READY,	/* port: turn; a: message; b: bytes */
+	FABRIC_ABANDON, /* a: message; b: turn */
 	FABRIC_FAIL_SWITCH,
 	FABRIC_FAIL_LINK,
 };
@@ -38,8 +40,9 @@ struct fabric_chunk {
 	uint32_t msg;
 	uint32_t turn; /* of the message */
 	uint32_t bytes;
+	uint32_t offset; /* in the message; batches have none */
 	uint32_t blocks;
-	uint32_t next; /* free list */
+	uint32_t next; /* free list, or parked */
 	uint16_t src, dst;
 	uint8_t plane;
 	uint8_t attempt;
@@ -95,6 +98,14 @@ static inline uint64_t fabric_link_ps(const struct fabric_plane *p,
 	return p->f->t.link_ps + p->skew_ps[port];
 }
 
+static inline uint32_t fabric_request_blocks(const struct fabric *f,
+					     const struct edm_msg *m)
+{
+	return m->request_bytes
+		       ? edm_blocks(f->run->c.md, m->request_bytes)
+		       : edm_request_blocks(f->run->c.md, (enum edm_op)m->op);
+}
+
 /* The sender and the receiver of a message's data. */
 static inline uint16_t fabric_data_src(const struct edm_msg *m)
 {
@@ -108,6 +119,11 @@ void fabric_notify(struct fabric_plane *p, uint32_t msg, uint32_t attempt);
 void fabric_timer(struct fabric_plane *p, uint32_t msg, uint32_t turn);
 /* This plane has nothing more to do with the message. */
 void fabric_leave(struct fabric_plane *p, uint32_t msg);
+
+/* Where a message's notification is in the scheduler. */
+struct edm_demand fabric_demand(const struct fabric *f, uint32_t msg);
+/* Nobody is to grant it any more. */
+void fabric_withdraw(struct fabric_plane *p, uint32_t msg);
 
 /* failures (fabric_fault.c) */
 void fabric_fail_switch(struct fabric *f);

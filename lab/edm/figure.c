@@ -9,6 +9,7 @@ enum {
 	SHORT_FULL = 1250000, /* a fifth is warm-up: a million count */
 	LONG_QUICK = 4000,
 	LONG_FULL = 125000,
+	SETTLED = 60000, /* of which 48,000 count */
 	LOG_BARS = FIGURE_BARS | FIGURE_LOG_Y,
 	LOG_XY = FIGURE_LOG_X | FIGURE_LOG_Y,
 };
@@ -29,6 +30,11 @@ uint64_t edm_figure_long_messages(const struct figure_run *r)
 				: LONG_QUICK;
 }
 
+uint64_t edm_figure_settled(const struct figure_run *r, uint64_t asked)
+{
+	return asked ? asked : edm_options_of(r)->full ? 2 * SETTLED : SETTLED;
+}
+
 void edm_row_job(struct edm_row *row, const struct edm_config *c)
 {
 	ASSERT(row->jobs < ARRAY_LEN(row->job));
@@ -38,6 +44,19 @@ void edm_row_job(struct edm_row *row, const struct edm_config *c)
 const char *edm_row_sizes(const struct edm_config *c)
 {
 	return c->sizes == EDM_SIZES_FIXED ? "64 B" : edm_sizes_name(c->sizes);
+}
+
+void edm_rows_timed(struct figure_run *r)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		struct edm_row *x = figure_row(r, i);
+
+		x->timed = (struct edm_timed_cells){NAN, NAN, NULL};
+		if (x->jobs == 2)
+			x->timed = (struct edm_timed_cells){
+				x->job[1].mean.own, x->job[1].mean.common,
+				x->job[1].trend};
+	}
 }
 
 /* All simulations of all rows; a mean of one run has no interval. */
@@ -90,18 +109,22 @@ const struct figure edm_figure_list[] = {
 	 "requests both_ratio sim_ratio", edm_plan_6, edm_judge_6,
 	 edm_columns_6},
 	{"7",
-	 "mean latency of YCSB A, ns; model: the paper's cycle counts, our: "
-	 "Table 1, serialization, DRAM once",
-	 "keys local:remote", FIGURE_LOG_Y | FIGURE_TOGETHER,
-	 "model_edm model_cxl our_edm our_cxl our_rdma", edm_plan_7,
-	 edm_judge_7, edm_columns_7},
+	 "latency of YCSB A at 25 Gb/s, ns, simulated; sd: standard deviation",
+	 "keys local:remote", FIGURE_LOG_Y | FIGURE_TOGETHER, "edm cxl rdma",
+	 edm_plan_7, edm_judge_7, edm_columns_7},
 	{"8a", "64 B accesses under load, seven fabrics; queue: in 8 B",
-	 "load of the busiest port", FIGURE_LOG_Y, "own", edm_plan_8a,
+	 "load of the busiest port", FIGURE_LOG_Y, "own timed_own", edm_plan_8a,
 	 edm_judge_8a, edm_columns_8},
+	{"8a-payload",
+	 "8a at the payload loads of the published points, which stand beside "
+	 "it; what grows with the run is overload",
+	 "payload load of the busiest port", FIGURE_LOG_Y, "own timed_own",
+	 edm_plan_8a_payload, edm_judge_8a, edm_columns_8},
 	{"8b",
 	 "five applications at load 0.4, half reads, SRPT, seven fabrics; "
 	 "/proc: order per process",
-	 "application", LOG_BARS, "common", edm_plan_8b, NULL, edm_columns_8},
+	 "application", LOG_BARS, "common timed_common", edm_plan_8b,
+	 edm_judge_8b, edm_columns_8},
 	{"golden", "8a with the published simulator's settings and rules",
 	 "load", FIGURE_LOG_Y, "over_80_slots", edm_plan_golden,
 	 edm_judge_golden, edm_columns_golden},
@@ -121,7 +144,7 @@ const struct figure edm_figure_list[] = {
 	 "fault", LOG_BARS | FIGURE_TOGETHER, "mean_ns p99.9_ns",
 	 edm_plan_fault, NULL, edm_columns_fault},
 	{"ip", "memory traffic beside IP frames on one link; times in blocks",
-	 "IP load", FIGURE_BARS, "rise_mean_blocks", edm_plan_ip, NULL,
+	 "IP load", FIGURE_BARS, "rise_mean_blocks", edm_plan_ip, edm_judge_ip,
 	 edm_columns_ip},
 	{"frames",
 	 "frames of a capture (--pcap) through one link, memory messages "

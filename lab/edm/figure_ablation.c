@@ -29,6 +29,11 @@ const struct figure_column edm_columns_ablation[] = {
 	EDM_COLUMN(job[0].common_ci, "common_ci", 3),
 	EDM_COLUMN(number[N_OVER], "over_base", 3),
 	EDM_COLUMN(number[N_OVER_CI], "over_ci", 3),
+	EDM_COLUMN(job[0].growth, "growth", FIGURE_JSON_ONLY),
+	EDM_COLUMN(job[0].trend, "trend", 0),
+	EDM_COLUMN(timed.common, "timed", 3),
+	EDM_COLUMN(timed.trend, "timed_trend", 0),
+	EDM_COLUMN(job[0].mean.measured, "counted", FIGURE_JSON_ONLY),
 	EDM_COLUMN(job[0].mean.common_p99, "p99", 2),
 	EDM_COLUMN(job[0].mean.in_flight_max, "in_flight", 0),
 	EDM_COLUMN(job[0].mean.egress_blocks_max, "queue", 0),
@@ -41,6 +46,7 @@ static void add(struct figure_run *r, const struct edm_config *c,
 		const char *panel, const char *what, const char *value)
 {
 	char series[FIGURE_SERIES_MAX];
+	struct edm_config timed = *c;
 	struct edm_row *row;
 
 	snprintf(series, sizeof(series), "%s, %.1f", edm_row_sizes(c), c->load);
@@ -50,6 +56,9 @@ static void add(struct figure_run *r, const struct edm_config *c,
 	snprintf(row->name, sizeof(row->name), "%s", value);
 	row->p.x_name = what; /* see edm_judge_ablation() */
 	edm_row_job(row, c);
+	timed.timed = true;
+	if (!strcmp(panel, "discipline"))
+		edm_row_job(row, &timed);
 }
 
 static void disciplines(struct figure_run *r, const struct edm_config *base)
@@ -96,6 +105,12 @@ static void set_free_control(struct edm_config *c)
 	c->charge_control = false;
 }
 
+static void set_memory_first(struct edm_config *c)
+{
+	c->ip_load_ppm = 900000;
+	c->ip_policy = EDM_IP_MEMORY;
+}
+
 /* What is not a number, or has one value beside its own, as options have it. */
 static const struct {
 	const char *what, *label, *option, *value;
@@ -108,7 +123,10 @@ static const struct {
 	{"control blocks", "not charged", NULL, NULL, set_free_control},
 	{"memory access", "82 ns", "memory-ns", "82", NULL},
 	{"switch clock", "3 GHz", "asic", NULL, NULL},
-	{"IP load beside", "0.9", "ip-load", "0.9", NULL},
+	{"IP load beside, fair", "0.3", "ip-load", "0.3", NULL},
+	{"IP load beside, fair", "0.9", "ip-load", "0.9", NULL},
+	{"IP load beside, memory first", "0.9", NULL, NULL, set_memory_first},
+	{"a matching", "takes its time", "timed", NULL, NULL},
 	{"age cap", "100 us", "age-cap-ns", "100000", NULL},
 };
 
@@ -153,18 +171,20 @@ static void add_others(struct figure_run *r, const struct edm_config *base)
 
 int edm_plan_ablation(struct figure_run *r)
 {
+	const struct edm_figure_options *o = edm_options_of(r);
+
 	for (unsigned i = 0; i < ARRAY_LEN(short_load); i++) {
 		struct edm_config c = edm_options_of(r)->base;
 
 		c.write_ppm = 500000;
 		c.load = short_load[i];
-		c.messages = edm_figure_messages(r) / 2;
+		c.messages = edm_figure_settled(r, o->messages);
 		disciplines(r, &c);
 		add_numbers(r, &c);
 		add_others(r, &c);
 		c.sizes = EDM_SIZES_HADOOP;
 		c.load = long_load[i];
-		c.messages = edm_figure_long_messages(r) / 2;
+		c.messages = edm_figure_settled(r, o->long_messages);
 		c.policy = EDM_SRPT;
 		disciplines(r, &c);
 		c.discipline = EDM_RESERVE;
@@ -193,6 +213,7 @@ static const struct edm_job *base_of(const struct figure_run *r,
  * much less than the two means do. */
 void edm_judge_ablation(struct figure_run *r)
 {
+	edm_rows_timed(r);
 	for (size_t i = 0; i < r->count; i++) {
 		struct edm_row *row = figure_row(r, i);
 		const struct edm_job *job = row->job, *base = base_of(r, row);

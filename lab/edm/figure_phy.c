@@ -269,6 +269,32 @@ int edm_plan_ip(struct figure_run *r)
 	return rc;
 }
 
+/* The authors report no numbers: near-constant is a tenth of 300 ns here. */
+void edm_judge_ip(struct figure_run *r)
+{
+	static const enum edm_tx_policy policy[] = {EDM_TX_FAIR, EDM_TX_MEMORY};
+
+	for (unsigned k = 0; k < ARRAY_LEN(policy); k++) {
+		double later_ns = 0;
+
+		for (size_t i = 0; i < r->count; i++) {
+			const struct edm_row *x = figure_row(r, i);
+
+			if (x->load.config.policy == policy[k] &&
+			    x->number[N_RISE_NS] > later_ns)
+				later_ns = x->number[N_RISE_NS];
+		}
+		figure_claim_add(r,
+				 &(struct figure_claim){
+					 .what = "later beside frames, mean of "
+						 "the worst load",
+					 .most = 30,
+					 .unit = "ns",
+					 .note = edm_tx_policy_name(policy[k])},
+				 later_ns);
+	}
+}
+
 /* ---- captured frames ----------------------------------------------------- */
 
 const struct figure_column edm_columns_frames[] = {

@@ -7,7 +7,6 @@
 #include "edm_figure.h"
 
 enum {
-	CLOCK_MHZ = 3000,
 	FAULT_MESSAGES = 100000,
 	N_MATCHING_NS = 0,
 	N_EVENTS,
@@ -38,19 +37,19 @@ static void scale_add(struct figure_run *r, const char *panel, uint32_t ports,
 	struct edm_config c = edm_options_of(r)->base;
 
 	row->number[N_MATCHING_NS] =
-		(double)edm_sched_matching_ps(ports, CLOCK_MHZ) / 1000;
+		(double)edm_sched_matching_ps(ports, EDM_SCHED_MHZ) / 1000;
 	c.nodes = ports;
 	c.gbps = gbps;
 	c.write_ppm = 500000;
 	c.load = 0.8;
-	c.chunk_bytes = edm_sched_chunk_min(ports, CLOCK_MHZ, gbps);
+	c.chunk_bytes = edm_sched_chunk_min(ports, EDM_SCHED_MHZ, gbps);
 	c.messages = edm_figure_messages(r);
 	edm_row_job(row, &c);
 	c.sizes = EDM_SIZES_HADOOP;
 	c.load = 0.4;
 	c.policy = EDM_SRPT;
 	c.discipline = EDM_RESERVE;
-	c.messages = edm_figure_long_messages(r) / 2;
+	c.messages = edm_figure_settled(r, edm_options_of(r)->long_messages);
 	edm_row_job(row, &c);
 }
 

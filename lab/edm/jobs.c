@@ -126,6 +126,33 @@ double edm_half_width(const double *v, uint32_t n)
 	return edm_student(n) * sqrt(square / (n - 1) / n);
 }
 
+double edm_growth(const struct edm_point *p, const char **trend)
+{
+	const double v[EDM_PARTS] = {p->part0, p->part1, p->part2, p->part3,
+				     p->part4, p->part5, p->part6, p->part7};
+	const double middle = (EDM_PARTS - 1) / 2.0, surely = 3.71;
+	double mean = 0, slope = 0, xx = 0, error = 0, first = 0, growth;
+
+	for (int i = 0; i < EDM_PARTS; i++) {
+		mean += v[i] / EDM_PARTS;
+		slope += (i - middle) * v[i];
+		xx += (i - middle) * (i - middle);
+		first += i < EDM_PARTS / 2 ? v[i] : 0;
+	}
+	slope /= xx;
+	for (int i = 0; i < EDM_PARTS; i++) {
+		double off = v[i] - mean - slope * (i - middle);
+
+		error += off * off;
+	}
+	error = sqrt(error / (EDM_PARTS - 2) / xx);
+	growth = first > 0 ? (mean * EDM_PARTS - first) / first : 1;
+	*trend = fabs(growth - 1) > 0.1 ? "unsettled" : NULL;
+	if (slope * (EDM_PARTS - 1) > 0.05 * mean && slope > surely * error)
+		*trend = "overload";
+	return growth;
+}
+
 /* Means are sums until the end. */
 #define FIRST(sum, v)
 #define SUM(sum, v)  (sum) += (v);
@@ -156,6 +183,7 @@ static void job_sum(struct edm_job *job, const struct edm_point *p, uint32_t n)
 #define END(type, name, how, value) how##_END(m->name)
 	EDM_POINT(END)
 #undef END
+	job->growth = edm_growth(m, &job->trend);
 	job->own_ci = edm_half_width(own, n);
 	job->common_ci = edm_half_width(common, n);
 	job->mean_ns_ci = edm_half_width(ns, n);

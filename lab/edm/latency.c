@@ -71,28 +71,34 @@ int edm_lat_path(enum edm_lat_op op, const struct edm_lat_config *c,
 	add_cycles(&p, EDM_LAT_COMPUTE,
 		   read ? "read the queue, make RREQ"
 			: "read the queue, make N",
-		   2);
+		   EDM_CYCLES_MAKE);
 	add_link(&p, EDM_LAT_COMPUTE, EDM_LAT_SWITCH);
 	if (read && c->data_bytes)
 		add(&p, EDM_LAT_LINK, EDM_LAT_PART_SERIAL,
 		    "rest of the RREQ, kept whole by the switch", 0,
 		    (edm_blocks(c->md, EDM_ADDRESS_BYTES) - 1) * block_ps);
-	add_switch(&p, c->asic, &spent, "classify", 1);
-	add_switch(&p, c->asic, &spent, "insert into the queue", 2);
-	add_switch(&p, c->asic, &spent, "match, one iteration", 3);
-	add_switch(&p, c->asic, &spent, read ? "pass RREQ on" : "make G", 1);
+	add_switch(&p, c->asic, &spent, "classify", EDM_CYCLES_CLASSIFY);
+	add_switch(&p, c->asic, &spent, "insert into the queue",
+		   EDM_CYCLES_INSERT);
+	add_switch(&p, c->asic, &spent, "match, one iteration",
+		   EDM_CYCLES_ITERATION);
+	add_switch(&p, c->asic, &spent, read ? "pass RREQ on" : "make G",
+		   EDM_CYCLES_EMIT);
 	add_link(&p, EDM_LAT_SWITCH, data);
 	add_cycles(&p, data,
 		   read ? "parse RREQ, queue, to the memory controller"
 			: "parse G, queue",
-		   read ? 3 : 2);
-	add_cycles(&p, data, "grant queue, to the sender's clock", 4);
-	add_cycles(&p, data, "look up, read, make the data block", 3);
+		   read ? EDM_CYCLES_PARSE + EDM_CYCLES_CONTROLLER
+			: EDM_CYCLES_PARSE);
+	add_cycles(&p, data, "grant queue, to the sender's clock",
+		   EDM_CYCLES_QUEUE);
+	add_cycles(&p, data, "look up, read, make the data block",
+		   EDM_CYCLES_DATA);
 	add_link(&p, data, EDM_LAT_SWITCH);
 	add_switch(&p, c->asic, &spent, "forward, to the other port's clock",
-		   4);
+		   EDM_CYCLES_FORWARD);
 	add_link(&p, EDM_LAT_SWITCH, sink);
-	add_cycles(&p, sink, "parse, address, hand over", 3);
+	add_cycles(&p, sink, "parse, address, hand over", EDM_CYCLES_RECEIVE);
 	if (c->data_bytes) {
 		blocks = edm_blocks(
 			c->md, c->data_bytes + (read ? 0 : EDM_ADDRESS_BYTES));

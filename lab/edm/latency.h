@@ -8,19 +8,10 @@
 #ifndef AQ_EDM_LATENCY_H
 #define AQ_EDM_LATENCY_H
 
+#include "edm_constants.h"
 #include "edm_units.h"
 
 enum {
-	EDM_LAT_CYCLE_PS = 2560, /* 390.625 MHz: one block at 25 Gb/s */
-	EDM_LAT_PCS_PS = 3 * EDM_LAT_CYCLE_PS,
-	EDM_LAT_PCS_EDM_PS = 2 * EDM_LAT_CYCLE_PS,
-	EDM_LAT_MAC_PS = 3 * EDM_LAT_CYCLE_PS,
-	EDM_LAT_PMA_PS = 19000, /* PMA, PMD and transceiver, one end */
-	EDM_LAT_CABLE_PS = 10000,
-	/* Layer 2: parser, match-action, packet manager, crossbar. */
-	EDM_LAT_L2_PS = (87 + 202 + 93 + 18) * 1000,
-	EDM_LAT_TCP_PS = 666200, /* one pass of the stack in hardware */
-	EDM_LAT_ROCE_PS = 230200,
 	EDM_LAT_STAGES_MAX = 40,
 	EDM_LAT_TABLE_LINES = 11,
 };

@@ -2,7 +2,9 @@
 /* The options of `aquifer sim edm`: of figures, and of every run. */
 #include <errno.h>
 
+#include "edm_constants.h"
 #include "edm_figure.h"
+#include "sim/model_constants.h"
 
 #define COUNT_MAX 9000000000000000
 
@@ -25,6 +27,25 @@
 #define NS64(member, name, help) \
 	OPT_SCALED64(ARGS, base.member, name, "NS", 1000000000000, 1000, help)
 
+static void constants_print(void)
+{
+	static const struct model_constant rows[] = {
+		EDM_CONSTANTS(MODEL_CONSTANT)};
+	static const struct figure_column columns[] = {
+#define COLUMN(member) FIGURE_COLUMN(struct model_constant, member, #member, 0)
+		COLUMN(name), COLUMN(value),  COLUMN(unit),
+		COLUMN(kind), COLUMN(source), {.name = NULL}};
+#undef COLUMN
+
+	figure_table(stdout, columns, rows, sizeof(*rows), ARRAY_LEN(rows));
+}
+
+static int take_constants(void *args, const char *word)
+{
+	((struct figure_options *)args)->print = constants_print;
+	return 0;
+}
+
 const struct opt edm_options[] = {
 	OPT_FLAG(ARGS, full, "full", "figures at full length (minutes)"),
 	OPT_U64(ARGS, long_messages, "long-messages", "N", 0, UINT32_MAX,
@@ -32,6 +53,8 @@ const struct opt edm_options[] = {
 	OPT_U32(ARGS, seeds, "seeds", "N", 1, EDM_SEEDS_MAX,
 		"runs of every point, with 95 % interval (1)"),
 	OPT_FLAG(ARGS, quiet, "quiet", "no progress on stderr"),
+	OPT_CALL(take_constants, "constants", NULL,
+		 "print what the model takes for granted, with sources"),
 	OPT_TEXT(ARGS, pcap, "pcap", "FILE",
 		 "frames for the figure of that name"),
 	/* Of every run, and of the one that is made without --figure. */
@@ -69,10 +92,16 @@ const struct opt edm_options[] = {
 	U32(channels, "channels", "ordered channels a pair (1)"),
 	U32(batch_bytes, "batch", "bytes under one notification (0)"),
 	FLAG(nest, "nest", "requests may stand inside other messages"),
+	FLAG(timed, "timed",
+	     "a matching takes 3 log2(nodes) cycles of 3 GHz, whatever the "
+	     "discipline"),
 	U32(pim_iterations, "pim-iterations", "of a round (8)"),
 	NS32(pim_iteration_ps, "pim-ns", "of one iteration (1)"),
 	NS64(age_cap_ps, "age-cap-ns", "SRPT: then oldest first"),
-	SHARE(ip_load_ppm, "ip-load", "frames beside it (0)"),
+	SHARE(ip_load_ppm, "ip-load",
+	      "frames on every link, which take its bandwidth (0)"),
+	CHOICE(ip_policy, "ip-policy", "fair|memory",
+	       "frames and memory in turns, or memory first (fair)"),
 	SHARE(loss_ppm, "loss", "of control blocks (0)"),
 	NS64(timer_ps, "timer-ns", "then ask again (never)"),
 	U32(read_retries, "retries", "of a read, then NULL (3)"),

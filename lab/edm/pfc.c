@@ -234,6 +234,7 @@ static void on_arrived(struct pfc *x, uint32_t i)
 	if (p.part == EDM_PART_REQUEST) {
 		const struct edm_msg *m = &r->run->msg[p.msg];
 
+		edm_run_request(r->run, p.msg);
 		pair_write(x, m->dst, m->src, p.msg, false);
 	} else {
 		edm_rival_got(r, p.msg, p.bytes);

@@ -117,6 +117,7 @@ uint32_t edm_run_submit(struct edm_run *run, const struct edm_arrival *a)
 	run->msg[m] = (struct edm_msg){
 		.born_ps = a->at_ps,
 		.bytes = a->bytes,
+		.request_bytes = a->request_bytes,
 		.src = a->src,
 		.dst = a->dst,
 		.op = (uint8_t)a->op,
@@ -124,6 +125,7 @@ uint32_t edm_run_submit(struct edm_run *run, const struct edm_arrival *a)
 		.turn = turn,
 		.next = {EDM_MSG_NONE, EDM_MSG_NONE},
 		.batch = EDM_MSG_NONE,
+		.parked = EDM_MSG_NONE,
 	};
 	run->submitted++;
 	run->in_flight++;
@@ -168,6 +170,7 @@ static void account(struct edm_run *run, const struct edm_msg *m)
 	tally_add(&r->all, (double)ps / 1000, own, common);
 	tally_add(op == EDM_WRITE ? &r->write : &r->read, (double)ps / 1000,
 		  own, common);
+	tally_add(&r->part[m->part], (double)ps / 1000, own, common);
 	hist_record(&r->latency, ps);
 	hist_record(&r->slowdown_own, (uint64_t)(own * THOUSAND));
 	hist_record(&r->slowdown_common, (uint64_t)(common * THOUSAND));
@@ -182,6 +185,36 @@ void edm_run_sent(struct edm_run *run, uint32_t msg)
 	m->sent = true;
 	if (run->on_sent)
 		run->on_sent(run->owner, m);
+}
+
+void edm_run_request(struct edm_run *run, uint32_t msg)
+{
+	struct edm_msg *m = &run->msg[msg];
+
+	if (m->asked)
+		return;
+	m->asked = true;
+	if (run->on_request)
+		run->on_request(run->owner, m);
+}
+
+void edm_run_bytes(struct edm_run *run, uint32_t msg, uint32_t until)
+{
+	struct edm_msg *m = &run->msg[msg];
+	uint32_t from = m->had_bytes;
+
+	if (until <= from)
+		return;
+	m->had_bytes = until;
+	if (run->on_bytes)
+		run->on_bytes(run->owner, m, from);
+}
+
+void edm_run_ready(struct edm_run *run, uint64_t at_ps, uint32_t msg,
+		   uint32_t bytes)
+{
+	ASSERT(run->msg[msg].live && run->msg[msg].deferred);
+	run->ops->ready(run->proto, at_ps, msg, bytes);
 }
 
 void edm_run_done(struct edm_run *run, uint32_t msg, bool null)
@@ -199,6 +232,12 @@ void edm_run_done(struct edm_run *run, uint32_t msg, bool null)
 			account(run, m);
 	}
 	edm_run_sent(run, msg);
+	/* Of protocols that do not tell of each part. */
+	if (!null) {
+		if (m->op != EDM_WRITE)
+			edm_run_request(run, msg);
+		edm_run_bytes(run, msg, m->bytes);
+	}
 	if (run->on_done)
 		run->on_done(run->owner, m);
 }
@@ -245,6 +284,8 @@ static void arrival_take(struct edm_run *run)
 		if (number == warm)
 			run->first_measured_ps = run->coming.at_ps;
 		run->msg[m].measured = true;
+		run->msg[m].part =
+			(uint8_t)((number - warm) * EDM_PARTS / (count - warm));
 		run->result->measured++;
 		run->measured_left++;
 		run->result->horizon_ns =

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "edm_constants.h"
 #include "sched_priv.h"
 
 enum {
@@ -61,11 +62,14 @@ static int memory_get(struct edm_sched *s)
 	s->later = calloc(n, sizeof(*s->later));
 	s->round_lane = calloc(n, sizeof(*s->round_lane));
 	s->stir = calloc(2 * n, sizeof(*s->stir));
+	s->in_round = calloc(2 * n, sizeof(*s->in_round));
+	s->next_round = calloc(2 * n, sizeof(*s->next_round));
 	s->entry = malloc(ENTRIES_FIRST * sizeof(*s->entry));
 	s->entry_size = ENTRIES_FIRST;
 	s->entry_used = 1;
 	if (!s->pair || !s->rival_memory || !s->depth || !s->round ||
-	    !s->later || !s->entry || !s->round_lane || !s->stir)
+	    !s->later || !s->entry || !s->round_lane || !s->stir ||
+	    !s->in_round || !s->next_round)
 		return -ENOMEM;
 	for (int side = 0; side < SCHED_SIDES; side++) {
 		s->port[side] = calloc(n, sizeof(**s->port));
@@ -110,6 +114,8 @@ void edm_sched_destroy(struct edm_sched *s)
 	free(s->later);
 	free(s->round_lane);
 	free(s->stir);
+	free(s->in_round);
+	free(s->next_round);
 	free(s->entry);
 	free(s->age);
 	free(s->age_order);
@@ -343,11 +349,19 @@ static void control_charge(struct edm_sched *s, int side, uint32_t port,
 
 uint64_t sched_lead_ps(const struct edm_sched *s, const struct sched_port *p)
 {
-	if (s->c.discipline != EDM_PIM)
-		return 0;
 	/* A matching is made while the chunk before it is on the wire, but not
 	 * before that chunk itself was granted. */
-	return u64_min(s->c.pim_iterations * s->c.pim_iteration_ps, p->hold_ps);
+	switch (s->c.discipline) {
+	case EDM_PIM:
+		return u64_min(s->c.pim_iterations * s->c.pim_iteration_ps,
+			       p->hold_ps);
+	case EDM_ASYNC:
+	case EDM_RESERVE:
+		return u64_min(s->c.match_ps, p->hold_ps);
+	case EDM_SLOT:
+		break;
+	}
+	return 0;
 }
 
 uint32_t sched_chunk_blocks(const struct edm_sched *s, uint32_t src,
@@ -374,6 +388,7 @@ static uint64_t port_hold(struct edm_sched *s, int side, uint32_t port,
 		p->debt_ps = elastic_ps;
 	}
 	p->free_ps = from_ps + hold_ps;
+	p->round = s->round_number;
 	p->hold_ps = hold_ps;
 	p->wake_ps = p->free_ps - sched_lead_ps(s, p);
 	return p->wake_ps;
@@ -515,6 +530,29 @@ int edm_sched_renotify(struct edm_sched *s, uint64_t now_ps,
 	return edm_sched_notify(s, now_ps, d);
 }
 
+void edm_sched_withdraw(struct edm_sched *s, const struct edm_demand *d)
+{
+	struct sched_pair *pair = sched_pair_of(s, d->src, d->dst, d->lane);
+	uint32_t before = SCHED_NONE, e = pair->head;
+
+	while (e && s->entry[e].handle != d->handle) {
+		before = e;
+		e = s->entry[e].next;
+	}
+	if (!e)
+		return;
+	if (!before) {
+		pair_head_done(s, d->src, d->dst, d->lane);
+		return;
+	}
+	s->entry[before].next = s->entry[e].next;
+	if (pair->tail == e)
+		pair->tail = before;
+	pair->count--;
+	s->depth[d->dst]--;
+	entry_put(s, e);
+}
+
 void edm_sched_disable_port(struct edm_sched *s, uint16_t port,
 			    void (*dropped)(void *owner, uint32_t handle))
 {
@@ -542,13 +580,21 @@ void edm_sched_disable_port(struct edm_sched *s, uint16_t port,
 /* ---- derived sizes --------------------------------------------------------
  */
 
-uint64_t edm_sched_matching_ps(uint32_t ports, uint32_t clock_mhz)
+uint32_t edm_sched_iterations(uint32_t ports)
 {
 	uint32_t levels = 0;
 
 	while ((1u << levels) < ports)
 		levels++;
-	return (UINT64_C(3000000) * levels + clock_mhz - 1) / clock_mhz;
+	return levels;
+}
+
+uint64_t edm_sched_matching_ps(uint32_t ports, uint32_t clock_mhz)
+{
+	return (EDM_CYCLES_ITERATION * UINT64_C(1000000) *
+			edm_sched_iterations(ports) +
+		clock_mhz - 1) /
+	       clock_mhz;
 }
 
 uint32_t edm_sched_chunk_min(uint32_t ports, uint32_t clock_mhz, uint32_t gbps)

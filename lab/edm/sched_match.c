@@ -13,13 +13,8 @@ enum {
 	WANTED_BUDGET = 48,
 };
 
-static int other(int side)
-{
-	return side == SCHED_SRC ? SCHED_DST : SCHED_SRC;
-}
-
-static void grant_at(struct edm_sched *s, uint64_t now_ps, int side,
-		     uint32_t port, const struct sched_rival *r)
+void sched_grant_at(struct edm_sched *s, uint64_t now_ps, int side,
+		    uint32_t port, const struct sched_rival *r)
 {
 	uint32_t peer = r->peer, lane = r->lane;
 
@@ -32,21 +27,30 @@ static void grant_at(struct edm_sched *s, uint64_t now_ps, int side,
 /* ---- asynchronous ---------------------------------------------------------
  */
 
-/* The best message of this port, not better than `floor`, whose other port is
- * free; NULL: none. */
-static const struct sched_rival *best_free(const struct edm_sched *s,
-					   uint64_t now_ps, int side,
-					   uint32_t port, uint64_t floor)
+/* A message that came while a matching was being made is not in it. */
+static bool is_known(const struct edm_sched *s, int side, uint32_t port,
+		     const struct sched_rival *r)
+{
+	const struct sched_pair *pair;
+
+	if (!s->c.match_ps)
+		return true;
+	pair = sched_pair_at(s, side, port, r->peer, r->lane);
+	return s->entry[pair->head].at_ps <= s->round_ps;
+}
+
+const struct sched_rival *sched_best(const struct edm_sched *s, uint64_t now_ps,
+				     int side, uint32_t port, uint64_t floor)
 {
 	const struct sched_port *p = &s->port[side][port];
-	const struct sched_port *peers = s->port[other(side)];
 	const struct sched_rival *best = NULL;
 
 	for (uint32_t i = 0; i < p->rival_count; i++) {
 		const struct sched_rival *r = &p->rival[i];
 
 		if (r->key >= floor && (!best || r->key < best->key) &&
-		    peers[r->peer].free_ps <= now_ps)
+		    sched_open(s, sched_other(side), r->peer, now_ps) &&
+		    is_known(s, side, port, r))
 			best = r;
 	}
 	return best;
@@ -55,10 +59,10 @@ static const struct sched_rival *best_free(const struct edm_sched *s,
 static void async_release(struct edm_sched *s, uint64_t now_ps, int side,
 			  uint32_t port)
 {
-	const struct sched_rival *r = best_free(s, now_ps, side, port, 0);
+	const struct sched_rival *r = sched_best(s, now_ps, side, port, 0);
 
 	if (r)
-		grant_at(s, now_ps, side, port, r);
+		sched_grant_at(s, now_ps, side, port, r);
 }
 
 /* ---- reservation -----------------------------------------------------------
@@ -109,7 +113,7 @@ static bool may_use(struct edm_sched *s, int side, uint32_t port, uint64_t key,
 		    uint64_t end_ps)
 {
 	const struct sched_port *p = &s->port[side][port];
-	const struct sched_port *peers = s->port[other(side)];
+	const struct sched_port *peers = s->port[sched_other(side)];
 	unsigned budget = WANTED_BUDGET;
 
 	for (uint32_t i = 0; i < p->rival_count; i++) {
@@ -130,7 +134,7 @@ static bool may_use(struct edm_sched *s, int side, uint32_t port, uint64_t key,
 static void stir_peers(struct edm_sched *s, int side, uint32_t port)
 {
 	const struct sched_port *p = &s->port[side][port];
-	struct sched_port *peers = s->port[other(side)];
+	struct sched_port *peers = s->port[sched_other(side)];
 
 	for (uint32_t i = 0; i < p->rival_count; i++) {
 		uint32_t peer = p->rival[i].peer;
@@ -138,13 +142,13 @@ static void stir_peers(struct edm_sched *s, int side, uint32_t port)
 		if (!peers[peer].parked || peers[peer].stirred)
 			continue;
 		peers[peer].stirred = true;
-		s->stir[s->stir_count++] = peer << 1 | (uint32_t)other(side);
+		s->stir[s->stir_count++] =
+			peer << 1 | (uint32_t)sched_other(side);
 	}
 }
 
-/* Grants the best message of this port that may go now. */
-static void reserve_try(struct edm_sched *s, uint64_t now_ps, int side,
-			uint32_t port)
+void sched_reserve_try(struct edm_sched *s, uint64_t now_ps, int side,
+		       uint32_t port)
 {
 	struct sched_port *p = &s->port[side][port];
 	uint64_t floor = 0;
@@ -152,7 +156,7 @@ static void reserve_try(struct edm_sched *s, uint64_t now_ps, int side,
 	p->parked = false;
 	for (;;) {
 		const struct sched_rival *r =
-			best_free(s, now_ps, side, port, floor);
+			sched_best(s, now_ps, side, port, floor);
 		uint32_t src, dst;
 		uint64_t end_ps;
 
@@ -160,26 +164,29 @@ static void reserve_try(struct edm_sched *s, uint64_t now_ps, int side,
 			return;
 		src = side == SCHED_SRC ? port : r->peer;
 		dst = side == SCHED_SRC ? r->peer : port;
-		end_ps = now_ps + sched_chunk_blocks(s, src, dst, r->lane) *
-					  s->c.block_ps;
+		end_ps = u64_max(now_ps,
+				 u64_max(s->port[SCHED_SRC][src].free_ps,
+					 s->port[SCHED_DST][dst].free_ps)) +
+			 sched_chunk_blocks(s, src, dst, r->lane) *
+				 s->c.block_ps;
 		if (may_use(s, SCHED_SRC, src, r->key, end_ps) &&
 		    may_use(s, SCHED_DST, dst, r->key, end_ps)) {
 			s->stats.backfills +=
 				p->rival[sched_top(p)].key != r->key;
 			s->port[SCHED_SRC][src].parked = false;
 			s->port[SCHED_DST][dst].parked = false;
-			grant_at(s, now_ps, side, port, r);
+			sched_grant_at(s, now_ps, side, port, r);
 			stir_peers(s, SCHED_SRC, src);
 			stir_peers(s, SCHED_DST, dst);
 			return;
 		}
 		p->parked = true;
-		s->port[other(side)][r->peer].parked = true;
+		s->port[sched_other(side)][r->peer].parked = true;
 		floor = r->key + 1;
 	}
 }
 
-static void reserve_settle(struct edm_sched *s, uint64_t now_ps)
+void sched_reserve_settle(struct edm_sched *s, uint64_t now_ps)
 {
 	while (s->stir_count) {
 		uint32_t token = s->stir[--s->stir_count];
@@ -187,17 +194,36 @@ static void reserve_settle(struct edm_sched *s, uint64_t now_ps)
 		struct sched_port *p = &s->port[side][token >> 1];
 
 		p->stirred = false;
-		if (p->free_ps <= now_ps)
-			reserve_try(s, now_ps, side, token >> 1);
+		if (sched_open(s, side, token >> 1, now_ps))
+			sched_reserve_try(s, now_ps, side, token >> 1);
+	}
+}
+
+/* Who was kept waiting may try again: now, or in the next round. */
+static void stirred(struct edm_sched *s, uint64_t now_ps)
+{
+	if (!s->c.match_ps) {
+		sched_reserve_settle(s, now_ps);
+		return;
+	}
+	while (s->stir_count) {
+		uint32_t token = s->stir[--s->stir_count];
+		int side = (int)(token & 1);
+
+		s->port[side][token >> 1].stirred = false;
+		if (sched_near(s, side, token >> 1, now_ps))
+			sched_round_ask(s, now_ps, side, token >> 1);
 	}
 }
 
 /* ---- slots ------------------------------------------------------------------
  */
 
+/* A slot is no shorter than the matching for the next one. */
 static void slot_ask(struct edm_sched *s, uint64_t now_ps)
 {
-	uint64_t slot = s->c.slot_blocks * s->c.block_ps;
+	uint64_t slot =
+		u64_max(s->c.slot_blocks * s->c.block_ps, s->c.match_ps);
 
 	if (s->ticking)
 		return;
@@ -210,13 +236,14 @@ static const struct sched_rival *best_unmatched(const struct edm_sched *s,
 						int side, uint32_t port)
 {
 	const struct sched_port *p = &s->port[side][port];
-	const struct sched_port *peers = s->port[other(side)];
+	const struct sched_port *peers = s->port[sched_other(side)];
 	const struct sched_rival *best = NULL;
 
 	for (uint32_t i = 0; i < p->rival_count; i++) {
 		const struct sched_rival *r = &p->rival[i];
 
-		if ((!best || r->key < best->key) && !peers[r->peer].matched)
+		if ((!best || r->key < best->key) && !peers[r->peer].matched &&
+		    is_known(s, side, port, r))
 			best = r;
 	}
 	return best;
@@ -273,6 +300,7 @@ static void slot_tick(struct edm_sched *s, uint64_t now_ps)
 		dst->free_ps = u64_min(dst->free_ps, now_ps);
 	}
 	s->ticking = false;
+	s->round_ps = now_ps - u64_min(now_ps, s->c.match_ps);
 	slot_match(s, now_ps);
 	if (s->backlog)
 		slot_ask(s, now_ps + 1);
@@ -284,22 +312,26 @@ static void slot_tick(struct edm_sched *s, uint64_t now_ps)
 void sched_match_arrival(struct edm_sched *s, uint64_t now_ps, uint32_t src,
 			 uint32_t dst, uint32_t lane)
 {
-	bool both_free = sched_free(s, SCHED_SRC, src, now_ps) &&
-			 sched_free(s, SCHED_DST, dst, now_ps);
+	bool both_near = sched_near(s, SCHED_SRC, src, now_ps) &&
+			 sched_near(s, SCHED_DST, dst, now_ps);
 
 	switch (s->c.discipline) {
 	case EDM_ASYNC:
-		if (both_free)
+		if (both_near && s->c.match_ps)
+			sched_round_ask(s, now_ps, SCHED_DST, dst);
+		else if (both_near)
 			sched_grant(s, now_ps, src, dst, lane);
 		return;
 	case EDM_RESERVE:
-		if (both_free)
-			reserve_try(s, now_ps, SCHED_DST, dst);
+		if (both_near && s->c.match_ps)
+			sched_round_ask(s, now_ps, SCHED_DST, dst);
+		else if (both_near)
+			sched_reserve_try(s, now_ps, SCHED_DST, dst);
 		/* It may have taken the first place from one that others
 		 * were kept waiting for. */
 		stir_peers(s, SCHED_SRC, src);
 		stir_peers(s, SCHED_DST, dst);
-		reserve_settle(s, now_ps);
+		stirred(s, now_ps);
 		return;
 	case EDM_SLOT:
 		slot_ask(s, now_ps);
@@ -313,13 +345,19 @@ void sched_match_arrival(struct edm_sched *s, uint64_t now_ps, uint32_t src,
 void sched_match_release(struct edm_sched *s, uint64_t now_ps, int side,
 			 uint32_t port)
 {
+	if (s->c.match_ps &&
+	    (s->c.discipline == EDM_ASYNC || s->c.discipline == EDM_RESERVE)) {
+		if (s->port[side][port].rival_count)
+			sched_round_ask(s, now_ps, side, port);
+		return;
+	}
 	switch (s->c.discipline) {
 	case EDM_ASYNC:
 		async_release(s, now_ps, side, port);
 		return;
 	case EDM_RESERVE:
-		reserve_try(s, now_ps, side, port);
-		reserve_settle(s, now_ps);
+		sched_reserve_try(s, now_ps, side, port);
+		sched_reserve_settle(s, now_ps);
 		return;
 	case EDM_SLOT:
 		return;
@@ -331,8 +369,16 @@ void sched_match_release(struct edm_sched *s, uint64_t now_ps, int side,
 
 void sched_match_tick(struct edm_sched *s, uint64_t now_ps)
 {
-	if (s->c.discipline == EDM_SLOT)
+	switch (s->c.discipline) {
+	case EDM_SLOT:
 		slot_tick(s, now_ps);
-	else
+		return;
+	case EDM_PIM:
 		sched_pim_tick(s, now_ps);
+		return;
+	case EDM_ASYNC:
+	case EDM_RESERVE:
+		sched_round_tick(s, now_ps);
+		return;
+	}
 }

@@ -11,14 +11,6 @@
  */
 #include "sched_priv.h"
 
-static bool near_free(const struct edm_sched *s, int side, uint32_t port,
-		      uint64_t now_ps)
-{
-	const struct sched_port *p = &s->port[side][port];
-
-	return p->free_ps <= now_ps + sched_lead_ps(s, p);
-}
-
 static void round_start(struct edm_sched *s, uint64_t now_ps)
 {
 	uint16_t *list = s->round;
@@ -48,7 +40,7 @@ static void ask_later(struct edm_sched *s, uint32_t dst)
 
 void sched_pim_ask(struct edm_sched *s, uint64_t now_ps, uint32_t dst)
 {
-	if (!near_free(s, SCHED_DST, dst, now_ps))
+	if (!sched_near(s, SCHED_DST, dst, now_ps))
 		return; /* asks when it is released */
 	ask_later(s, dst);
 	if (!s->ticking)
@@ -75,13 +67,13 @@ static const struct sched_rival *best_request(const struct edm_sched *s,
 	const struct sched_port *p = &s->port[SCHED_DST][dst];
 	const struct sched_rival *best = NULL;
 
-	if (!near_free(s, SCHED_DST, dst, now_ps))
+	if (!sched_near(s, SCHED_DST, dst, now_ps))
 		return NULL;
 	for (uint32_t i = 0; i < p->rival_count; i++) {
 		const struct sched_rival *r = &p->rival[i];
 
 		if ((!best || r->key < best->key) &&
-		    near_free(s, SCHED_SRC, r->peer, now_ps))
+		    sched_near(s, SCHED_SRC, r->peer, now_ps))
 			best = r;
 	}
 	return best;

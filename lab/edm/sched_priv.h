@@ -47,10 +47,11 @@ struct sched_rival {
 };
 
 struct sched_port {
-	uint64_t free_ps;	   /* held until then */
-	uint64_t hold_ps;	   /* length of the last hold */
-	uint64_t debt_ps;	   /* of control blocks not made up for */
-	uint64_t wake_ps;	   /* the wake that will release it */
+	uint64_t free_ps; /* held until then */
+	uint64_t hold_ps; /* length of the last hold */
+	uint64_t debt_ps; /* of control blocks not made up for */
+	uint64_t wake_ps; /* the wake that will release it */
+	uint64_t round;	  /* the last in which it was granted something */
 	struct sched_rival *rival; /* room for all ports */
 	uint32_t rival_count;
 	uint16_t top; /* place of the smallest key */
@@ -60,7 +61,7 @@ struct sched_port {
 	bool disabled;
 	bool matched;	  /* scratch of one matching */
 	bool asked;	  /* PIM: takes part in this round */
-	bool asks;	  /* PIM: wants to take part in the next one */
+	bool asks;	  /* wants to take part in the next round */
 	uint32_t request; /* PIM: the port it asks for; scratch */
 	uint32_t request_lane;
 	uint64_t request_key;
@@ -90,6 +91,12 @@ struct edm_sched {
 	uint32_t round_count;
 	uint16_t *later; /* PIM: destinations of the next round */
 	uint32_t later_count;
+	/* Rounds of a matching that takes time: ports of this round and of the
+	 * next one, port << 1 | side; when this round began. */
+	uint32_t *in_round, *next_round;
+	uint32_t in_count, next_count;
+	uint64_t round_ps;
+	uint64_t round_number;
 	struct edm_sched_stats stats;
 };
 
@@ -115,6 +122,31 @@ static inline bool sched_free(const struct edm_sched *s, int side,
 	return s->port[side][port].free_ps <= now_ps;
 }
 
+/* How long before its release a port may be matched. */
+uint64_t sched_lead_ps(const struct edm_sched *s, const struct sched_port *p);
+
+/* Free, or so nearly that a matching may count on it. */
+static inline bool sched_near(const struct edm_sched *s, int side,
+			      uint32_t port, uint64_t now_ps)
+{
+	const struct sched_port *p = &s->port[side][port];
+
+	return p->free_ps <= now_ps + sched_lead_ps(s, p);
+}
+
+/* The same inside a matching, which gives a port one chunk. */
+static inline bool sched_open(const struct edm_sched *s, int side,
+			      uint32_t port, uint64_t now_ps)
+{
+	return sched_near(s, side, port, now_ps) &&
+	       (!s->c.match_ps || s->port[side][port].round != s->round_number);
+}
+
+static inline int sched_other(int side)
+{
+	return side == SCHED_SRC ? SCHED_DST : SCHED_SRC;
+}
+
 /* The key of a lane by its first entry. */
 uint64_t sched_key(const struct edm_sched *s, uint32_t head);
 /* The place of the smallest key; the list must not be empty. */
@@ -132,8 +164,22 @@ void sched_match_arrival(struct edm_sched *s, uint64_t now_ps, uint32_t src,
 void sched_match_release(struct edm_sched *s, uint64_t now_ps, int side,
 			 uint32_t port);
 void sched_match_tick(struct edm_sched *s, uint64_t now_ps);
-/* How long before its release a port may be matched. */
-uint64_t sched_lead_ps(const struct edm_sched *s, const struct sched_port *p);
+/* The best message of this port, not better than `floor`, that a matching
+ * knows and whose other port is near; NULL: none. */
+const struct sched_rival *sched_best(const struct edm_sched *s, uint64_t now_ps,
+				     int side, uint32_t port, uint64_t floor);
+/* Grants a message of that port. */
+void sched_grant_at(struct edm_sched *s, uint64_t now_ps, int side,
+		    uint32_t port, const struct sched_rival *r);
+/* Of a matching that takes no time: grants the best of this port that may go.
+ */
+void sched_reserve_try(struct edm_sched *s, uint64_t now_ps, int side,
+		       uint32_t port);
+void sched_reserve_settle(struct edm_sched *s, uint64_t now_ps);
+
+void sched_round_ask(struct edm_sched *s, uint64_t now_ps, int side,
+		     uint32_t port);
+void sched_round_tick(struct edm_sched *s, uint64_t now_ps);
 
 void sched_pim_ask(struct edm_sched *s, uint64_t now_ps, uint32_t dst);
 void sched_pim_release(struct edm_sched *s, uint64_t now_ps, int side,

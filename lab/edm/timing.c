@@ -4,13 +4,6 @@
 
 #include "latency.h"
 
-enum {
-	/* Two ports of 25 ns and 20 ns of arbitration, as published for a
-	 * one-switch CXL pool. */
-	CXL_PORT_PS = 25000,
-	CXL_ARBITER_PS = 20000,
-};
-
 /* Cycles of the switch; its ASIC runs at 3 GHz. */
 static uint64_t switch_ps(const struct edm_config *c, uint32_t cycles)
 {
@@ -26,16 +19,16 @@ void edm_timing_init(struct edm_timing *t, const struct edm_config *c)
 	}
 	*t = (struct edm_timing){
 		.block_ps = edm_block_ps(c->gbps),
-		.make_ps = 2 * EDM_LAT_CYCLE_PS,
+		.make_ps = EDM_CYCLES_MAKE * EDM_LAT_CYCLE_PS,
 		.link_ps = 2 * EDM_LAT_PCS_EDM_PS + 2 * EDM_LAT_PMA_PS +
 			   EDM_LAT_CABLE_PS,
-		.notify_ps = switch_ps(c, 3),
-		.match_ps = switch_ps(c, 3),
-		.emit_ps = switch_ps(c, 1),
-		.grant_ps = 9 * EDM_LAT_CYCLE_PS,
-		.request_ps = 10 * EDM_LAT_CYCLE_PS + c->mem_ps,
-		.forward_ps = switch_ps(c, 4),
-		.receive_ps = 3 * EDM_LAT_CYCLE_PS,
+		.notify_ps = switch_ps(c, EDM_CYCLES_NOTIFY),
+		.match_ps = switch_ps(c, EDM_CYCLES_ITERATION),
+		.emit_ps = switch_ps(c, EDM_CYCLES_EMIT),
+		.grant_ps = EDM_CYCLES_GRANT * EDM_LAT_CYCLE_PS,
+		.request_ps = EDM_CYCLES_REQUEST * EDM_LAT_CYCLE_PS + c->mem_ps,
+		.forward_ps = switch_ps(c, EDM_CYCLES_FORWARD),
+		.receive_ps = EDM_CYCLES_RECEIVE * EDM_LAT_CYCLE_PS,
 	};
 }
 
@@ -70,8 +63,8 @@ static void path_full(struct edm_path *p, const struct edm_config *c)
 		break;
 	case EDM_PROTO_CXL:
 		p->link_ps = EDM_LAT_CABLE_PS;
-		p->send_ps = p->receive_ps = CXL_PORT_PS;
-		p->switch_ps = 2 * CXL_PORT_PS + CXL_ARBITER_PS;
+		p->send_ps = p->receive_ps = EDM_CXL_PORT_PS;
+		p->switch_ps = 2 * EDM_CXL_PORT_PS + EDM_CXL_ARBITER_PS;
 		break;
 	case EDM_PROTO_EDM:
 	case EDM_PROTO_IRD:
@@ -83,25 +76,24 @@ static void path_full(struct edm_path *p, const struct edm_config *c)
 
 static void path_frame(struct edm_path *p, enum edm_proto proto)
 {
-	/* Ethernet 18, preamble and gap 20; then IP and above. */
 	switch (proto) {
 	case EDM_PROTO_DCTCP:
 	case EDM_PROTO_PFABRIC:
-		p->header_bytes = 38 + 40;
+		p->header_bytes = EDM_FRAME_AROUND + EDM_TCP_HEADERS;
 		break;
 	case EDM_PROTO_PFC:
-		p->header_bytes = 38 + 20 + 8 + 12 + 16 + 4;
+		p->header_bytes = EDM_FRAME_AROUND + EDM_ROCE_HEADERS;
 		break;
 	case EDM_PROTO_EDM:
 	case EDM_PROTO_IRD:
 	case EDM_PROTO_FASTPASS:
 	case EDM_PROTO_COUNT:
 	case EDM_PROTO_CXL: /* flits are counted by the protocol itself */
-		p->header_bytes = 38;
+		p->header_bytes = EDM_FRAME_AROUND;
 		break;
 	}
-	p->packet_min = 84;
-	p->control_bytes = 84;
+	p->packet_min = EDM_WIRE_MIN;
+	p->control_bytes = EDM_WIRE_MIN;
 }
 
 void edm_path_init(struct edm_path *p, const struct edm_config *c)
@@ -121,9 +113,9 @@ void edm_path_init(struct edm_path *p, const struct edm_config *c)
 	case EDM_LATENCY_SCHED:
 		p->link_ps = 2 * EDM_LAT_PCS_EDM_PS + 2 * EDM_LAT_PMA_PS +
 			     EDM_LAT_CABLE_PS;
-		p->switch_ps = 4 * EDM_LAT_CYCLE_PS;
-		p->send_ps = 2 * EDM_LAT_CYCLE_PS;
-		p->receive_ps = 3 * EDM_LAT_CYCLE_PS;
+		p->switch_ps = EDM_CYCLES_FORWARD * EDM_LAT_CYCLE_PS;
+		p->send_ps = EDM_CYCLES_MAKE * EDM_LAT_CYCLE_PS;
+		p->receive_ps = EDM_CYCLES_RECEIVE * EDM_LAT_CYCLE_PS;
 		return;
 	case EDM_LATENCY_HOPS:
 		p->link_ps = EDM_LAT_CABLE_PS;

@@ -13,7 +13,7 @@
 enum {
 	FIG_REGION_BYTES = 4 << 20,
 	FIG_STRIPE_SHIFT = 12,
-	FIG_RAILS = 4,	     /* queue pairs of a session to the memory node */
+	FIG_RAILS = 4,	     /* queue pairs to the memory node */
 	FIG_LOOK_EVERY = 16, /* requests between looks for completions */
 };
 
@@ -62,18 +62,18 @@ struct fig_thread {
 	uint32_t free[FIG_DEPTH_MAX]; /* a stack of places */
 	uint32_t frees;
 	uint32_t depth;
-	uint8_t *buf; /* depth records */
-	struct ibv_mr *mr;
+	uint8_t *buf;	     /* depth records */
 	struct rig_app *app; /* FIG_COW */
 	uint64_t first,
 		next_id; /* FIG_COW: oldest under way, places in order */
-	struct client_link *link; /* FIG_ASYNC, FIG_SYNC */
-	struct fig_redy *redy;	  /* FIG_REDY */
-	struct fig_p4 *p4;	  /* FIG_P4 */
-	struct fig_talk talk;	  /* FIG_TWO_SIDED, FIG_REDY, FIG_BLOCKING */
+	struct fig_verbs *verbs; /* FIG_ASYNC, FIG_SYNC */
+	struct fig_redy *redy;	 /* FIG_REDY */
+	struct fig_talk talk;	 /* FIG_TWO_SIDED, FIG_REDY, FIG_BLOCKING */
 	uint64_t owed_ps; /* processor time that was not waited for yet */
 	uint64_t requests;
-	uint64_t comm_ps;
+	uint64_t far;
+	/* Communication, and of that: to issue, to wait. */
+	uint64_t comm_ps, issue_ps, wait_ps;
 	uint64_t start_ps;
 };
 
@@ -82,9 +82,9 @@ struct fig {
 	struct fig_result *res;
 	struct rig_stage *stage;
 	struct sim *sim;
-	struct rig rig;		    /* node 0 is the memory node */
-	struct rig_host *host;	    /* of the application */
-	struct rig_host *in_switch; /* FIG_P4 */
+	struct rig rig;	       /* node 0 is the memory node */
+	struct rig_host *host; /* of the application */
+	char program[128];     /* FIG_SWITCH: its name and options */
 	struct fig_thread *thread[FIG_THREADS_MAX];
 	struct hist latency; /* picoseconds / 1000 */
 	bool measuring;
@@ -104,6 +104,12 @@ struct fig_ops {
 
 extern const struct fig_ops fig_ops[FIG_DEVICES];
 
+/* fig_verbs.c */
+int fig_verbs_open(struct fig_thread *t) MUST_CHECK;
+void fig_verbs_close(struct fig_thread *t);
+void fig_async_issue(struct fig_thread *t, uint32_t place);
+void fig_sync_issue(struct fig_thread *t, uint32_t place);
+void fig_verbs_look(struct fig_thread *t);
 /* fig_server.c: one request at a time, the server answers. */
 int fig_ask_open(struct fig_thread *t) MUST_CHECK;
 void fig_ask_issue(struct fig_thread *t, uint32_t place);
@@ -112,13 +118,23 @@ int fig_redy_open(struct fig_thread *t) MUST_CHECK;
 void fig_redy_issue(struct fig_thread *t, uint32_t place);
 void fig_redy_look(struct fig_thread *t);
 
-/* fig_p4.c: serves the thread's rings. */
-int fig_p4_open(struct fig_thread *t) MUST_CHECK;
-void fig_p4_close(struct fig_thread *t);
+/* ---- fig_switch.c ------------------------------------------------------- */
 
-/* Processor time of a thread, for its work or for communication. */
+struct fig_switch_counts {
+	uint64_t packets, probes, told, recirculated, held, lost;
+};
+
+/* After all hosts were added. */
+int fig_switch_open(struct fig *fig) MUST_CHECK;
+/* All 0 without a switch. */
+struct fig_switch_counts fig_switch_counts(const struct fig *fig);
+void fig_switch_close(struct fig *fig);
+
+/* Processor time of a thread, for its work, for communication, and of that for
+ * issuing requests. */
 void fig_work(struct fig_thread *t, uint64_t ps);
 void fig_comm(struct fig_thread *t, uint64_t ps);
+void fig_issue_cost(struct fig_thread *t, uint64_t ps);
 /* Waits until the processor time that the thread owes has passed. */
 void fig_settle(struct fig_thread *t);
 /* Waits for the NIC; the time counts as communication. */
@@ -134,6 +150,8 @@ static inline uint8_t *fig_buf(struct fig_thread *t, uint32_t place)
 
 int fig_tcp_start(struct fig *fig) MUST_CHECK;
 uint64_t fig_tcp_bytes(const struct fig *fig); /* delivered so far */
+/* That left the application's machine or reached it. */
+uint64_t fig_tcp_packets(const struct fig *fig);
 void fig_tcp_release(struct fig *fig);
 
 #endif

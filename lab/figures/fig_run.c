@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sets a figure's point up, runs it for a span, counts. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fig_priv.h"
-#include "sim/model.h"
+#include "sim/model_host.h"
 #include "sim/net.h"
 
 const struct offload_costs offload_costs = {OFFLOAD_COSTS(MODEL_VALUE)};
@@ -25,6 +26,14 @@ void fig_comm(struct fig_thread *t, uint64_t ps)
 	t->comm_ps += whole;
 }
 
+void fig_issue_cost(struct fig_thread *t, uint64_t ps)
+{
+	uint64_t before_ps = t->comm_ps;
+
+	fig_comm(t, ps);
+	t->issue_ps += t->comm_ps - before_ps;
+}
+
 void fig_settle(struct fig_thread *t)
 {
 	uint64_t ps = t->owed_ps;
@@ -42,6 +51,7 @@ void fig_wait(struct fig_thread *t)
 	from_ps = sim_now_ps(t->fig->sim);
 	client_clock_relax(&t->fig->host->clock);
 	t->comm_ps += sim_now_ps(t->fig->sim) - from_ps;
+	t->wait_ps += sim_now_ps(t->fig->sim) - from_ps;
 }
 
 /* ---- records ------------------------------------------------------------ */
@@ -84,6 +94,7 @@ void fig_complete(struct fig_thread *t, uint32_t place, const uint8_t *data)
 	f->issued_ps = 0;
 	t->free[t->frees++] = place;
 	t->requests++;
+	t->far++;
 }
 
 static void fill_region(struct fig *fig)
@@ -211,10 +222,15 @@ static int engines_open(struct fig *fig)
 
 static int open_all(struct fig *fig)
 {
-	struct rig_stage_config cfg = {.seed = fig->cfg.seed, .hardware = true};
-	uint32_t rails = fig->cfg.device == FIG_COW || fig->cfg.device == FIG_P4
-				 ? FIG_RAILS
-				 : 1;
+	struct rig_stage_config cfg = {.seed = fig->cfg.seed,
+				       .hardware = true,
+				       .fabric = fig->cfg.fabric};
+	bool is_switch = fig->cfg.device == FIG_SWITCH;
+	bool is_message = fig->cfg.device == FIG_TWO_SIDED ||
+			  fig->cfg.device == FIG_REDY ||
+			  fig->cfg.device == FIG_BLOCKING;
+	/* All that READ have as many queue pairs. */
+	uint32_t rails = is_message ? 1 : FIG_RAILS;
 	int err = rig_stage_create(&cfg, &fig->stage);
 
 	if (err)
@@ -225,37 +241,84 @@ static int open_all(struct fig *fig)
 	if (err)
 		return err;
 	fill_region(fig);
+	if (fig->cfg.rdma_first)
+		sim_net_set_classes(rig_stage_net(fig->stage));
 	err = rig_host_add(fig->stage, "app", &fig->host);
+	if (!err && fig->cfg.nic_mpps)
+		sim_model_host_limit(fig->host->model,
+				     fig->cfg.nic_mpps * 1000000ull);
+	if (!err && fig->cfg.tcp)
+		err = fig_tcp_start(fig);
 	if (!err)
-		err = engines_open(fig);
+		err = is_switch ? fig_switch_open(fig) : engines_open(fig);
 	for (uint32_t i = 0; i < fig->cfg.threads && !err; i++) {
 		err = thread_open(fig, i);
 		if (!err)
 			err = rig_host_spawn(fig->host, "thread", thread_main,
 					     fig->thread[i]);
 	}
-	if (!err && fig->cfg.tcp)
-		err = fig_tcp_start(fig);
 	return err;
 }
 
 struct totals {
-	uint64_t requests, comm_ps, busy_ps, tcp_bytes, wire_bytes;
+	uint64_t requests, far, comm_ps, issue_ps, wait_ps, busy_ps;
+	uint64_t tcp_bytes, tcp_packets;
+	uint64_t wire_bytes, packets;
+	struct fig_switch_counts sw;
 };
 
 static struct totals totals_of(struct fig *fig)
 {
 	const struct sim_port *port = sim_host_port(fig->host->sim_host);
-	struct totals x = {.wire_bytes = sim_port_bytes(port)};
+	struct totals x = {.wire_bytes = sim_port_bytes(port),
+			   .packets = sim_port_frames(port),
+			   .sw = fig_switch_counts(fig)};
 
 	for (uint32_t i = 0; i < fig->cfg.threads; i++) {
 		x.requests += fig->thread[i]->requests;
+		x.far += fig->thread[i]->far;
 		x.comm_ps += fig->thread[i]->comm_ps;
+		x.issue_ps += fig->thread[i]->issue_ps;
+		x.wait_ps += fig->thread[i]->wait_ps;
 	}
 	for (uint32_t i = 0; i < fig->rig.engine_count; i++)
 		x.busy_ps += fig->rig.engine[i]->work_ps;
 	x.tcp_bytes = fig->tcp ? fig_tcp_bytes(fig) : 0;
+	x.tcp_packets = fig->tcp ? fig_tcp_packets(fig) : 0;
 	return x;
+}
+
+/* Packets, for each far request. */
+static void measure_packets(struct fig_result *r, const struct totals *a,
+			    const struct totals *b, double span_ps)
+{
+	double far = (double)u64_max(b->far - a->far, 1);
+
+	/* A frame of TCP is counted where it waits, a little before it leaves;
+	 * beside nothing that may be one more. */
+	double tcp = (double)(b->tcp_packets - a->tcp_packets);
+
+	r->nic_packets = fmax((double)(b->packets - a->packets) - tcp, 0) / far;
+	r->program_packets = (double)(b->sw.packets - a->sw.packets) / far;
+	r->told = (double)(b->sw.told - a->sw.told) / far;
+	r->recirculated =
+		(double)(b->sw.recirculated - a->sw.recirculated) / far;
+	r->probes_per_us =
+		(double)(b->sw.probes - a->sw.probes) / span_ps * 1e6;
+	r->lost = b->sw.lost;
+}
+
+/* The caller's own time for a far request. */
+static void measure_caller(struct fig_result *r, const struct totals *a,
+			   const struct totals *b)
+{
+	double far = (double)u64_max(b->far - a->far, 1) * SIM_NS;
+
+	r->issue_ns = (double)(b->issue_ps - a->issue_ps) / far;
+	r->caller_ns =
+		(double)(b->comm_ps - a->comm_ps - (b->wait_ps - a->wait_ps)) /
+		far;
+	r->poll_ns = r->caller_ns - r->issue_ns;
 }
 
 static void measure(struct fig *fig)
@@ -286,6 +349,8 @@ static void measure(struct fig *fig)
 		r->wire_bytes = (double)(b.wire_bytes - a.wire_bytes -
 					 (b.tcp_bytes - a.tcp_bytes)) /
 				(double)r->requests;
+	measure_caller(r, &a, &b);
+	measure_packets(r, &a, &b, span_ps);
 	r->tcp_gbps = (double)(b.tcp_bytes - a.tcp_bytes) * 8e3 / span_ps;
 }
 
@@ -299,17 +364,30 @@ static void close_all(struct fig *fig)
 
 		if (!t)
 			continue;
-		if (t->mr)
-			(void)ibv_dereg_mr(t->mr);
+		fig_verbs_close(t);
 		free(t->buf);
 		fig_talk_close(&t->talk);
-		fig_p4_close(t);
 		free(t->redy);
 		free(t);
 	}
 	rig_release(&fig->rig);
+	fig_switch_close(fig);
 	rig_stage_destroy(fig->stage);
 	free(fig);
+}
+
+static uint32_t or_else(uint32_t value, uint32_t other)
+{
+	return value ? value : other;
+}
+
+/* An engine on hardware has other times than on this machine. */
+static void defaults(struct fig_program *p)
+{
+	p->tell = or_else(p->tell, 32);
+	p->fetch = or_else(p->fetch, 42);
+	p->probe_us = or_else(p->probe_us, 2);
+	p->flush_us = or_else(p->flush_us, 2);
 }
 
 int fig_run(const struct fig_config *cfg, struct fig_result *res)
@@ -329,6 +407,7 @@ int fig_run(const struct fig_config *cfg, struct fig_result *res)
 	fig->cfg = *cfg;
 	fig->cfg.depth = cfg->depth ? cfg->depth : FIG_DEPTH;
 	fig->cfg.engines = cfg->engines ? cfg->engines : 1;
+	defaults(&fig->cfg.program);
 	fig->res = res;
 	/* Only I/O threads of the library itself are held against it: whether
 	 * application threads share cores is the same for all devices. */

@@ -14,6 +14,7 @@
 #include "paging.h"
 #include "report/figure.h"
 #include "vfig.h"
+#include "wfig.h"
 
 /* Cowbird (SIGCOMM 2023). */
 struct offload_row {
@@ -21,6 +22,14 @@ struct offload_row {
 	struct fig_config cfg;
 	uint32_t engines; /* as the figure names them; 0: it has none */
 	const char *device;
+	const char *network; /* figure 14: what is switched on */
+	double of_local;     /* its rate beside local memory's */
+	struct offload_table {
+		const char *name, *kind; /* NULL: the row is a run */
+		uint64_t entries, bits;	 /* of each */
+		uint32_t stages;
+		double kib;
+	} table;
 	struct fig_result res;
 };
 
@@ -54,6 +63,17 @@ struct paging_row {
 	const char *mode;
 	struct paging_config cfg;
 	struct paging_result res;
+};
+
+/* PULSE (ASPLOS 2025). */
+struct wfig_row {
+	struct figure_point p;
+	const char *app, *system, *place, *dist;
+	uint32_t nodes;	   /* of memory */
+	double granule_mb; /* as it would be of 32 GB */
+	bool is_run;	   /* on the network; else a sample of requests */
+	struct wfig_config cfg;
+	struct wfig_result res;
 };
 
 /* The host cost model itself. */

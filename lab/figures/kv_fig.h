@@ -29,6 +29,8 @@ enum {
 	KV_FIG_NODES = 8,
 };
 
+struct sim_fabric_choice;
+
 /* Unset members have their default. */
 struct kv_fig_config {
 	enum kv_fig_store store;
@@ -47,11 +49,14 @@ struct kv_fig_config {
 	bool forgets;		/* the cache, before every change */
 	bool whole_locks;	/* reads all rows of its locks */
 	uint32_t failure_ms;	/* 0: 100 */
-	uint32_t failures;	/* clients that die per second */
-	uint64_t fill_to_ppm;	/* run until the table is this full */
-	uint64_t warm_ps;	/* 0: 100 us */
-	uint64_t span_ps;	/* 0: 300 us */
+	/* Clients that die per second, each in an insert of a new key,
+	 * whatever the others do. */
+	uint32_t failures;
+	uint64_t fill_to_ppm; /* run until the table is this full */
+	uint64_t warm_ps;     /* 0: 100 us */
+	uint64_t span_ps;     /* 0: 300 us */
 	uint64_t seed;
+	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
 };
 
 struct kv_fig_result {

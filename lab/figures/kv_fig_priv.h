@@ -55,8 +55,7 @@ struct kvf {
 /* How a store is opened and used, from a client's fiber. 0 or -errno. */
 struct kvf_ops {
 	const char *name;
-	/* Time between looks of a client that waits for one on its machine. */
-	uint64_t home_wait_ps;
+	bool waits_at_home; /* its clients for others of their machine */
 	int (*prepare)(struct kvf *f); /* memory, before the clients start */
 	int (*open)(struct kvf_client *c);
 	int (*read)(struct kvf_client *c, uint64_t record);

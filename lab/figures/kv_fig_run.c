@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "kv_fig_priv.h"
+#include "sim/model.h"
 #include "sim/net.h"
 
 enum {
 	CAPACITY = 200000,
+	FAILURE_MS = 100, /* as published */
 	PPM = 1000000,
 };
 
@@ -18,6 +20,7 @@ enum {
 #define LOAD_PS	      (1000ull * SIM_MS) /* until all clients are ready */
 #define FILL_PS	      (60000ull * SIM_MS)
 #define END_PS	      (200ull * SIM_MS) /* to come to an end */
+#define END_DEATHS    10ull /* times the failure time, where some died */
 
 static const struct kvf_ops *const stores[KV_FIG_STORES] = {
 	[KV_FIG_TABLE] = &kvf_table_ops, [KV_FIG_FUSEE] = &kvf_fusee_ops,
@@ -45,18 +48,20 @@ static void step(struct kvf_client *c, const struct kvf_ops *ops)
 {
 	struct kvf *f = c->f;
 	uint64_t start_ps = sim_now_ps(f->sim), ns;
-	bool is_read = rng_chance_ppm(&c->rng, f->cfg.read_ppm);
-	uint64_t record = is_read || !f->cfg.inserts
-				  ? next_record(c)
-				  : f->records +
-					    c->inserted++ * f->cfg.clients +
-					    c->index;
+	bool is_doomed = c->doom != 0;
+	bool is_read = rng_chance_ppm(&c->rng, f->cfg.read_ppm) && !is_doomed;
+	bool is_insert = !is_read && (f->cfg.inserts || is_doomed);
+	uint64_t record =
+		is_insert
+			? f->records + c->inserted++ * f->cfg.clients + c->index
+			: next_record(c);
 	int err = is_read ? ops->read(c, record) : ops->change(c, record);
 
 	ns = (sim_now_ps(f->sim) - start_ps) / SIM_NS;
-	if (!is_read && f->cfg.inserts && !err)
+	if (is_insert && !err)
 		f->added++;
-	if (!f->is_measuring)
+	/* What it does to die is no part of the load. */
+	if (!f->is_measuring || is_doomed)
 		return;
 	if (err) {
 		f->res->failed++;
@@ -155,7 +160,10 @@ static int open_all(struct kvf *f)
 	struct rig_stage_config cfg = {
 		.seed = f->cfg.seed,
 		.hardware = true,
-		.relax_max_ps = stores[f->cfg.store]->home_wait_ps};
+		.fabric = f->cfg.fabric,
+		.relax_max_ps = stores[f->cfg.store]->waits_at_home
+					? model_connectx5.home_wait_ps
+					: 0};
 	int err = rig_stage_create(&cfg, &f->stage);
 	uint32_t i;
 
@@ -264,7 +272,9 @@ static void measure(struct kvf *f)
 	b = totals_of(f);
 	sum_up(f, &a, &b, end_ps - begin_ps);
 	f->is_stopping = true;
-	(void)sim_run_until(f->sim, end_ps + END_PS);
+	(void)sim_run_until(f->sim, end_ps + END_PS +
+					    (f->cfg.failures ? END_DEATHS : 0) *
+						    f->cfg.failure_ms * SIM_MS);
 }
 
 static void set_defaults(struct kvf *f, const struct kv_fig_config *cfg)
@@ -277,6 +287,7 @@ static void set_defaults(struct kvf *f, const struct kv_fig_config *cfg)
 	c->entry_bytes = c->entry_bytes ? c->entry_bytes : 16;
 	c->value_bytes = c->value_bytes ? c->value_bytes : 4;
 	c->rows_per_lock = c->rows_per_lock ? c->rows_per_lock : 16;
+	c->failure_ms = c->failure_ms ? c->failure_ms : FAILURE_MS;
 	c->warm_ps = c->warm_ps ? c->warm_ps : 100 * SIM_US;
 	c->span_ps = c->span_ps ? c->span_ps : 300 * SIM_US;
 	f->records = u64_max(c->capacity * c->fill_ppm / PPM, 1);

@@ -9,8 +9,9 @@
 #include "kv_fig_priv.h"
 
 enum {
-	FAILURE_MS = 100,
 	DEADLINE_MS = 1000,
+	DEADLINE_FAILURES = 20, /* or so many failure times */
+	SPARE_SLOTS = 64,
 	VALUE_MAX = 2048,
 	KEY_BYTES = 4,
 };
@@ -124,6 +125,14 @@ static bool is_inline(const struct kvf *f)
 	return kv_fits_inline(&f->g, KEY_BYTES, f->cfg.value_bytes, 0);
 }
 
+/* Each death takes one until it is repaired: three failure times, at most. */
+static uint32_t slots_of_dead(const struct kvf *f)
+{
+	return f->cfg.failures ? SPARE_SLOTS + f->cfg.failures * 3 *
+						       f->cfg.failure_ms / 1000
+			       : 1;
+}
+
 static int prepare(struct kvf *f)
 {
 	struct aq_kv_options o = {
@@ -132,15 +141,14 @@ static int prepare(struct kvf *f)
 		.rows_per_lock = f->cfg.rows_per_lock,
 		.hash = f->cfg.independent ? AQ_KV_HASH_INDEPENDENT
 					   : AQ_KV_HASH_DEPENDENT,
-		.clients = f->cfg.clients + (f->cfg.failures ? 64 : 1),
+		.clients = f->cfg.clients + slots_of_dead(f),
 		.chunk_bytes = 65536,
 		.extent_bytes =
 			u64_max(f->cfg.clients * 6ull * 65536,
 				3 * f->records * (f->cfg.value_bytes + 64ull)),
-		.failure_ms =
-			f->cfg.failure_ms ? f->cfg.failure_ms : FAILURE_MS,
+		.failure_ms = f->cfg.failure_ms,
 		.flags = f->cfg.word_locks ? AQ_KV_WORD_LOCKS : 0,
-		.seed = 1};
+		.seed = f->cfg.seed};
 	int err = kv_geometry_make(&o, &f->g);
 
 	f->conns = calloc(1, sizeof(*f->conns));
@@ -175,7 +183,9 @@ static bool crash(void *ctx, int point)
 static int connect_one(struct kvf_client *c)
 {
 	struct kv_client_config cfg = {
-		.options = {.deadline_ms = DEADLINE_MS,
+		.options = {.deadline_ms = u32_max(
+				    DEADLINE_MS,
+				    DEADLINE_FAILURES * c->f->cfg.failure_ms),
 			    .depth = 1,
 			    .search = c->f->cfg.independent ? AQ_KV_SEARCH_DFS
 							    : AQ_KV_SEARCH_BFS},

@@ -190,11 +190,11 @@ static void release(struct kvf *f)
 	free(u);
 }
 
-#define OPS(title)                                                            \
-	{                                                                     \
-		.name = title, .home_wait_ps = 300 * SIM_NS,                  \
-		.prepare = prepare, .open = open_one, .read = read_one,       \
-		.change = change_one, .close = close_one, .release = release, \
+#define OPS(title)                                                        \
+	{                                                                 \
+		.name = title, .waits_at_home = true, .prepare = prepare, \
+		.open = open_one, .read = read_one, .change = change_one, \
+		.close = close_one, .release = release,                   \
 	}
 
 const struct kvf_ops kvf_tree_ops = OPS("sherman-like");

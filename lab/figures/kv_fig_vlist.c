@@ -20,6 +20,7 @@ enum {
 struct kvf_vlist {
 	struct vlist_geometry g;
 	struct rig_region *region;
+	struct vlist_places *places[KV_FIG_MACHINES];
 };
 
 static int open_remote(struct kvf_client *c, struct kit_remote *remote)
@@ -43,6 +44,8 @@ static int connect_one(struct kvf_client *c, const struct kit_remote *remote)
 		.deadline_ms = DEADLINE_MS,
 		.cache_keys = (uint32_t)c->f->cfg.capacity,
 		.no_steer = true /* there is no switch */,
+		.shortcut = true,
+		.places = u->places[c->index % KV_FIG_MACHINES],
 	};
 
 	return vlist_client_create(remote, &u->g, &cfg,
@@ -99,6 +102,9 @@ static int prepare(struct kvf *f)
 		return -ENOMEM;
 	f->rival = u;
 	err = vlist_geometry_make(&o, &u->g);
+	for (unsigned i = 0; !err && i < KV_FIG_MACHINES; i++)
+		err = vlist_places_create((uint32_t)f->cfg.capacity,
+					  &u->places[i]);
 	if (!err)
 		err = rig_region_create(f->node[0], u->g.size_bytes, false,
 					&u->region);
@@ -125,8 +131,12 @@ static void close_one(struct kvf_client *c)
 
 static void release(struct kvf *f)
 {
+	struct kvf_vlist *u = f->rival;
+
 	vlist_client_abandon(f->loader.rival);
-	free(f->rival);
+	for (unsigned i = 0; u && i < KV_FIG_MACHINES; i++)
+		vlist_places_destroy(u->places[i]);
+	free(u);
 }
 
 const struct kvf_ops kvf_vlist_ops = {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/complaint.h"
 #include "base/error.h"
 #include "base/json_out.h"
 #include "figures.h"
@@ -89,6 +90,9 @@ static const struct figure_column columns[] = {
 	C(holds, "reproduced", 0),	  {.name = NULL},
 };
 
+/* Its points are always the same. */
+static const struct figure_takes takes[] = {{NULL, NULL}};
+
 const struct figure_system model_figures = {
 	.name = "nic-model",
 	.source = "S. Grant's dissertation and its data files; ODRP",
@@ -96,6 +100,7 @@ const struct figure_system model_figures = {
 		   "it was calibrated.",
 	.figures = figures,
 	.columns = columns,
+	.takes = takes,
 	.row_bytes = sizeof(struct model_figure_row),
 	.run = run,
 };
@@ -215,7 +220,7 @@ int model_figure_cmd(int argc, char **argv)
 
 	for (int i = 1; i < argc; i++)
 		if (!strncmp(argv[i], "--figure", 8))
-			return figure_cmd(&model_figures, argc, argv);
+			return figure_cmd(&model_figures, NULL, argc, argv);
 	parsed = opt_parse(list_options, "sim nic-model", argc, argv,
 			   OPT_WORDS_NONE, &o, &words);
 	if (parsed == OPT_HELP) {
@@ -223,8 +228,9 @@ int model_figure_cmd(int argc, char **argv)
 		return FIGURE_RAN;
 	}
 	if (parsed == OPT_WRONG) {
-		usage(stderr);
-		fprintf(stderr, "aquifer: %s\n", error_last());
+		if (!complaint_is_json())
+			usage(stderr);
+		complain(0, "%s", error_last());
 		return FIGURE_USAGE;
 	}
 	return print_list(&o) ? FIGURE_BROKEN : FIGURE_RAN;

@@ -5,7 +5,8 @@
  *
  * Kinds of source, beside those of model_constants.h:
  *   MEASURED  on this project's code: an AMD EPYC at 2.6 GHz, one thread, the
- *             best of 20,000 rounds of 32 requests, 1,024 entries
+ *             best of 20,000 rounds of 32 requests, 1,024 entries, unless it
+ *             says median
  *
  * Short names of sources:
  *   [C]     Chen et al., Cowbird, SIGCOMM 2023
@@ -28,6 +29,9 @@
 	  "each further line of it: 16 GB/s of one core")                      \
 	X(check_ps_per_byte, 14, "ps/B", MEASURED,                             \
 	  "reading a record: slope of copying 8 to 512 B")                     \
+	X(ring_client_ps, 51000, "ps", MEASURED,                               \
+	  "issue and poll of one read of 64 B, whose result another core "     \
+	  "has written: median of aquifer bench offload --only caller64")      \
 	X(ring_issue_ps, 5300, "ps", MEASURED, "offload_ring_read")            \
 	X(ring_take_ps, 3000, "ps", MEASURED,                                  \
 	  "offload_ring_take per request, without its bytes")                  \
@@ -45,6 +49,11 @@
 	  "with 5 of 18 local: 143 ns and 37 ns for the generator")            \
 	X(store_512_ps, 214000, "ps", MEASURED,                                \
 	  "the same, 500,000 records of 512 B, 5 of 24 local: 185 and 29 ns")  \
+	X(store_paper_ps, 526000, "ps", DERIVED,                               \
+	  "the least that FASTER with 512 B takes: [C] 8.1 has 16 threads "    \
+	  "within 8 % of local memory, and 100 Gb/s carry 20.5 million "       \
+	  "records of 610 B in packets of their own, 73 % of all requests: "   \
+	  "30.4 Mops of local memory at most, 1.9 of a thread")                \
 	X(store_64_far_ppm, 768000, "ppm", MEASURED,                           \
 	  "reads that went to the device in that run")                         \
 	X(store_512_far_ppm, 733000, "ppm", MEASURED, "as above")              \
@@ -73,7 +82,13 @@
 	  "a user-level thread that blocks and is scheduled again")            \
 	X(smt_percent, 62, "%", ASSUMED,                                       \
 	  "speed of a thread whose core runs another one, too")                \
-	X(cores, 8, "cores", PUBLISHED, "[C] 7: Xeon Silver 4110")
+	X(cores, 8, "cores", PUBLISHED, "[C] 7: Xeon Silver 4110")             \
+	X(tcp_gbps, 25, "Gb/s", PUBLISHED, "[C] 8.4: the third machine's NIC") \
+	X(tcp_window_bytes, 655360, "B", ASSUMED,                              \
+	  "ten flows with 64 KiB under way each")                              \
+	X(nic_mpps, 69, "M/s", ASSUMED,                                        \
+	  "packets that the limited NIC of figure 14 takes, in and out: near " \
+	  "it TCP loses a part beside the engine in the switch; --nic-mpps")
 
 struct offload_costs {
 	OFFLOAD_COSTS(MODEL_FIELD)

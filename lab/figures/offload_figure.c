@@ -1,132 +1,114 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cowbird's figures: record sizes by thread counts by ways to read, and what
- * the paper says about them. */
-#include <string.h>
-
-#include "figures.h"
+/* Cowbird's figures: record sizes by thread counts by ways to read. */
 #include "offload_costs.h"
+#include "offload_plan.h"
 #include "sim/sim.h"
 
 enum {
-	SEED = 1,
 	ENGINE_MANY = 8,
-	READ_MOPS = 93, /* model_constants.h: READs of one NIC */
-	PROBE_FAR_PPM = 950000,
-	/* Around a record on the wire: preamble, Ethernet, IP, UDP, BTH, AETH,
-	 * ICRC, FCS, gap. */
-	FRAME_BYTES = 8 + 14 + 20 + 8 + 12 + 4 + 4 + 4 + 12,
-	REDY_FAR_PPM = 944000, /* 1 of 18 GB is local, uniform */
 	SIZES_MAX = 6,
 	THREADS_MAX = 6,
-	WAYS_MAX = 8,
-	ANY = UINT16_MAX, /* record size, threads */
+	WAYS_MAX = 10,
 	LOG_XY = FIGURE_LOG_X | FIGURE_LOG_Y,
 };
 
 #define WARM_PS (120 * SIM_US)
 #define SPAN_PS (240 * SIM_US) /* with eight threads and more */
 
-struct offload_figure_options {
-	struct figure_options f;
-	uint64_t client_ns;
-};
-
-/* ---- applications ------------------------------------------------------- */
-
-static void app_probe(struct fig_config *c)
-{
-	c->app_ps = offload_costs.probe_ps;
-	c->far_ppm = PROBE_FAR_PPM;
-}
-
-static void app_store(struct fig_config *c)
-{
-	bool small = c->bytes <= 64;
-
-	c->has_record = true;
-	c->app_ps =
-		small ? offload_costs.store_64_ps : offload_costs.store_512_ps;
-	c->far_ppm = (uint32_t)(small ? offload_costs.store_64_far_ppm
-				      : offload_costs.store_512_far_ppm);
-}
-
-static void app_store_uniform(struct fig_config *c)
-{
-	app_store(c);
-	c->far_ppm = REDY_FAR_PPM;
-}
-
-/* Nothing but requests. */
-static void app_none(struct fig_config *c)
-{
-	c->far_ppm = 1000000;
-	c->burst = true;
-}
-
-/* Reads of small objects, without pause. */
-static void app_objects(struct fig_config *c)
-{
-	c->far_ppm = 1000000;
-}
-
 /* ---- points ------------------------------------------------------------- */
 
-struct way {
-	const char *name;
-	enum fig_device device;
-	uint32_t engines, depth, batch; /* 0: the default */
-};
+#define ENGINES(n) .device = FIG_COW, .engines = n
 
-static const struct way local = {"local", FIG_LOCAL, 0, 0, 0};
-static const struct way cow_1 = {"cow-1", FIG_COW, 1, 0, 0};
-static const struct way cow_8 = {"cow-8", FIG_COW, ENGINE_MANY, 0, 0};
-static const struct way async = {"async", FIG_ASYNC, 0, 0, 0};
-static const struct way sync = {"sync", FIG_SYNC, 0, 0, 0};
-static const struct way two_sided = {"2-sided", FIG_TWO_SIDED, 0, 0, 0};
-static const struct way p4 = {"p4", FIG_P4, 0, 0, 0};
-static const struct way redy = {"redy", FIG_REDY, 0, 0, 0};
-static const struct way blocking = {"blocking", FIG_BLOCKING, 0, 0, 0};
-static const struct way sync_one = {"sync", FIG_SYNC, 0, 1, 0};
-static const struct way cow_one = {"cow", FIG_COW, 1, 1, 1};
-static const struct way cow_100 = {"cow-100", FIG_COW, 1, 100, 0};
-static const struct way async_100 = {"async-100", FIG_ASYNC, 0, 100, 0};
-static const struct way alone = {"alone", FIG_LOCAL, 0, 0, 0};
+static const struct offload_way local = {.name = "local", .device = FIG_LOCAL};
+static const struct offload_way cow_1 = {.name = "cow-1", ENGINES(1)};
+const struct offload_way offload_cow_8 = {.name = "cow-8",
+					  ENGINES(ENGINE_MANY)};
+static const struct offload_way cow_8_warm = {
+	.name = "cow-8-warm", ENGINES(ENGINE_MANY), .is_warm = true};
+static const struct offload_way async = {.name = "async", .device = FIG_ASYNC};
+/* A doorbell and a completion for each, which comes near to what the authors
+ * report. */
+static const struct offload_way async_each = {
+	.name = "async-each", .device = FIG_ASYNC, .batch = 1};
+static const struct offload_way sync = {.name = "sync", .device = FIG_SYNC};
+static const struct offload_way two_sided = {.name = "2-sided",
+					     .device = FIG_TWO_SIDED};
+const struct offload_way offload_p4 = {.name = "p4", .device = FIG_SWITCH};
+const struct offload_way offload_p4_each = {.name = "p4-each",
+					    .device = FIG_SWITCH,
+					    .program = {.tell = 1, .fetch = 1}};
+static const struct offload_way redy = {.name = "redy", .device = FIG_REDY};
+static const struct offload_way blocking = {.name = "blocking",
+					    .device = FIG_BLOCKING};
+/* One request at a time, or a hundred and then all their ends. */
+static const struct offload_way sync_one = {
+	.name = "sync", .device = FIG_SYNC, .depth = 1};
+static const struct offload_way cow_one = {
+	.name = "cow", ENGINES(1), .depth = 1, .batch = 1};
+static const struct offload_way cow_warm_one = {.name = "cow-warm",
+						ENGINES(1),
+						.depth = 1,
+						.batch = 1,
+						.is_warm = true};
+static const struct offload_way cow_100 = {
+	.name = "cow-100", ENGINES(1), .depth = 100};
+static const struct offload_way async_100 = {
+	.name = "async-100", .device = FIG_ASYNC, .depth = 100};
 
 /* In the order of the figures. Sizes and threads end with 0. */
 static const struct grid {
 	uint32_t bytes[SIZES_MAX], threads[THREADS_MAX];
-	const struct way *way[WAYS_MAX];
+	const struct offload_way *way[WAYS_MAX];
 	void (*app)(struct fig_config *c);
 } grids[] = {
+	{{256},
+	 {1, 2, 4, 8, 16},
+	 {&local, &offload_cow_8, &async, &async_each, &sync, &two_sided},
+	 offload_app_probe},
+	{{64},
+	 {1},
+	 {&sync_one, &async_100, &cow_one, &cow_warm_one, &cow_100},
+	 offload_app_none},
 	{{8, 64, 256, 512},
 	 {1, 2, 4, 8, 16},
-	 {&local, &cow_1, &cow_8, &async, &sync, &two_sided},
-	 app_probe},
+	 {&local, &cow_1, &offload_cow_8, &cow_8_warm, &async, &async_each,
+	  &sync, &two_sided, &offload_p4},
+	 offload_app_probe},
 	{{64, 512},
 	 {1, 2, 4, 8, 16},
-	 {&local, &cow_1, &cow_8, &async, &sync, &p4},
-	 app_store},
-	{{64}, {1, 2, 4, 8}, {&cow_1, &cow_8, &redy}, app_store_uniform},
-	{{8}, {1, 2, 4, 8}, {&cow_1, &cow_8, &blocking}, app_objects},
+	 {&local, &cow_1, &offload_cow_8, &cow_8_warm, &async, &async_each,
+	  &sync, &offload_p4, &offload_p4_each},
+	 offload_app_store},
+	{{64, 512},
+	 {1, 2, 4, 8, 16},
+	 {&cow_1, &offload_cow_8, &async, &sync, &offload_p4},
+	 offload_app_store},
+	{{64},
+	 {1, 2, 4, 8},
+	 {&cow_1, &offload_cow_8, &redy},
+	 offload_app_store_uniform},
+	{{8},
+	 {1, 2, 4, 8},
+	 {&cow_1, &offload_cow_8, &blocking},
+	 offload_app_objects},
 	{{8, 64, 256, 512, 1024},
 	 {1},
 	 {&sync_one, &cow_one, &cow_100, &async_100},
-	 app_none},
-	{{512}, {1, 2, 4, 8}, {&alone, &cow_8, &p4}, app_store},
+	 offload_app_none},
 };
 
-static void add(struct figure_run *r, const struct grid *g, uint32_t bytes,
-		uint32_t threads, const struct way *w)
+struct offload_row *offload_plan_add(struct figure_run *r, uint32_t bytes,
+				     uint32_t threads,
+				     const struct offload_way *w,
+				     void (*app)(struct fig_config *c))
 {
 	static const char *const panels[] = {"8 B", "64 B", "256 B", "512 B"};
 	static const uint32_t sizes[] = {8, 64, 256, 512};
 	const struct offload_figure_options *own =
 		(const struct offload_figure_options *)r->options;
-	bool by_size = !g->threads[1]; /* one count of threads */
-	struct offload_row *row =
-		figure_add(r, NULL, w->name, by_size ? bytes : threads);
+	struct offload_row *row = figure_add(r, NULL, w->name, threads);
 
-	for (unsigned i = 0; i < ARRAY_LEN(sizes) && !by_size; i++)
+	for (unsigned i = 0; i < ARRAY_LEN(sizes); i++)
 		if (sizes[i] == bytes)
 			row->p.panel = panels[i];
 	row->engines = w->engines;
@@ -138,187 +120,104 @@ static void add(struct figure_run *r, const struct grid *g, uint32_t bytes,
 		.depth = w->depth,
 		.engines = w->engines,
 		.batch = w->batch,
+		.program = w->program,
 		/* An engine on hardware has other times than on this machine.
 		 */
 		.flush_ns = 2000,
 		.probe_ns = 500,
 		.client_ps = 1000 * own->client_ns,
-		.tcp = !strcmp(r->figure->name, "14"),
+		.is_warm = w->is_warm,
 		.warm_ps = r->options->quick ? WARM_PS / 4 : WARM_PS,
 		.span_ps = r->options->quick ? SPAN_PS / 8 : SPAN_PS,
-		.seed = SEED,
+		.seed = own->seed,
 	};
 	/* Few threads need longer for as many requests. */
 	if (threads < 8)
 		row->cfg.span_ps = row->cfg.span_ps * 8 / threads;
-	g->app(&row->cfg);
+	app(&row->cfg);
+	return row;
 }
 
 static int plan(struct figure_run *r)
 {
 	const struct grid *g = &grids[r->figure - offload_figures.figures];
+	bool by_size = !g->threads[1]; /* one count of threads */
+	struct offload_row *row;
 
 	for (const uint32_t *b = g->bytes; *b; b++)
 		for (const uint32_t *t = g->threads; *t; t++)
-			for (const struct way *const *w = g->way; *w; w++)
-				add(r, g, *b, *t, *w);
+			for (const struct offload_way *const *w = g->way; *w;
+			     w++) {
+				row = offload_plan_add(r, *b, *t, *w, g->app);
+				row->p.x = by_size ? *b : *t;
+				row->p.panel = by_size ? NULL : row->p.panel;
+			}
 	return 0;
 }
 
-/* ---- claims ------------------------------------------------------------- */
-
-/*
- * Could hardware carry what local memory serves at all? 95 % of the link, and
- * the READ rate of a NIC. Where not, far memory cannot keep up in any way.
- */
-static bool fits(const struct offload_row *near)
+/* Figure 2: the ways stand side by side. */
+static int plan_2(struct figure_run *r)
 {
-	double far = near->res.mops * near->cfg.far_ppm / 1e6;
-
-	return far <= READ_MOPS &&
-	       far * (near->cfg.bytes + FRAME_BYTES) * 8 <= 95e3;
-}
-
-enum how {
-	BELOW, /* by how many percent it is below the rival, at most */
-	OVER,  /* how many times the rival, at least */
-	MOST,  /* the largest value, at most */
-	MORE,  /* how much more than the rival, at most */
-};
-
-/* The extreme over all sizes and thread counts up to these. */
-static const struct extreme {
-	const char *figure, *what, *way;
-	enum how how;
-	const char *rival, *column;
-	uint32_t bytes, threads;
-	double paper;
-	const char *unit, *note;
-} extremes[] = {
-	{"8", "8 and 64 B: below local memory, one thread", "cow-1", BELOW,
-	 "local", "mops", 64, 1, 11.4, "%", "one engine core"},
-	{"8", "8 and 64 B: below local memory, worst", "cow-8", BELOW, "local",
-	 "mops", 64, ANY, 11.4, "%", "8 engine cores, where the NIC can do it"},
-	{"8", "8 and 64 B: below local memory, worst", "cow-1", BELOW, "local",
-	 "mops", 64, ANY, 11.4, "%", "one engine core: its processor"},
-	{"8", "over asynchronous verbs, best", "cow-8", OVER, "async", "mops",
-	 ANY, ANY, 3.5, "x", ""},
-	{"8", "asynchronous over synchronous verbs, best", "async", OVER,
-	 "sync", "mops", ANY, ANY, 10, "x", "\"an order of magnitude\""},
-	{"9", "below local memory, one thread", "cow-1", BELOW, "local", "mops",
-	 64, 1, 8, "%", "64 B, one engine core"},
-	{"9", "below local memory, worst", "cow-8", BELOW, "local", "mops", ANY,
-	 ANY, 8, "%", "8 engine cores, where the link can do it"},
-	{"9", "below local memory, worst", "cow-1", BELOW, "local", "mops", ANY,
-	 ANY, 8, "%", "one engine core: its processor"},
-	{"9", "over asynchronous verbs, best", "cow-8", OVER, "async", "mops",
-	 ANY, ANY, 1.4, "x", ""},
-	{"9", "over synchronous verbs, best", "cow-8", OVER, "sync", "mops",
-	 ANY, ANY, 9, "x", ""},
-	{"9", "time in the communication library", "cow-1", MOST, NULL,
-	 "communication_share", ANY, 1, 20, "%", "one thread"},
-	{"9", "switch below spot engine, worst", "p4", BELOW, "cow-8", "mops",
-	 ANY, ANY, 10, "%", "\"similar\"; 8 engine cores"},
-	{"11", "over Redy, best", "cow-8", OVER, "redy", "mops", ANY, ANY, 1.6,
-	 "x", "8 engine cores"},
-	{"11", "over Redy, best", "cow-1", OVER, "redy", "mops", ANY, ANY, 1.6,
-	 "x", "one engine core"},
-	{"12", "over threads that block, best", "cow-8", OVER, "blocking",
-	 "mops", ANY, ANY, 71, "x", "8 engine cores"},
-	{"12", "over threads that block, best", "cow-1", OVER, "blocking",
-	 "mops", ANY, ANY, 71, "x", "one engine core"},
-	{"13", "batches of 100: median, any size", "cow-100", MOST, NULL,
-	 "p50_us", ANY, ANY, 10, "us", ""},
-	{"13", "batches of 100: p99, any size", "cow-100", MOST, NULL, "p99_us",
-	 ANY, ANY, 20, "us", ""},
-	{"13", "alone: more than a synchronous READ", "cow", MORE, "sync",
-	 "p50_us", ANY, ANY, 4.4, "us",
-	 "\"slightly\": 2 round trips, as they are here"},
-	{"14", "TCP bandwidth lost beside Cowbird, worst", "cow-8", BELOW,
-	 "alone", "tcp_gbps", ANY, ANY, 3, "%",
-	 "\"negligible\" for the spot engine"},
-	{"14", "the same beside the engine in the switch", "p4", BELOW, "alone",
-	 "tcp_gbps", ANY, ANY, 30, "%", "\"up to\", with priority for RDMA"},
-};
-
-static double extreme_of(const struct figure_run *r, const struct extreme *e)
-{
-	double best = 0;
+	int err = plan(r);
 
 	for (size_t i = 0; i < r->count; i++) {
-		const struct offload_row *x = figure_row(r, i), *y = x;
-		double v, under;
+		struct offload_row *x = figure_row(r, i);
 
-		if (strcmp(x->p.series, e->way) || x->cfg.bytes > e->bytes ||
-		    x->cfg.threads > e->threads || x->p.err)
-			continue;
-		if (e->rival)
-			y = figure_find(r, x->p.panel, e->rival, x->p.x);
-		/* All threads beside local memory: where that is possible. */
-		if (!y || (y->cfg.device == FIG_LOCAL && e->threads == ANY &&
-			   !y->cfg.tcp && !fits(y)))
-			continue;
-		v = figure_value(r, x, e->column);
-		under = figure_value(r, y, e->column);
-		v = e->how == BELOW   ? 100 * (1 - v / under)
-		    : e->how == OVER  ? v / under
-		    : e->how == MORE  ? v - under
-		    : *e->unit == '%' ? 100 * v
-				      : v;
-		best = v > best ? v : best;
+		x->p.x = (double)i;
+		x->p.x_name = x->p.series;
 	}
-	return best;
-}
-
-static void judge(struct figure_run *r)
-{
-	static const struct figure_claim link = {
-		.what = "512 B, 16 threads: of the link's bandwidth",
-		.published = 100,
-		.least = 100,
-		.unit = "%",
-		.note = "\"fully utilize\""};
-	const struct offload_row *full = figure_find(r, "512 B", "cow-8", 16);
-
-	for (size_t i = 0; i < ARRAY_LEN(extremes); i++) {
-		const struct extreme *e = &extremes[i];
-		const struct figure_claim c = {
-			.what = e->what,
-			.published = e->paper,
-			.least = e->how == OVER ? e->paper : 0,
-			.most = e->how == OVER ? 0 : e->paper,
-			.unit = e->unit,
-			.note = e->note};
-
-		if (!strcmp(e->figure, r->figure->name))
-			figure_claim_add(r, &c, extreme_of(r, e));
-	}
-	if (full && full->cfg.far_ppm == PROBE_FAR_PPM)
-		figure_claim_add(r, &link,
-				 full->res.mops * (PROBE_FAR_PPM / 1e6) *
-					 (512 + FRAME_BYTES) * 8 / 1e3);
+	return err;
 }
 
 /* ---- the system --------------------------------------------------------- */
 
-static const struct figure figures[] = {
-	{"8", "hash probes, 95 % of records far", "threads", LOG_XY, "mops",
-	 plan, judge, NULL},
-	{"9", "hybrid-log store, YCSB-C Zipfian, 5 of 18 or 24 GB local",
-	 "threads", LOG_XY, "mops", plan, judge, NULL},
-	{"11", "hybrid-log store, uniform, 1 of 18 GB local, beside Redy",
-	 "threads", LOG_XY, "mops", plan, judge, NULL},
-	{"12", "random reads of 8-byte objects beside threads that block",
-	 "threads", LOG_XY, "mops", plan, judge, NULL},
-	{"13", "latency of reads, one thread", "record bytes", LOG_XY,
-	 "p50_us p99_us", plan, judge, NULL},
-	{"14", "ten TCP flows to a 25 Gb/s machine beside the store", "threads",
-	 FIGURE_LOG_X, "tcp_gbps mops", plan, judge, NULL},
+#define C(member, name, decimals) \
+	FIGURE_COLUMN(struct offload_row, member, name, decimals)
+
+static const struct figure_column columns_1[] = {
+	C(cfg.bytes, "bytes", 0),   C(cfg.threads, "threads", 0),
+	C(p.series, "way", 0),	    C(res.mops, "mops", 2),
+	C(of_local, "of_local", 2), {.name = NULL},
+};
+
+static const struct figure_column columns_2[] = {
+	C(p.series, "way", 0),
+	C(res.issue_ns, "issue_ns", 1),
+	C(res.poll_ns, "poll_ns", 1),
+	C(res.caller_ns, "caller_ns", 1),
 	{.name = NULL},
 };
 
-#define C(member, name, decimals) \
-	FIGURE_COLUMN(struct offload_row, member, name, decimals)
+static const struct figure figures[] = {
+	{"1", "hash probes of 256 B beside local memory, 95 % of records far",
+	 "threads", LOG_XY, "of_local", plan, offload_judge, columns_1},
+	{"2", "processor time of the caller for a read of 64 B", "way",
+	 FIGURE_BARS | FIGURE_TOGETHER, "issue_ns poll_ns", plan_2,
+	 offload_judge, columns_2},
+	{"8", "hash probes, 95 % of records far", "threads", LOG_XY, "mops",
+	 plan, offload_judge, NULL},
+	{"9", "hybrid-log store, YCSB-C Zipfian, 5 of 18 or 24 GB local",
+	 "threads", LOG_XY, "mops", plan, offload_judge, NULL},
+	{"10", "the same: share of the time in the communication library",
+	 "threads", FIGURE_LOG_X, "communication_share", plan, offload_judge,
+	 NULL},
+	{"11", "hybrid-log store, uniform, 1 of 18 GB local, beside Redy",
+	 "threads", LOG_XY, "mops", plan, offload_judge, NULL},
+	{"12", "random reads of 8-byte objects beside threads that block",
+	 "threads", LOG_XY, "mops", plan, offload_judge, NULL},
+	{"13", "latency of reads, one thread", "record bytes", LOG_XY,
+	 "p50_us p99_us", plan, offload_judge, NULL},
+	{"14", "ten TCP flows to a 25 Gb/s machine beside the store", "threads",
+	 FIGURE_LOG_X, "tcp_gbps", offload_plan_14, offload_judge_14,
+	 offload_tcp_columns},
+	{"table5", "the switch's program: what a pipeline has to hold", "table",
+	 FIGURE_BARS, "kib", offload_plan_table5, offload_judge_table5,
+	 offload_table5_columns},
+	{"options", "the switch's program: what its options do, 16 threads",
+	 "value", LOG_XY, "mops nic_packets", offload_plan_options, NULL,
+	 offload_option_columns},
+	{.name = NULL},
+};
 
 #define R(name, decimals) C(res.name, #name, decimals)
 #define JSON		  FIGURE_JSON_ONLY
@@ -331,11 +230,18 @@ static const struct figure_column columns[] = {
 	C(engines, "engine_cores", JSON),
 	R(mops, 2),
 	C(res.comm, "communication_share", 2),
+	R(caller_ns, JSON),
 	R(p50_us, 2),
 	R(p99_us, 2),
 	R(engine_busy, 2),
 	C(res.wire_bytes, "wire_bytes_per_request", JSON),
 	R(tcp_gbps, 2),
+	R(nic_packets, 2),
+	R(program_packets, 2),
+	R(told, JSON),
+	R(recirculated, 2),
+	R(probes_per_us, JSON),
+	R(lost, JSON),
 	R(requests, JSON),
 	{.name = NULL},
 };
@@ -344,7 +250,9 @@ static int point(void *row)
 {
 	struct offload_row *x = row;
 
-	return fig_run(&x->cfg, &x->res);
+	/* A table of the switch is known without a run. */
+	x->cfg.fabric = x->p.fabric;
+	return x->table.name ? 0 : fig_run(&x->cfg, &x->res);
 }
 
 static const char *wrong(const void *row)
@@ -368,14 +276,38 @@ static int take_costs(void *args, const char *word)
 	return 0;
 }
 
-static const struct offload_figure_options defaults = {.f = {.jobs = 1}};
+static const struct offload_figure_options defaults = {.f = {.jobs = 1},
+						       .seed = 1};
 
 static const struct opt options[] = {
-	OPT_U64(struct offload_figure_options, client_ns, "client-ns", "N", 0,
-		10000, "as if issuing and polling cost the caller N ns"),
+	OPT_U64(struct offload_figure_options, client_ns, "client-ns", "N", 1,
+		10000, "issuing and polling 64 B costs the caller N ns (51)"),
+	OPT_U64(struct offload_figure_options, seed, "seed", "N", 0, UINT64_MAX,
+		"of the requests (1)"),
+	FIGURE_OPTION_FABRIC,
+	OPT_U64(struct offload_figure_options, nic_mpps, "nic-mpps", "N", 1,
+		1000, "figure 14: million packets per second of a NIC (69)"),
 	OPT_CALL(take_costs, "costs", NULL,
 		 "only print what processors cost, and the sources"),
 	OPT_END,
+};
+
+/* Figures of the switch alone run over Ethernet, and callers of those pay for
+ * their code alone. */
+static const struct figure_takes takes[] = {
+	{"1", "quick seed fabric client-ns"},
+	{"2", "quick seed fabric client-ns"},
+	{"8", "quick seed fabric client-ns"},
+	{"9", "quick seed fabric client-ns"},
+	{"10", "quick seed fabric client-ns"},
+	{"11", "quick seed fabric client-ns"},
+	{"12", "quick seed fabric client-ns"},
+	{"13", "quick seed fabric client-ns"},
+	{"14", "quick seed fabric nic-mpps"},
+	{"table5", "quick seed"},
+	{"options", "quick seed"},
+	{NULL, "costs"},
+	{NULL, NULL},
 };
 
 const struct figure_system offload_figures = {
@@ -387,6 +319,7 @@ const struct figure_system offload_figures = {
 	.figures = figures,
 	.columns = columns,
 	.options = options,
+	.takes = takes,
 	.defaults = &defaults.f,
 	.options_bytes = sizeof(defaults),
 	.row_bytes = sizeof(struct offload_row),

@@ -118,7 +118,8 @@ static int add_worker(struct paging *p, uint32_t i)
 
 static int open_all(struct paging *p)
 {
-	struct rig_stage_config cfg = {.seed = p->cfg.seed, .hardware = true};
+	struct rig_stage_config cfg = {
+		.seed = p->cfg.seed, .hardware = true, .fabric = p->cfg.fabric};
 	int err = rig_stage_create(&cfg, &p->stage);
 
 	if (err)

@@ -50,6 +50,8 @@ struct paging_program {
 extern const struct paging_program paging_programs[];
 extern const unsigned paging_program_count;
 
+struct sim_fabric_choice;
+
 struct paging_config {
 	enum page_mode mode;
 	uint32_t clients;
@@ -60,6 +62,7 @@ struct paging_config {
 	uint32_t depth;	  /* operations under way per worker; 0: 1 */
 	uint64_t span_ps; /* of measuring; 0: a default */
 	uint64_t seed;
+	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
 	/* PAGE_CHAIN: more clients, that send nothing but nonsense. */
 	uint32_t flooders;
 	/* PAGING_PROGRAM: */

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "figures.h"
 #include "sim/batch.h"
+#include "sim/net_fabric.h"
 
 struct running {
 	struct figure_run *r;
@@ -46,6 +47,29 @@ static const char *add(void *ctx, uint64_t number, const void *result)
 	return NULL;
 }
 
+static const struct sim_fabric_choice *fabric_of(const struct figure_options *o)
+{
+	return o->fabric && o->fabrics ? sim_fabric_find(o->fabrics, o->fabric)
+				       : NULL;
+}
+
+/* Points that this fabric cannot have. */
+static void leave_out(struct figure_run *r)
+{
+	size_t bytes = r->system->row_bytes, kept = 0;
+
+	for (size_t i = 0; i < r->count; i++) {
+		const struct figure_point *p = figure_row(r, i);
+
+		if (p->fabric && p->err == -EOPNOTSUPP)
+			continue;
+		if (kept != i)
+			memcpy(figure_row(r, kept), p, bytes);
+		kept++;
+	}
+	r->count = kept;
+}
+
 int figure_points_run(struct figure_run *r)
 {
 	struct running a = {.r = r, .shows = isatty(STDERR_FILENO) == 1};
@@ -60,9 +84,16 @@ int figure_points_run(struct figure_run *r)
 	struct sim_batch_sum sum;
 	int err;
 
-	/* Whose process dies never comes back. */
-	for (size_t i = 0; i < r->count; i++)
-		((struct figure_point *)figure_row(r, i))->err = -ECHILD;
+	for (size_t i = 0; i < r->count; i++) {
+		struct figure_point *p = figure_row(r, i);
+
+		/* Whose process dies never comes back. */
+		p->err = -ECHILD;
+		p->fabric = fabric_of(r->options);
+	}
 	err = sim_batch_run(&batch, &sum);
-	return err ? error_set(err, "the points could not be run") : 0;
+	if (err)
+		return error_set(err, "the points could not be run");
+	leave_out(r);
+	return 0;
 }

@@ -80,7 +80,9 @@ static int open_store(struct vfig_thread *t)
 	struct vfig *f = t->f;
 	struct vlist_config cfg = {.deadline_ms = DEADLINE_MS,
 				   .cache_keys = 4 * VFIG_KEYS,
-				   .no_steer = f->cfg->system != VFIG_FULL};
+				   .no_steer = f->cfg->system != VFIG_FULL,
+				   .shortcut = !f->cfg->private_places,
+				   .places = f->places[t->index % VFIG_HOSTS]};
 	struct kit_remote remote = {.link = t->link,
 				    .addr = f->region->addr,
 				    .size_bytes = f->region->size_bytes,
@@ -286,6 +288,10 @@ static int make_switch(struct vfig *f)
 		f->cfg->system == VFIG_WRITES || f->cfg->system == VFIG_FULL;
 	char options[128];
 
+	/* Whose switch reads no frames needs none of ours without a program,
+	 * and cannot have one. */
+	if (f->cfg->fabric && f->cfg->fabric->plug)
+		return steers ? -EOPNOTSUPP : 0;
 	snprintf(options, sizeof(options), "mode=%s,keys=%u,history=%u",
 		 f->cfg->system == VFIG_WRITES ? "writes" : "both",
 		 f->cfg->steer_keys ? f->cfg->steer_keys : 4 * VFIG_KEYS,
@@ -312,8 +318,11 @@ static int make_machines(struct vfig *f)
 					has_store(f) ? f->g.size_bytes
 						     : vfig_fusee_bytes(f->cfg),
 					false, &f->region);
-	for (unsigned i = 0; !err && i < VFIG_HOSTS; i++)
+	for (unsigned i = 0; !err && i < VFIG_HOSTS; i++) {
 		err = rig_host_add(f->stage, "machine", &f->hosts[i]);
+		if (!err && has_store(f) && !f->cfg->private_places)
+			err = vlist_places_create(4 * VFIG_KEYS, &f->places[i]);
+	}
 	return err ? err : make_switch(f);
 }
 
@@ -346,7 +355,8 @@ static int start_threads(struct vfig *f)
 		err = rig_link_open(t->host, f->region, NULL, &t->link);
 		if (err)
 			break;
-		rig_steer_fresh(&f->steer, f->node, t->host, t->link);
+		if (f->steer.tor)
+			rig_steer_fresh(&f->steer, f->node, t->host, t->link);
 		err = rig_host_spawn(t->host, "thread",
 				     i ? thread_main : format,
 				     i ? (void *)t : f);
@@ -356,7 +366,8 @@ static int start_threads(struct vfig *f)
 
 int vfig_run(const struct vfig_config *cfg, struct vfig_result *res)
 {
-	struct rig_stage_config sc = {.seed = cfg->seed, .hardware = true};
+	struct rig_stage_config sc = {
+		.seed = cfg->seed, .hardware = true, .fabric = cfg->fabric};
 	struct vfig *f;
 	int err;
 
@@ -390,6 +401,8 @@ int vfig_run(const struct vfig_config *cfg, struct vfig_result *res)
 		vlist_client_abandon(f->thread[i].store);
 		vfig_fusee_close(&f->thread[i]);
 	}
+	for (unsigned i = 0; i < VFIG_HOSTS; i++)
+		vlist_places_destroy(f->places[i]);
 	rig_steer_destroy(&f->steer);
 	rig_stage_destroy(f->stage);
 	free(f->thread);

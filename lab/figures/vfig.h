@@ -64,6 +64,8 @@ enum {
 	VFIG_THREADS_MAX = 400,
 };
 
+struct sim_fabric_choice;
+
 struct vfig_config {
 	enum vfig_system system;
 	uint32_t threads;
@@ -71,9 +73,14 @@ struct vfig_config {
 	uint32_t steer_keys;  /* 0: all */
 	uint32_t theta_milli; /* of the Zipfian distribution */
 	bool in_device;	      /* the word is in the NIC's memory */
+	/* A thread remembers by itself and reads no shortcut, as no client of
+	 * Clover does. */
+	bool private_places;
+	bool on_core; /* the switch is a core: a packet costs it time */
 	uint64_t warm_ps;
 	uint64_t span_ps;
 	uint64_t seed;
+	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
 };
 
 /* Operations by the round trips that they took: 1, 2, or more. */

@@ -9,6 +9,7 @@
 
 #include "rig/tor_sword.h"
 #include "sim/fiber.h"
+#include "sim/model.h"
 #include "vfig_priv.h"
 
 enum {
@@ -118,6 +119,10 @@ static int make_switch(struct cas *f)
 	struct rig_tor_config none = {.program_count = 0};
 	struct sim_net *net = rig_stage_net(f->stage);
 
+	if (f->cfg->fabric && f->cfg->fabric->plug)
+		return is_replaced(f) ? -EOPNOTSUPP : 0;
+	if (f->cfg->on_core)
+		f->sword.packet_ps = model_connectx5.switch_core_ps;
 	return is_replaced(f) ? rig_sword_create(&f->sword, net, f->node,
 						 f->region, "")
 			      : rig_tor_create(net, &none, &f->sword.tor);
@@ -125,7 +130,9 @@ static int make_switch(struct cas *f)
 
 static int play(struct cas *f)
 {
-	struct rig_stage_config sc = {.seed = f->cfg->seed, .hardware = true};
+	struct rig_stage_config sc = {.seed = f->cfg->seed,
+				      .hardware = true,
+				      .fabric = f->cfg->fabric};
 	int err = rig_stage_create(&sc, &f->stage);
 
 	if (!err)

@@ -34,7 +34,8 @@ struct vfig {
 	struct rig_region *region;
 	struct rig_steer steer;
 	struct vlist_geometry g;
-	double cumulative[VFIG_KEYS]; /* of the distribution */
+	struct vlist_places *places[VFIG_HOSTS]; /* of each machine's threads */
+	double cumulative[VFIG_KEYS];		 /* of the distribution */
 	struct vfig_thread *thread;
 	unsigned ready;
 	uint64_t bytes_before;

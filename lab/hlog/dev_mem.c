@@ -75,7 +75,8 @@ static int mem_read(struct hlog_queue *base, uint64_t offset,
 		return rc;
 	/* As on every device the record is not touched yet: it comes while
 	 * the caller does something else. */
-	PREFETCH(q->memory + offset);
+	for (uint32_t at = 0; at < len_bytes; at += CACHE_LINE)
+		PREFETCH(q->memory + offset + at);
 	return push(q, token, q->memory + offset);
 }
 

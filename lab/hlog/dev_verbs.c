@@ -15,7 +15,7 @@
 
 enum {
 	RD_ATOMIC = 128, /* as many as the far end allows */
-	WC_MAX = 64,
+	WC_MAX = 128,
 	PAGE = 4096,
 };
 
@@ -343,7 +343,9 @@ static int verbs_poll(struct hlog_queue *base, struct hlog_io *done,
 	unsigned n = 0;
 
 	slots_recycle(&q->slots);
-	post(q);
+	/* A batch waits until it is full, while another is under way. */
+	if (q->order_tail - q->order_head == q->unsent)
+		post(q);
 	if (q->done_head == q->done_tail && q->order_head != q->order_tail) {
 		int rc = reap(q);
 

@@ -2,10 +2,12 @@
 /* `aquifer sim NAME`: plays, figures and checkers of the simulator, by name. */
 #include <string.h>
 
+#include "claims/claims.h"
 #include "cli/cli.h"
 #include "edm/edm.h"
 #include "edm/edm_net.h"
 #include "figures/commands.h"
+#include "model/mind_cmd.h"
 #include "plays/hostile_play.h"
 #include "plays/kv_play.h"
 #include "plays/offload_play.h"
@@ -14,22 +16,33 @@
 #include "plays/tree_play.h"
 #include "plays/verbs_play.h"
 #include "plays/vlist_play.h"
+#include "plays/walk_play.h"
 #include "sim/lin_file.h"
 
 /* Of one name, the first is what it means without --kind. */
 static const struct play *const plays[] = {
-	&verbs_play, &offload_play, &kv_play,	&vlist_play,   &tree_play,
-	&sword_play, &switch_play,  &page_play, &hostile_play, NULL,
+	&verbs_play,   &offload_play, &kv_play,	    &vlist_play,
+	&tree_play,    &sword_play,   &switch_play, &page_play,
+	&hostile_play, &walk_play,    NULL,
 };
 
+static int paging(int argc, char **argv)
+{
+	return paging_figure_cmd(edm_net_choices, argc, argv);
+}
+
 static const struct cli_entry others[] = {
-	{"paging", paging_figure_cmd,
+	{"paging", paging,
 	 "far paging with many clients, beside the ODRP paper's figures"},
+	{"mind", mind_model_cmd,
+	 "the protocol of coherent shared memory, all states of it"},
 	{"check", sim_check_cmd, "is a recorded history linearizable"},
 	{"nic-model", model_figure_cmd,
 	 "the host cost model beside the published figures"},
 	{"edm", sim_edm_cmd,
 	 "the memory fabric in the Ethernet PHY, and rivals"},
+	{"claims", sim_claims_cmd,
+	 "every published claim, its value here, and what shows it"},
 	{NULL, NULL, NULL},
 };
 

@@ -66,7 +66,7 @@ struct node {
 	struct sim_event end;
 	uint32_t serial;
 	int err;
-	bool is_crowded;
+	bool may_live;
 	uint32_t named_count;
 	struct conn *named[CONNS]; /* in the request to come */
 	bool is_forgotten[CONNS];  /* the answer */
@@ -177,13 +177,13 @@ static void send_to(struct act *a, struct node *n)
 
 	n->serial++;
 	n->err = -EHOSTDOWN;
-	n->is_crowded = false;
+	n->may_live = false;
 	a->p->n->beats++;
 	heartbeat_plan_start(&a->plan, n->index, sim_now_ns(a->sim));
 	while (r < n->request + BACKLOG && r->serial)
 		r++;
 	if (n->health == GONE || r == n->request + BACKLOG) {
-		n->is_crowded = n->health != GONE;
+		n->may_live = n->health != GONE;
 		sim_schedule_in(a->sim, &n->end, way_us * SIM_US);
 	} else {
 		/* One that is slow may take longer than the client waits. */
@@ -236,7 +236,7 @@ static void request_ends(struct sim *sim, struct sim_event *ev)
 	struct act *a = n->act;
 
 	n->serial++; /* nobody waits for what comes later */
-	switch (heartbeat_plan_end(&a->plan, n->index, n->err, n->is_crowded,
+	switch (heartbeat_plan_end(&a->plan, n->index, n->err, n->may_live,
 				   sim_now_ns(sim))) {
 	case HEARTBEAT_LOSS_ALL:
 		heartbeat_plan_lose(&a->plan, n->index, &a->bonds, NULL, NULL);

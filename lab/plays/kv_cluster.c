@@ -8,6 +8,9 @@
 
 #include "base/error.h"
 #include "base/plant.h"
+#include "kv/kv_program.h"
+#include "rig/walker.h"
+#include "sim/fiber.h"
 
 /* ---- connections -------------------------------------------------------- */
 
@@ -123,6 +126,61 @@ static int remote_renew(void *ctx, struct kit_remote *remote)
 	return connect_remote(c, now, remote);
 }
 
+/* ---- walks --------------------------------------------------------------- */
+
+enum {
+	WALK_NODES_MAX = 8, /* a get visits four */
+	WALK_PAUSE_NS = 5000,
+};
+
+static void walk_pause(void *ctx)
+{
+	struct kv_cluster_client *c = ctx;
+
+	sim_fiber_sleep_ps(rig_stage_sim(c->host->stage),
+			   sim_rand_range(&c->walk_rand, 0, WALK_PAUSE_NS) *
+				   SIM_NS);
+}
+
+/* Interpreted, as each is made for one get only. */
+static int open_program(const struct kv_geometry *g, unsigned which,
+			struct walk_program **out)
+{
+	const struct walk_options options = {.interpret = true};
+	struct walk_build *build = NULL;
+	struct walk_image image;
+	int err = kv_program_make(g, (enum kv_walk)which, &build, &image);
+
+	if (!err)
+		err = walk_program_open(&image, &options, out);
+	walk_build_destroy(build);
+	return err;
+}
+
+static int remote_walk(void *ctx, const void *geometry, unsigned which,
+		       uint64_t start, void *pad, size_t pad_bytes,
+		       size_t send_bytes, uint32_t *trips)
+{
+	struct kv_cluster_client *c = ctx;
+	const struct kv_geometry *g = geometry;
+	const struct kv_id id = {g->name, g->shard, g->copy};
+	const struct kv_cluster_replica *replica = find(c->cluster, &id);
+	struct rig_walker walker = {
+		.iterations = WALK_NODES_MAX, .between = walk_pause, .ctx = c};
+	struct walk_program *program = NULL;
+	int err = replica ? open_program(g, which, &program) : -EHOSTDOWN;
+
+	if (err)
+		return err;
+	*trips = 1;
+	memset((uint8_t *)pad + send_bytes, 0, pad_bytes - send_bytes);
+	walker.region = replica->table;
+	err = rig_walker_run(&walker, program, start, pad);
+	walk_program_close(program);
+	/* Nobody answers for memory that is gone. */
+	return find(c->cluster, &id) ? err : -EHOSTDOWN;
+}
+
 static int world_open(void *ctx, const struct kv_id *id,
 		      struct kit_remote *remote)
 {
@@ -137,6 +195,7 @@ static int world_open(void *ctx, const struct kv_id *id,
 				      .is_alive = remote_is_alive,
 				      .renew = remote_renew,
 				      .close = remote_close,
+				      .walk = remote_walk,
 				      .ctx = c};
 	return connect_remote(c, replica, remote);
 }

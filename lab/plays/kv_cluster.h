@@ -35,6 +35,9 @@ struct kv_cluster_client {
 	struct kv_cluster *cluster;
 	struct rig_host *host;
 	bool is_dead; /* connections that it closes stay open */
+	/* Of the pauses of walks; of its own, so that runs without walks stay
+	 * the same. */
+	struct rng walk_rand;
 };
 
 struct kv_world kv_cluster_world(struct kv_cluster_client *c);

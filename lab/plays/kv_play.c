@@ -19,6 +19,11 @@ enum {
 	VALUE_MAX = 400,
 	RESIZE_ONE_OF = 40, /* operations */
 	SEVERAL = 4,	    /* operations of one client under way */
+	UNIT_ONE_OF = 4,    /* operations */
+	UNIT_KEYS = 3,
+	PAIR_READS = 8,
+	PAIR_FIRST = KEYS, /* two keys that only units write */
+	PAIR_SECOND,
 };
 
 struct kp_client {
@@ -26,6 +31,7 @@ struct kp_client {
 	struct kv_cluster_client place;
 	struct aq_kv_client *kv;
 	uint64_t seen[KEYS]; /* last value, for compare and swap */
+	bool in_pair;	     /* it changes the two keys */
 };
 
 struct kp {
@@ -36,6 +42,7 @@ struct kp {
 	struct kp_client client[CLIENTS_MAX];
 	bool leaves;
 	bool split;
+	bool pair_left; /* by a client that died, slept or was cut off in it */
 };
 
 static struct kp *kp_of(const struct kp_client *c)
@@ -59,18 +66,29 @@ static bool is_crashed(const struct play_client *c)
 	return kv_client_is_crashed(kv_of(c));
 }
 
+static bool crash(void *client, int point)
+{
+	struct kp_client *c = client;
+
+	kp_of(c)->pair_left |= c->in_pair && c->base.countdown == 1;
+	return play_client_crash(client, point);
+}
+
 static int open_kv(struct play_client *client)
 {
 	struct kp_client *c = (struct kp_client *)client;
 	struct kv_client_config cfg = {
 		.options = {.deadline_ms = DEADLINE_MS, .depth = SEVERAL},
-		.crash = play_client_crash,
+		.crash = crash,
 		.ctx = c,
 		.split_writes = kp_of(c)->split,
 		.rng_seed = rng_u64(&c->base.rand) | 1};
 	struct kv_world world = kv_cluster_world(&c->place);
 	int err = -EAGAIN;
 
+	sim_rand_init(&c->place.walk_rand, cfg.rng_seed, 81);
+	if (sim_rand_below(&c->place.walk_rand, 2))
+		cfg.options.flags |= AQ_KV_WALK;
 	c->place.is_dead = false;
 	for (int i = 0; i < PLAY_OPEN_TRIES && err; i++)
 		err = kv_client_open(&world, &cfg, &c->kv);
@@ -88,6 +106,7 @@ static void close_kv(struct play_client *client)
 	n->repairs += s.repairs;
 	n->rows_mended += s.rows_mended;
 	n->doubles_mended += s.doubles_mended;
+	n->walks += s.walks;
 	n->torn += s.reads_torn;
 	n->second += s.searches_second;
 	if (s.entries_lost)
@@ -232,6 +251,157 @@ static void do_several(struct kp_client *c)
 	}
 }
 
+/* ---- units -------------------------------------------------------------- */
+
+/* New values of a few keys; each is a write in its key's history. */
+struct unit {
+	unsigned count;
+	uint32_t key[UNIT_KEYS];
+	uint8_t value[UNIT_KEYS][VALUE_MAX];
+	size_t len[UNIT_KEYS];
+};
+
+static int unit_fn(struct aq_kv_change *ch, void *user)
+{
+	const struct unit *u = user;
+
+	for (unsigned i = 0; i < u->count; i++) {
+		ch[i].verdict = AQ_KV_STORE;
+		ch[i].new_value = u->value[i];
+		ch[i].new_value_len = u->len[i];
+		ch[i].expire_at_ms = 0;
+	}
+	return 0;
+}
+
+static void do_unit(struct kp_client *c)
+{
+	struct unit u = {.count = UNIT_KEYS};
+	struct aq_kv_key keys[UNIT_KEYS];
+	uint32_t first = sim_rand_below(&c->base.rand, KEYS);
+	int64_t op[UNIT_KEYS];
+	enum lin_type ended;
+	unsigned i;
+	int err;
+
+	for (i = 0; i < UNIT_KEYS; i++) {
+		uint64_t id = ++c->base.run->next_value;
+
+		u.key[i] = (first + 3 * i) % KEYS;
+		u.len[i] = play_value_make(c->base.run, id, u.value[i]);
+		keys[i] = (struct aq_kv_key){&u.key[i], sizeof(u.key[i])};
+		op[i] = play_invoke(&c->base, u.key[i], LIN_WRITE, id, 0);
+	}
+	err = aq_kv_unit(c->kv, keys, UNIT_KEYS, unit_fn, &u);
+	kp_of(c)->n->units += !err;
+	ended = err == -EXDEV ? LIN_FAIL : play_ended(&c->base, err);
+	for (i = 0; i < UNIT_KEYS; i++)
+		play_return(&c->base, op[i], ended, LIN_SAID_NOTHING);
+}
+
+/* The same number in both keys, one more each time. */
+struct pair {
+	uint64_t number[2]; /* what there was */
+	uint8_t value[VALUE_MAX];
+	size_t len;
+};
+
+static uint64_t number_of(const void *value, size_t len)
+{
+	uint64_t n = 0;
+
+	if (value && len >= sizeof(n))
+		memcpy(&n, value, sizeof(n));
+	return n;
+}
+
+static int pair_fn(struct aq_kv_change *ch, void *user)
+{
+	struct pair *p = user;
+	uint64_t next;
+
+	for (unsigned i = 0; i < 2; i++) {
+		p->number[i] = number_of(ch[i].value, ch[i].value_len);
+		ch[i].verdict = AQ_KV_STORE;
+		ch[i].new_value = p->value;
+		ch[i].expire_at_ms = 0;
+	}
+	next = p->number[0] + 1;
+	memset(p->value, 0, sizeof(p->value));
+	memcpy(p->value, &next, sizeof(next));
+	/* In the index, or beside it; not always both alike. */
+	ch[0].new_value_len = next % 3 ? sizeof(next) : VALUE_MAX;
+	ch[1].new_value_len = next % 4 ? sizeof(next) : VALUE_MAX / 2;
+	return 0;
+}
+
+/* What docs/kv.md says of two copies: the first one was lost after a client
+ * had left a unit between the two. */
+static bool may_be_half(const struct kp *p)
+{
+	return p->g.copy_count > 1 && p->pair_left && p->n->nodes_killed;
+}
+
+static void change_pair(struct kp_client *c)
+{
+	static const uint32_t first = PAIR_FIRST, second = PAIR_SECOND;
+	struct aq_kv_key keys[] = {{&first, sizeof(first)},
+				   {&second, sizeof(second)}};
+	struct pair p = {0};
+	int err;
+
+	c->in_pair = true;
+	err = aq_kv_unit(c->kv, keys, 2, pair_fn, &p);
+	c->in_pair = false;
+	kp_of(c)->n->units += !err;
+	kp_of(c)->pair_left |= err && err != -EXDEV;
+	if (err != -EXDEV)
+		(void)play_ended(&c->base, err);
+	if (p.number[0] != p.number[1] && !may_be_half(kp_of(c)))
+		play_fail(c->base.run,
+			  "half of a unit under the locks: %" PRIu64
+			  " and %" PRIu64,
+			  p.number[0], p.number[1]);
+}
+
+/* One key after the other, again and again: what is read later is not older. */
+static void read_pair(struct kp_client *c)
+{
+	uint32_t turn = sim_rand_below(&c->base.rand, 2);
+	uint64_t before = 0, now;
+
+	for (uint32_t i = 0; i < PAIR_READS; i++) {
+		uint32_t key = i % 2 == turn ? PAIR_FIRST : PAIR_SECOND;
+		uint8_t value[VALUE_MAX];
+		size_t len = 0;
+		int err = aq_kv_get(c->kv, &key, sizeof(key), value, VALUE_MAX,
+				    &len);
+
+		if (err && err != -ENOENT) {
+			(void)play_ended(&c->base, err);
+			return;
+		}
+		now = err ? 0 : number_of(value, len);
+		if (now < before && !may_be_half(kp_of(c)))
+			play_fail(c->base.run,
+				  "half of a unit: %" PRIu64 " after %" PRIu64,
+				  now, before);
+		before = now;
+	}
+}
+
+static void do_units(struct kp_client *c)
+{
+	uint32_t what = sim_rand_below(&c->base.rand, 4);
+
+	if (what == 0)
+		do_unit(c);
+	else if (what == 1)
+		read_pair(c);
+	else
+		change_pair(c);
+}
+
 /* Another size, or a second copy again. It may die anywhere. */
 static void do_resize(struct kp_client *c)
 {
@@ -240,13 +410,16 @@ static void do_resize(struct kp_client *c)
 		.capacity =
 			shards * sim_rand_range(&c->base.rand, 4 * KEYS, 80),
 		.shards = shards};
+	bool healed;
 	int err;
 
 	c->base.sleeps = sim_rand_below(&c->base.rand, 4) == 0;
 	c->base.countdown = sim_rand_below(&c->base.rand, 3)
 				    ? sim_rand_range(&c->base.rand, 1, 300)
 				    : 0;
-	err = aq_kv_resize(c->kv, &o);
+	/* Several may want to make the same copy. */
+	err = sim_rand_below(&c->base.rand, 3) ? aq_kv_resize(c->kv, &o)
+					       : aq_kv_heal(c->kv, &healed);
 	kp_of(c)->n->resizes += !err;
 	kp_of(c)->n->resizes_left += err == -ESHUTDOWN;
 	if (err && err != -EBUSY && err != -ESHUTDOWN && err != -ETIMEDOUT &&
@@ -264,6 +437,11 @@ static void step(struct play_client *client)
 	if (kp_of(c)->leaves &&
 	    sim_rand_below(&c->base.rand, RESIZE_ONE_OF) == 0) {
 		do_resize(c);
+		return;
+	}
+	if (sim_rand_below(&c->base.rand, UNIT_ONE_OF) == 0) {
+		play_client_arm(&c->base, 25, 24);
+		do_units(c);
 		return;
 	}
 	play_client_arm(&c->base, 12, 18);
@@ -306,13 +484,13 @@ static void check_health(struct kp_client *c)
 static int check(struct play_client *client)
 {
 	struct kp_client *c = (struct kp_client *)client;
-	struct aq_kv_options same = {0};
 	struct aq_kv_report r;
+	bool healed;
 	int err = aq_kv_repair(c->kv);
 
-	/* What was begun is ended; and once more, for two copies. */
+	/* What was begun is ended, and copies that were lost are made. */
 	if (!err && kp_of(c)->leaves)
-		err = aq_kv_resize(c->kv, &same);
+		err = aq_kv_heal(c->kv, &healed);
 	if (!err && kp_of(c)->leaves)
 		err = aq_kv_repair(c->kv);
 	if (!err && kp_of(c)->leaves)
@@ -360,7 +538,7 @@ static void kill_node(struct play_run *r)
 static int make_geometry(struct kp *p)
 {
 	struct aq_kv_options o = {
-		.capacity = sim_rand_range(&p->run.rand, KEYS, 24),
+		.capacity = sim_rand_range(&p->run.rand, KEYS + 2, 24),
 		.entries_per_row = sim_rand_range(&p->run.rand, 1, 4),
 		.entry_bytes = 32,
 		.extent_bytes = 1 << 20,
@@ -387,7 +565,7 @@ static int format(struct play_run *r, struct kit_remote *remote)
 	struct kp *p = (struct kp *)r;
 	struct kv_world world = kv_cluster_world(&p->client[0].place);
 
-	return kv_replicas_make(&world, &p->g, KV_PHASE_STABLE);
+	return kv_replicas_make(&world, &p->g, KV_PHASE_STABLE, NULL);
 }
 
 static int make_hosts(struct kp *p)
@@ -443,8 +621,10 @@ static int take_no_fence(void *to, const char *value)
 }
 
 static const enum plant bugs[] = {
-	PLANT_kv_terms,	   PLANT_kv_locks,    PLANT_kv_mirror, PLANT_kv_graves,
-	PLANT_kv_overtake, PLANT_kv_no_fence, PLANT_none,
+	PLANT_kv_terms,	    PLANT_kv_locks,	PLANT_kv_mirror,
+	PLANT_kv_graves,    PLANT_kv_copied,	PLANT_kv_overtake,
+	PLANT_kv_unit_open, PLANT_kv_unit_redo, PLANT_kv_no_fence,
+	PLANT_none,
 };
 
 static const struct opt options[] = {

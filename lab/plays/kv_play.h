@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The play "kv": clients put, get, delete and compare and swap keys of one
- * small table, one at a time or several together, over a network that loses,
- * doubles, reorders and damages. At any of their requests they die, or sleep
- * for so long that others take them for dead. What they saw must be
- * linearizable, and in the end the table whole.
+ * small table, one at a time, several together or as one unit, over a network
+ * that loses, doubles, reorders and damages. At any of their requests they die,
+ * or sleep for so long that others take them for dead. What they saw must be
+ * linearizable, no half of a unit may be seen, and in the end the table must be
+ * whole.
  */
 #ifndef AQ_PLAYS_KV_PLAY_H
 #define AQ_PLAYS_KV_PLAY_H
@@ -18,6 +19,7 @@
 	X(deletes, "keys deleted")                             \
 	X(swaps, "compare and swap")                           \
 	X(together, "operations under way with others")        \
+	X(units, "changes of several keys as one")             \
 	X(deaths, "clients that died in an operation")         \
 	X(sleeps, "clients that slept in one")                 \
 	X(stale, "operations that a fence cut off")            \
@@ -25,6 +27,7 @@
 	X(repairs, "words of locks of the dead, let go")       \
 	X(rows_mended, "rows that got a new CRC")              \
 	X(doubles_mended, "entries that stood twice")          \
+	X(walks, "gets by walks")                              \
 	X(torn, "rows that were read again")                   \
 	X(second, "inserts that had to look for another path") \
 	X(full, "puts that found no place")                    \

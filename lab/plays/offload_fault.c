@@ -19,10 +19,17 @@ enum {
 	FINISH_NS = 2000000000, /* after healing everything ends by then */
 };
 
+#define HELD_UP_MAX_PS (1000 * SIM_US)
+
 int op_engine_start(struct op *p, struct rig_engine **out)
 {
+	const struct offload_play_options *o =
+		(const struct offload_play_options *)p->run.opt;
 	char name[RIG_NAME_MAX];
 
+	if (o->engine == OFFLOAD_SWITCH ||
+	    (o->engine == OFFLOAD_BOTH && sim_rand_below(&p->run.rand, 2)))
+		return rig_engine_open_switch(&p->rig, out);
 	snprintf(name, sizeof(name), "engine%u", p->engines++);
 	return rig_engine_open(&p->rig, name, NULL, &p->engine_config, out);
 }
@@ -76,7 +83,7 @@ static bool all_done(const struct op *p)
 /* Sessions that ended with a fault begin anew; those of a dead engine too. */
 static void watch(struct op *p)
 {
-	if (p->engine->host->killed) {
+	if (rig_engine_is_dead(p->engine)) {
 		if (!p->healed)
 			nap(p, 1000, 2000000);
 		replace(p);
@@ -84,9 +91,8 @@ static void watch(struct op *p)
 	for (uint32_t i = 0; i < p->thread_count; i++) {
 		struct rig_app *a = p->thread[i]->app;
 
-		if (!a->host->killed &&
-		    (a->session->engine != p->engine || !a->session->session ||
-		     offload_session_err(a->session->session)))
+		if (!a->host->killed && (a->session->engine != p->engine ||
+					 rig_session_err(a->session)))
 			attach(p, a);
 	}
 }
@@ -96,35 +102,60 @@ static void watch(struct op *p)
 static void kill_engine(struct op *p)
 {
 	p->n->kills++;
-	rig_host_kill(p->engine->host);
+	rig_engine_kill(p->engine);
 }
 
 static void kill_at_point(struct op *p)
 {
-	struct rig_host *h = p->engine->host;
+	struct rig_engine *e = p->engine;
+	uint32_t at = sim_rand_range(&p->run.rand, 1, DOORBELLS_MAX);
 
-	h->meter.kill_at = h->meter.doorbells +
-			   sim_rand_range(&p->run.rand, 1, DOORBELLS_MAX);
-	h->meter.kill_when = sim_rand_below(&p->run.rand, RIG_KILL_WHENS);
-	for (uint64_t t = 0; t < POINT_WAIT_NS && !h->killed && !all_done(p);
+	rig_engine_kill_at(e, at, sim_rand_below(&p->run.rand, RIG_KILL_WHENS));
+	for (uint64_t t = 0;
+	     t < POINT_WAIT_NS && !rig_engine_is_dead(e) && !all_done(p);
 	     t += WATCH_NS)
 		sim_fiber_sleep_ns(p->run.sim, WATCH_NS);
-	h->meter.kill_at = 0;
-	p->n->point_kills += h->killed;
+	if (e->host)
+		e->host->meter.kill_at = 0;
+	p->n->point_kills += rig_engine_is_dead(e);
+}
+
+static void set_node_faults(struct op *p, const struct sim_faults *f)
+{
+	for (unsigned i = 0; i < p->rig.node_count; i++)
+		sim_port_set_faults(
+			sim_host_port(p->rig.node[i].host->sim_host), f);
+}
+
+/* A switch has no cable of its own to cut, and makes nothing again once the
+ * rings are closed to it. But what it has sent may hang in the network until
+ * another one has written the same place. */
+static void hold_up_frames(struct op *p)
+{
+	struct sim_faults slow = p->faults;
+
+	slow.reorder_ppm = 300000;
+	slow.reorder_max_ps = HELD_UP_MAX_PS;
+	set_node_faults(p, &slow);
+	nap(p, 1000, 60000);
+	set_node_faults(p, &p->faults);
 }
 
 /* The old one is not dead: it was slow, or cut off for a while. */
 static void replace_running(struct op *p)
 {
 	struct rig_engine *old = p->engine;
-	struct sim_port *port = sim_host_port(old->host->sim_host);
-	bool cut = sim_rand_below(&p->run.rand, 2) == 0;
+	struct sim_port *port =
+		old->host ? sim_host_port(old->host->sim_host) : NULL;
+	bool cut = port && sim_rand_below(&p->run.rand, 2) == 0;
 
 	p->n->zombies++;
 	if (cut) {
 		sim_port_set_down(port, true);
 		nap(p, 1000, 300000);
 	}
+	if (!port)
+		hold_up_frames(p);
 	replace(p);
 	if (cut) {
 		nap(p, 1000, 300000);
@@ -176,12 +207,12 @@ static void heal(struct op *p)
 	p->healed = true;
 	for (unsigned i = 0; i < p->host_count; i++)
 		sim_port_set_faults(sim_host_port(p->host[i]->sim_host), &none);
-	for (unsigned i = 0; i < p->rig.node_count; i++)
-		sim_port_set_faults(
-			sim_host_port(p->rig.node[i].host->sim_host), &none);
+	set_node_faults(p, &none);
 	for (unsigned i = 0; i < p->rig.engine_count; i++)
-		sim_port_set_faults(
-			sim_host_port(p->rig.engine[i]->host->sim_host), &none);
+		if (p->rig.engine[i]->host)
+			sim_port_set_faults(
+				sim_host_port(p->rig.engine[i]->host->sim_host),
+				&none);
 	watch(p);
 }
 

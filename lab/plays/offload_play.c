@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "figures/commands.h"
 #include "offload_play_priv.h"
+#include "rig/tor_net.h"
 
 enum {
 	REQUESTS = 80, /* of each thread */
@@ -92,15 +93,40 @@ static void draw_engine(struct op *p)
 	p->may_lose_node = p->rig.node_count > 1 && sim_rand_below(r, 2) == 0;
 }
 
+/* The switch between all, if it is an engine. */
+static int switch_open(struct op *p)
+{
+	const struct offload_play_options *o =
+		(const struct offload_play_options *)p->run.opt;
+	static const unsigned fetch[] = {1, 8, 42}, tell[] = {1, 4, 32};
+	struct rig_tor_config cfg = {.programs = {p->program},
+				     .program_count = 1};
+	struct rng *r = &p->run.rand;
+	int err;
+
+	if (o->engine == OFFLOAD_SPOT)
+		return 0;
+	/* The preamble is one packet. */
+	p->rig.mtu = p->rig.mtu == IBV_MTU_256 ? IBV_MTU_512 : p->rig.mtu;
+	snprintf(p->program, sizeof(p->program),
+		 "cowbird:sessions=512,requests=%u,fetch=%u,tell=%u,filter=%s",
+		 sim_rand_below(r, 2) ? 1024 : 16, fetch[sim_rand_below(r, 3)],
+		 tell[sim_rand_below(r, 3)],
+		 sim_rand_below(r, 2) ? "on" : "off");
+	err = rig_tor_create(rig_stage_net(p->run.stage), &cfg, &p->tor);
+	p->rig.tor = p->tor;
+	return err;
+}
+
 static int start(struct op *p)
 {
 	char name[RIG_NAME_MAX];
-	int err = op_engine_start(p, &p->engine);
+	int err = switch_open(p);
 
-	if (!err && p->point) {
-		p->engine->host->meter.kill_at = p->point;
-		p->engine->host->meter.kill_when = p->point_when;
-	}
+	if (!err)
+		err = op_engine_start(p, &p->engine);
+	if (!err && p->point)
+		rig_engine_kill_at(p->engine, p->point, p->point_when);
 	for (uint32_t i = 0; i < p->thread_count && !err; i++) {
 		struct op_thread *t = p->thread[i];
 
@@ -199,7 +225,9 @@ static int judge(struct play_run *r)
 		p->n->probes += e[OFFLOAD_C_PROBES];
 		p->n->publications += e[OFFLOAD_C_PUBLICATIONS];
 	}
-	p->n->doorbells = p->rig.engine[0]->host->meter.doorbells;
+	p->n->doorbells = p->rig.engine[0]->host
+				  ? p->rig.engine[0]->host->meter.doorbells
+				  : rig_tor_frames(p->tor);
 	if (!r->res->violations)
 		check_own(p);
 	return 0;
@@ -210,6 +238,7 @@ static void close_world(struct play_run *r)
 	struct op *p = (struct op *)r;
 
 	rig_release(&p->rig);
+	rig_tor_destroy(p->tor);
 	for (uint32_t i = 0; i < p->thread_count; i++)
 		free(p->thread[i]);
 }
@@ -237,14 +266,20 @@ static int prepare(struct play_options *opt, struct sim_batch *batch)
 }
 
 static const enum plant bugs[] = {
-	PLANT_no_order, PLANT_early_ack, PLANT_no_skip, PLANT_old_final,
-	PLANT_no_fence, PLANT_late_ring, PLANT_none,
+	PLANT_no_order,	   PLANT_early_ack, PLANT_no_skip,
+	PLANT_old_final,   PLANT_no_fence,  PLANT_late_ring,
+	PLANT_other_bytes, PLANT_red_now,   PLANT_none,
 };
 
 static const struct opt options[] = {
 	OPT_FLAG(struct offload_play_options, points, "points",
 		 "kill the engine of one seed before, inside and after each of "
-		 "its doorbells, with no other fault"),
+		 "its doorbells, the switch at each of its frames, with no "
+		 "other fault"),
+	OPT_CHOICE(struct offload_play_options, engine, "engine",
+		   "spot|switch|both",
+		   "a process (the default), a program of the switch, or one "
+		   "after the other"),
 	PLAY_OPTION_SCALE,
 	PLAY_OPTION_FABRIC,
 	OPT_TEXT(struct play_options, history_file, "history", "FILE",

@@ -55,6 +55,8 @@ struct op {
 	uint64_t point;	     /* doorbell of the first engine; 0: none */
 	unsigned point_when; /* 0 before, 1 inside, 2 after */
 	struct rig rig;
+	struct rig_tor *tor;
+	char program[96]; /* of the switch */
 	struct rig_host *host[OP_HOSTS_MAX];
 	uint32_t host_count;
 	struct op_thread *thread[OP_THREADS_MAX];

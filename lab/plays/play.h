@@ -79,7 +79,7 @@ struct play_options {
 		"more or fewer operations than usual")
 #define PLAY_OPTION_FABRIC                           \
 	OPT_CALL(play_take_fabric, "fabric", "NAME", \
-		 "what carries the frames: ethernet, edm or cxl")
+		 "what carries the frames: ethernet, edm, edm64 or cxl")
 #define PLAY_OPTION_PCAP                                         \
 	OPT_TEXT(struct play_options, pcap_file, "pcap", "FILE", \
 		 "one seed: write the delivered frames")

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/complaint.h"
 #include "base/error.h"
 #include "base/json_out.h"
 #include "play.h"
@@ -288,9 +289,9 @@ static int run_line(struct play_options *opt)
 	else if (!err)
 		print_text(opt, &sum);
 	if (err) {
-		fprintf(stderr, "aquifer: sim %s: %s\n", opt->line.play->name,
-			error_last_code() == err ? error_last()
-						 : strerror(-err));
+		complain(err, "sim %s: %s", opt->line.play->name,
+			 error_last_code() == err ? error_last()
+						  : strerror(-err));
 		return PLAY_USAGE;
 	}
 	return !sum.batch.violated == (opt->bug == PLANT_none) ? PLAY_FINE
@@ -341,8 +342,9 @@ static int parse_and_run(struct play_options *opt, int argc, char **argv)
 		print_usage(stdout, play);
 		return PLAY_FINE;
 	case OPT_WRONG:
-		fprintf(stderr, "aquifer: %s\n", error_last());
-		print_usage(stderr, play);
+		complain(0, "%s", error_last());
+		if (!complaint_is_json())
+			print_usage(stderr, play);
 		return PLAY_USAGE;
 	}
 	if (!opt->line.lists_bugs)
@@ -359,13 +361,13 @@ int play_cmd(const struct play *const *plays,
 	int code;
 
 	if (!play) {
-		fprintf(stderr, "aquifer: sim %s: --kind %s is unknown\n",
-			argv[0], value_of(argc, argv, "--kind"));
+		complain(0, "sim %s: --kind %s is unknown", argv[0],
+			 value_of(argc, argv, "--kind"));
 		return PLAY_USAGE;
 	}
 	if (play->figures && (value_of(argc, argv, "--figure") ||
 			      value_of(argc, argv, "--costs")))
-		return figure_cmd(play->figures, argc, argv);
+		return figure_cmd(play->figures, fabrics, argc, argv);
 	opt = calloc(1, play->options_bytes);
 	if (!opt)
 		return PLAY_USAGE;

@@ -11,6 +11,7 @@
 #include "index/tree.h"
 #include "play_client.h"
 #include "rig/tor_sword.h"
+#include "rig/walker.h"
 #include "sim/fiber.h"
 
 enum {
@@ -23,12 +24,15 @@ enum {
 	DEADLINE_MS = 200,
 	VALUE_MAX = 3000,
 	RESTARTS_MAX = 3,
+	WALK_NODES_MAX = 1000,
 };
 
 struct tp_client {
 	struct play_client base;
 	struct tree_locals *locals;
 	struct tree_client *tree;
+	struct rig_walker walker;
+	struct tree_walker walks;
 	unsigned cut_conn; /* that will be cut, or was */
 };
 
@@ -41,6 +45,8 @@ struct tp {
 	struct tree_geometry g;
 	struct rig_host *host[HOSTS_MAX];
 	struct tree_locals *locals[HOSTS_MAX];
+	struct walk_program *program[TREE_WALKS]; /* NULL: nodes too large */
+	struct rng walk_rand; /* of its own: runs without walks stay the same */
 	struct tp_client client[CLIENTS_MAX];
 	bool may_cut;
 	uint32_t grow_of; /* of so many changes all but one are puts */
@@ -120,6 +126,50 @@ static bool is_crashed(const struct play_client *c)
 	return tree_client_is_crashed(tree_of(c));
 }
 
+/* ---- walks -------------------------------------------------------------- */
+
+static void walk_pause(void *ctx)
+{
+	struct tp_client *c = ctx;
+
+	sim_fiber_sleep_ps(c->base.run->sim,
+			   sim_rand_range(&tp_of(c)->walk_rand, 0, 30000) *
+				   SIM_NS);
+}
+
+static int walk_run(void *ctx, enum tree_walk walk, uint64_t start, void *pad,
+		    size_t pad_bytes, size_t send_bytes, uint32_t *trips)
+{
+	struct tp_client *c = ctx;
+
+	memset((uint8_t *)pad + send_bytes, 0, pad_bytes - send_bytes);
+	c->walker = (struct rig_walker){.region = tp_of(c)->store.region,
+					.iterations = WALK_NODES_MAX,
+					.between = walk_pause,
+					.ctx = c};
+	*trips = 1;
+	return rig_walker_run(&c->walker, tp_of(c)->program[walk], start, pad);
+}
+
+/* Where nodes are small enough. */
+static int make_programs(struct tp *p)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < TREE_WALKS && !err; i++) {
+		struct walk_build *b = NULL;
+		struct walk_image image;
+
+		if (tree_program_make(&p->g, (enum tree_walk)i, &b, &image))
+			continue;
+		err = walk_program_open(&image, NULL, &p->program[i]);
+		walk_build_destroy(b);
+	}
+	return err;
+}
+
+/* ---- clients ------------------------------------------------------------ */
+
 static int create(struct play_client *client, struct kit_remote *remote,
 		  const void *config)
 {
@@ -134,13 +184,18 @@ static int create(struct play_client *client, struct kit_remote *remote,
 static int open_tree(struct play_client *client)
 {
 	struct tp_client *c = (struct tp_client *)client;
+	bool can_walk = tp_of(c)->program[TREE_WALK_SUM] != NULL;
 	struct tree_config cfg = {
 		.deadline_ms = DEADLINE_MS,
 		.cache_nodes = sim_rand_below(&client->rand, 2) ? 64 : 1,
 		.locals = c->locals,
+		.walker = can_walk ? &c->walks : NULL,
+		.walks_gets =
+			can_walk && sim_rand_below(&tp_of(c)->walk_rand, 2),
 		.crash = crash,
 		.ctx = c};
 
+	c->walks = (struct tree_walker){.run = walk_run, .ctx = c};
 	return play_store_open(client, create, &cfg);
 }
 
@@ -150,6 +205,8 @@ static void close_tree(struct play_client *client)
 	struct tree_play_counts *n = tp_of(c)->n;
 	const struct tree_stats *s = tree_client_stats(c->tree);
 
+	n->walks += s->walks;
+	n->walks_short += s->walks_short;
 	n->torn += s->torn;
 	n->rights += s->rights;
 	n->splits += s->splits;
@@ -273,6 +330,28 @@ static void do_scan(struct tp_client *c, unsigned from, unsigned to)
 			   play_now_ns(c->base.run));
 }
 
+/* The sum of a range with one key that may be there is a read of that key. */
+static void do_sum(struct tp_client *c, unsigned key)
+{
+	int64_t op = play_invoke(&c->base, key, LIN_READ, 0, 0);
+	char low[KEY_MAX], high[KEY_MAX];
+	struct tree_range range = {.from = low,
+				   .from_len = make_key(key, low),
+				   .to = high,
+				   .to_len = make_key(key + 1, high)};
+	struct tree_reduced got = {0};
+	int err = tree_reduce(c->tree, &range, false, &got);
+
+	if (!err && (got.count > 1 || got.sum_high ||
+		     got.sum != (uint64_t)got.min || got.min != got.max))
+		play_fail(c->base.run, "a sum of one key is that of others");
+	if (!err && !got.count)
+		err = -ENOENT;
+	tp_of(c)->n->sums++;
+	(void)play_return_read(&c->base, op, err, (const uint8_t *)&got.sum,
+			       sizeof(got.sum));
+}
+
 static void step(struct play_client *client)
 {
 	struct tp_client *c = (struct tp_client *)client;
@@ -284,7 +363,11 @@ static void step(struct play_client *client)
 	switch (sim_rand_below(r, 8)) {
 	case 0:
 	case 1:
-		(void)play_get(client, key);
+		if (tp_of(c)->g.value_max == TREE_NUMBER_BYTES &&
+		    sim_rand_below(&tp_of(c)->walk_rand, 2))
+			do_sum(c, key);
+		else
+			(void)play_get(client, key);
 		break;
 	case 2:
 		do_scan(c, key, to);
@@ -338,15 +421,23 @@ static void restarter(void *arg)
 static int check(struct play_client *client)
 {
 	struct tp_client *c = (struct tp_client *)client;
+	const struct tree_range all = {0};
+	struct tree_reduced sum;
 	struct tree_report r;
 	int err;
 
 	for (unsigned i = 0; i < KEYS; i++)
 		play_put(client, i);
 	do_scan(c, 0, KEYS);
-	err = tree_check(c->tree, &r);
+	err = tree_reduce(c->tree, &all, true, &sum);
+	if (!err)
+		err = tree_check(c->tree, &r);
 	if (err)
 		return err;
+	if (sum.count != r.keys)
+		play_fail(client->run,
+			  "%" PRIu64 " keys were counted of %" PRIu64,
+			  sum.count, r.keys);
 	tp_of(c)->n->keys += r.keys;
 	tp_of(c)->n->unnamed += r.unnamed;
 	if (tree_report_is_bad(&r))
@@ -383,7 +474,10 @@ static int make_geometry(struct tp *p)
 			is_large ? sim_rand_range(&p->run.rand, 13, 16) * 1024
 				 : sim_rand_range(&p->run.rand, 16, 22) * 16,
 		.key_max = KEY_MAX,
-		.value_max = is_large ? VALUE_MAX : 16,
+		.value_max = is_large ? VALUE_MAX
+			     : sim_rand_below(&p->walk_rand, 2)
+				     ? 16
+				     : TREE_NUMBER_BYTES,
 		.clients = 2 * CLIENTS_MAX,
 		.failure_ms = FAILURE_MS,
 		.locks = sim_rand_range(&p->run.rand, 1, 16),
@@ -430,6 +524,7 @@ static int open_world(struct play_run *run)
 	p->store.tell = tell_switch;
 	run->trouble = p->sword_options ? restarter : NULL;
 	sim_rand_init(r, run->opt->seed, 79);
+	sim_rand_init(&p->walk_rand, run->opt->seed, 80);
 	cfg.link.latency_ps = sim_rand_range(r, 300, 3000) * SIM_NS;
 	/* On slow links a WRITE of several packets takes its time. */
 	cfg.link.bits_per_s = 25000000000ull >> sim_rand_below(r, 6);
@@ -441,6 +536,8 @@ static int open_world(struct play_run *run)
 	err = play_stage_open(run, &cfg);
 	if (!err)
 		err = make_geometry(p);
+	if (!err)
+		err = make_programs(p);
 	if (!err)
 		err = rig_host_add(run->stage, "node", &p->node);
 	if (!err)
@@ -464,6 +561,8 @@ static void close_world(struct play_run *r)
 	rig_sword_destroy(&p->sword);
 	for (unsigned i = 0; i < HOSTS_MAX; i++)
 		tree_locals_destroy(p->locals[i]);
+	for (unsigned i = 0; i < TREE_WALKS; i++)
+		walk_program_close(p->program[i]);
 }
 
 /* ---- the table ---------------------------------------------------------- */
@@ -498,11 +597,11 @@ const struct play tree_play = {
 	.name = "index",
 	.kind = "tree",
 	.summary = "an ordered index whose clients die, sleep and are cut off",
-	.about =
-		"Clients read, write, delete and scan keys of an ordered index "
-		"over a bad network; they die or sleep at any request. The "
-		"history must be linearizable, a scan as one read of each key "
-		"in its range, and the index whole.",
+	.about = "Clients read, write, delete, scan and add up keys of an "
+		 "ordered index over a bad network, some of it by walks beside "
+		 "the memory; they die or sleep at any request. The "
+		 "history must be linearizable, a scan as one read of each key "
+		 "in its range, and the index whole.",
 	.counts = counts,
 	.count_count = ARRAY_LEN(counts),
 	.bugs = bugs,

@@ -21,6 +21,9 @@
 	X(deletes, "deletes")                                \
 	X(scans, "scans")                                    \
 	X(pairs, "keys that they found")                     \
+	X(sums, "ranges added up")                           \
+	X(walks, "walks")                                    \
+	X(walks_short, "of them, those that READs ended")    \
 	X(deaths, "clients that died in an operation")       \
 	X(sleeps, "clients that slept in one")               \
 	X(cuts, "connections cut at any moment")             \

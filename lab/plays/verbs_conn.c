@@ -34,7 +34,7 @@ int vs_ep_create_qp(struct vs_ep *ep)
 	};
 
 	ep->qp = ibv_create_qp(ep->node->pd, &attr);
-	return ep->qp ? 0 : -errno;
+	return ep->qp ? aqdv_qp_set_walk_pad(ep->qp, VS_WALK_PAD) : -errno;
 }
 
 static int to_init(struct vs_ep *ep)

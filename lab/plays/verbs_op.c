@@ -19,7 +19,7 @@ void vs_op_put(struct vs_op *op)
  * can be wrong. */
 static enum vs_kind draw_parting_kind(struct vs_ep *ep)
 {
-	static const enum vs_kind owed[] = {VS_READ, VS_READ, VS_FAA,
+	static const enum vs_kind owed[] = {VS_READ, VS_WALK, VS_FAA,
 					    VS_SHARED_FAA};
 	static const enum vs_kind wrong[] = {VS_SEND, VS_WRITE, VS_READ,
 					     VS_CAS};
@@ -35,8 +35,9 @@ static enum vs_kind draw_kind(struct vs_ep *ep)
 		[VS_WRITE] = 24,     [VS_WRITE_IMM] = 8,  [VS_READ] = 22,
 		[VS_CAS] = 6,	     [VS_FAA] = 6,	  [VS_MASKED_CAS] = 3,
 		[VS_MASKED_FAA] = 3, [VS_SHARED_FAA] = 8, [VS_BIND] = 4,
+		[VS_WALK] = 14,
 	};
-	uint32_t at = sim_rand_below(&ep->rand, 108);
+	uint32_t at = sim_rand_below(&ep->rand, 122);
 	unsigned k = 0;
 
 	while (at >= weights[k])
@@ -200,6 +201,9 @@ static bool draw_details(struct vs_ep *ep, struct vs_op *op)
 		return land(ep, op, 1);
 	case VS_SHARED_FAA:
 		return draw_shared(ep, op) && land(ep, op, 1);
+	case VS_WALK:
+		vs_walk_draw(ep, op);
+		return land(ep, op, ep->sge_max);
 	case VS_BIND:
 		return draw_bind(ep, op);
 	case VS_KIND_COUNT:
@@ -248,6 +252,17 @@ static void spoil_remote(struct vs_ep *ep, struct vs_op *op)
 	}
 }
 
+/* A key that is none, or one that does not let walks read. */
+static void spoil_walk(struct vs_ep *ep, struct vs_op *op)
+{
+	op->expect = VS_REMOTE_ACCESS;
+	op->visits = 0;
+	if (may_use_bad_key(ep))
+		op->target_key ^= 0x5a;
+	else
+		op->target_key = ep->peer->words_mr->rkey;
+}
+
 /* Longer than any receive. */
 static void spoil_length(struct vs_ep *ep, struct vs_op *op)
 {
@@ -274,6 +289,8 @@ static void spoil(struct vs_ep *ep, struct vs_op *op)
 		op->expect = VS_REMOTE_INVALID;
 	} else if (op->kind == VS_WRITE || op->kind == VS_READ) {
 		spoil_remote(ep, op);
+	} else if (op->kind == VS_WALK) {
+		spoil_walk(ep, op);
 	} else if (op->kind == VS_SEND || op->kind == VS_SEND_IMM) {
 		spoil_length(ep, op);
 	}
@@ -299,6 +316,7 @@ static void count(struct verbs_play_counts *c, enum vs_kind kind)
 		[VS_MASKED_FAA] = &c->masked,
 		[VS_SHARED_FAA] = &c->shared_faa,
 		[VS_BIND] = &c->binds,
+		[VS_WALK] = &c->walks,
 	};
 
 	(*by_kind[kind])++;
@@ -327,6 +345,9 @@ struct vs_op *vs_op_make(struct vs_ep *ep)
 	if (vs_op_is_message(op))
 		max = VS_MSG_MAX;
 	op->len = vs_op_is_atomic(op) ? 8 : draw_len(ep, max);
+	if (op->kind == VS_WALK)
+		op->len = AQDV_WALK_RESULT_BYTES +
+			  sim_rand_range(&ep->rand, 16, VS_WALK_PAD);
 	if (ep->s->parting && op->len == 0)
 		op->len = 1;
 	op->data = malloc(op->len + 8);

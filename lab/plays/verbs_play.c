@@ -384,6 +384,7 @@ static void final_checks(struct vs *vs)
 
 		vs_areas_check(node);
 		vs_shared_final(node);
+		vs_walk_final(node);
 		vs_slots_check(vs, &node->srq_slots, "a shared receive");
 		if (sim_host_counter(node->host, NIC_C_cq_overflows))
 			vs_fail(vs, "node %u: a completion queue overflowed",
@@ -419,6 +420,9 @@ static int judge(struct play_run *r)
 			sim_host_counter(h, NIC_C_duplicate_atomics);
 		c->duplicate_reads +=
 			sim_host_counter(h, NIC_C_duplicate_reads);
+		c->duplicate_walks +=
+			sim_host_counter(h, NIC_C_duplicate_walks);
+		c->walk_waits += sim_host_counter(h, NIC_C_walk_waits);
 		c->icrc_drops += sim_host_counter(h, NIC_C_drop_icrc);
 	}
 	trace_counters(vs);
@@ -594,6 +598,7 @@ static int take_program(void *to, const char *value)
 static const enum plant bugs[] = {
 	PLANT_skip_duplicate_check,
 	PLANT_reexecute_atomic,
+	PLANT_reexecute_walk,
 	PLANT_ack_early,
 	PLANT_drop_flush,
 	PLANT_double_completion,

@@ -37,6 +37,8 @@
 	X(faa, "fetch and add")                               \
 	X(masked, "masked atomics")                           \
 	X(shared_faa, "fetch and add on shared counters")     \
+	X(walks, "walks")                                     \
+	X(walk_waits, "walks that waited for others")         \
 	X(binds, "windows bound")                             \
 	X(datagrams, "datagrams sent")                        \
 	X(datagrams_received, "datagrams received")           \
@@ -55,6 +57,7 @@
 	X(timeouts, "timeouts")                               \
 	X(duplicate_atomics, "duplicate atomics replayed")    \
 	X(duplicate_reads, "duplicate READs answered again")  \
+	X(duplicate_walks, "duplicate walks answered again")  \
 	X(icrc_drops, "frames dropped for their ICRC")        \
 	X(forwarded, "frames that the shipped switch passed") \
 	X(events, "simulator events")                         \

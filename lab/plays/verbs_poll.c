@@ -119,12 +119,14 @@ static void check_send_wc(struct vs_ep *ep, const struct vs_op *op,
 		[VS_MASKED_FAA] = IBV_WC_FETCH_ADD,
 		[VS_SHARED_FAA] = IBV_WC_FETCH_ADD,
 		[VS_BIND] = IBV_WC_BIND_MW,
+		[VS_WALK] = IBV_WC_RDMA_READ,
 	};
 
 	if (wc->opcode != opcodes[op->kind])
 		vs_fail(ep->s->vs, "%s: request %lu completed as opcode %u",
 			ep->name, op->id, wc->opcode);
-	if ((op->kind == VS_READ || vs_op_is_atomic(op)) &&
+	if ((op->kind == VS_READ || op->kind == VS_WALK ||
+	     vs_op_is_atomic(op)) &&
 	    wc->byte_len != op->len)
 		vs_fail(ep->s->vs, "%s: request %lu: %u bytes, not %u",
 			ep->name, op->id, wc->byte_len, op->len);

@@ -200,6 +200,7 @@ static void fill_remote(struct vs_ep *ep, struct request *rq)
 	case VS_SEND_IMM:
 	case VS_MASKED_CAS:
 	case VS_MASKED_FAA:
+	case VS_WALK:
 	case VS_KIND_COUNT:
 		break;
 	}
@@ -247,11 +248,14 @@ static void enqueue(struct vs_ep *ep, struct vs_op *op)
 	}
 }
 
-static void post_masked(struct vs_ep *ep, struct vs_op *op)
+/* Those that have a call of their own. */
+static void post_alone(struct vs_ep *ep, struct vs_op *op)
 {
-	if (vs_masked_post(ep, op))
-		vs_fail(ep->s->vs, "%s: posting a masked atomic failed",
-			ep->name);
+	bool is_walk = op->kind == VS_WALK;
+
+	if (is_walk ? vs_walk_post(ep, op) : vs_masked_post(ep, op))
+		vs_fail(ep->s->vs, "%s: posting a %s failed", ep->name,
+			is_walk ? "walk" : "masked atomic");
 }
 
 /* Posts up to `count` requests, chained as one list. */
@@ -267,15 +271,15 @@ static void post_chain(struct vs_ep *ep, unsigned count)
 		if (!op)
 			break;
 		enqueue(ep, op);
-		if (vs_op_is_masked(op)) {
-			/* These have a call of their own, behind the others. */
+		if (vs_op_is_masked(op) || op->kind == VS_WALK) {
+			/* Behind the others. */
 			if (n) {
 				rq[n - 1].wr.next = NULL;
 				if (ibv_post_send(ep->qp, &rq[0].wr, &bad))
 					vs_fail(ep->s->vs, "%s: post failed",
 						ep->name);
 			}
-			post_masked(ep, op);
+			post_alone(ep, op);
 			return;
 		}
 		rq[n].op = op;

@@ -43,7 +43,10 @@ enum {
 	VS_CANARY_BYTES = 256,
 	VS_AREA_MAX = 128,
 	VS_INLINE_MAX = 256,
-	VS_BAD_KEYS = 5, /* per pair of nodes; eight would block the source */
+	VS_STATIONS = 32,  /* of a trail that is walked */
+	VS_WALK_ROOM = 4,  /* walks that a node executes at a time */
+	VS_WALK_PAD = 192, /* what fits the smallest MTU */
+	VS_BAD_KEYS = 5,   /* per pair of nodes; eight would block the source */
 };
 
 #define VS_POISON 0xa7
@@ -78,6 +81,7 @@ enum vs_kind {
 	VS_MASKED_CAS,
 	VS_MASKED_FAA,
 	VS_SHARED_FAA,
+	VS_WALK,
 	VS_BIND,
 	VS_KIND_COUNT,
 };
@@ -109,21 +113,27 @@ struct vs_op {
 	unsigned word;
 	struct atomic_op atomic;
 	uint64_t original; /* what an atomic must return */
-	int land;	   /* slot, or -1 */
+	/* Walk: what it asks for, and how many stations it visits, from
+	 * `word` on. */
+	uint32_t iterations;
+	uint32_t send_bytes;
+	uint32_t visits;
+	int land; /* slot, or -1 */
 	unsigned piece_count;
 	struct vs_piece pieces[VS_SGE_MAX]; /* in source area or slot */
 	/* Where its packets are among all of this connection, as the responder
 	 * counts them; none: it is not sent. */
 	uint32_t at;
 	uint32_t packets;
-	uint32_t answered; /* READ: packets that were answered */
+	uint32_t answered; /* READ, walk: packets that were answered */
 	/* Frames of this connection before it was posted: to its end, and to
 	 * the peer. */
 	uint64_t harmed;
 	uint64_t peer_harmed;
 	struct vs_op *msg_next;
 	uint8_t *data; /* bytes sent, or expected from a READ */
-	uint8_t *old;  /* WRITE: what it replaced in the shadow */
+	uint8_t *old;  /* WRITE: what it replaced in the shadow; walk: what
+			* it sends */
 };
 
 /* What an endpoint's responder says that it did on this connection. */
@@ -169,9 +179,23 @@ struct vs_arm {
 	bool told;
 };
 
+struct aqdv_walk;
 struct vs;
 struct vs_ep;
 struct vs_ud;
+
+/* A walk that a node executes. */
+struct vs_walking {
+	struct aqdv_walk *walk; /* NULL: none */
+	uint64_t at;
+	uint32_t took;
+};
+
+struct vs_walker {
+	struct vs_walking at[VS_WALK_ROOM];
+	unsigned next;
+	struct rng rand;
+};
 
 struct vs_node {
 	struct vs *vs;
@@ -195,6 +219,11 @@ struct vs_node {
 	uint32_t shared_acked[VS_SHARED];
 	uint32_t shared_unknown[VS_SHARED];
 	uint8_t shared_seen[VS_SHARED][VS_SHARED_MAX];
+	struct vs_area trail; /* see verbs_walk.c */
+	struct ibv_mr *trail_mr;
+	struct vs_walker walker;
+	uint32_t visits_acked[VS_STATIONS];
+	uint32_t visits_unknown[VS_STATIONS];
 	unsigned bad_keys[VS_NODE_MAX]; /* by the node that used them */
 	struct vs_area areas[VS_AREA_MAX];
 	unsigned area_count;
@@ -407,6 +436,15 @@ static inline bool vs_op_is_atomic(const struct vs_op *op)
 /* Masked atomics go through aqdv. */
 int vs_masked_post(struct vs_ep *ep, struct vs_op *op) MUST_CHECK;
 void vs_op_put(struct vs_op *op);
+
+/* ---- verbs_walk.c: walks ------------------------------------------------- */
+int vs_walk_create(struct vs_node *node) MUST_CHECK;
+void vs_walk_final(struct vs_node *node);
+/* The request's visits are certain, or its fate is unknown. */
+void vs_walk_count(struct vs_ep *ep, const struct vs_op *op, bool acked);
+/* A request of op->len bytes: a result and a pad. */
+void vs_walk_draw(struct vs_ep *ep, struct vs_op *op);
+int vs_walk_post(struct vs_ep *ep, struct vs_op *op) MUST_CHECK;
 
 /* ---- verbs_poll.c: completions ------------------------------------------ */
 /* Polls every CQ of the node; the number of completions. */

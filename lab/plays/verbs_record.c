@@ -5,8 +5,8 @@
  *
  * - A packet of a request is executed once, in order, and never behind one that
  *   was refused.
- * - Success: all packets of the request were executed; those of a READ, also
- *   answered.
+ * - Success: all packets of the request were executed; those of a READ or walk,
+ *   also answered.
  * - A remote error: the peer refused a packet of this very request, for this
  *   reason, so the request as a whole was not executed.
  * - No receive was there: the last packet was not executed.
@@ -37,7 +37,8 @@ static void note_answer(struct vs_ep *to, uint32_t at)
 	for (uint32_t i = to->sq_head; i != to->sq_tail; i++) {
 		struct vs_op *op = to->sq[i % VS_SQ_MAX];
 
-		if (op->kind == VS_READ && at - op->at < op->packets) {
+		if ((op->kind == VS_READ || op->kind == VS_WALK) &&
+		    at - op->at < op->packets) {
 			op->answered += at - op->at == op->answered;
 			return;
 		}
@@ -143,9 +144,10 @@ static void check_success(struct vs_ep *ep, const struct vs_op *op)
 			ep->name, op->id,
 			rec->executed > op->at ? rec->executed - op->at : 0,
 			op->packets);
-	else if (op->kind == VS_READ && op->answered < op->packets)
+	else if ((op->kind == VS_READ || op->kind == VS_WALK) &&
+		 op->answered < op->packets)
 		vs_fail(ep->s->vs,
-			"%s: READ %lu succeeded, but its peer answered %u "
+			"%s: request %lu succeeded, but its peer answered %u "
 			"packets of %u",
 			ep->name, op->id, op->answered, op->packets);
 }

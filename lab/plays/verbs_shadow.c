@@ -135,6 +135,8 @@ void vs_shadow_success(struct vs_ep *ep, struct vs_op *op)
 	} else if (op->kind == VS_SHARED_FAA) {
 		check_shared(ep, op);
 		memcpy(op->data, ep->land.area.base + op->pieces[0].off, 8);
+	} else if (op->kind == VS_WALK) {
+		vs_walk_count(ep, op, true);
 	} else if (is_private_atomic(op)) {
 		memcpy(op->data, &op->original, 8);
 	}
@@ -245,6 +247,8 @@ void vs_shadow_settle(struct vs_ep *ep, struct vs_op *const *unsure,
 		if (unsure[i]->kind == VS_SHARED_FAA &&
 		    unsure[i]->expect == VS_OK)
 			ep->peer->node->shared_unknown[unsure[i]->word]++;
+		if (unsure[i]->kind == VS_WALK && unsure[i]->expect == VS_OK)
+			vs_walk_count(ep, unsure[i], false);
 	}
 	if (ep->peer->node->crashed)
 		return;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The play's nodes, memory and connections: made from the seed, undone. */
+#include <aquifer/aqdv.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,6 +208,8 @@ int vs_world_create(struct vs *vs)
 			err = add_queues(&vs->nodes[i]);
 		if (!err)
 			err = vs_ud_create(&vs->nodes[i]);
+		if (!err)
+			err = vs_walk_create(&vs->nodes[i]);
 	}
 	for (unsigned i = 0; !err && i < conns; i++)
 		err = add_session(vs, i);
@@ -267,6 +270,9 @@ static void remove_node(struct vs_node *node)
 		undo(vs, ibv_dereg_mr(node->source_mr), "ibv_dereg_mr");
 	if (node->shared_mr)
 		undo(vs, ibv_dereg_mr(node->shared_mr), "ibv_dereg_mr");
+	if (node->trail_mr)
+		undo(vs, ibv_dereg_mr(node->trail_mr), "ibv_dereg_mr");
+	undo(vs, aqdv_set_walker(node->ctx, NULL), "aqdv_set_walker");
 	if (node->pd)
 		undo(vs, ibv_dealloc_pd(node->pd), "ibv_dealloc_pd");
 	undo(vs, ibv_close_device(node->ctx), "ibv_close_device");

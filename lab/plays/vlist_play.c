@@ -21,6 +21,7 @@ enum {
 	FAILURE_MS = 12,
 	DEADLINE_MS = 150,
 	VALUE_MAX = 64,
+	PLACES = 4, /* fewer than keys: they drive each other out */
 	RESTARTS_MAX = 3,
 	ABSENCES = 40,
 	FEW_CLIENTS = 2,
@@ -51,6 +52,7 @@ struct vp {
 	struct rig_host *node;
 	struct rig_steer steer;
 	struct vlist_geometry g;
+	struct vlist_places *places; /* of those that are of one process */
 	struct vp_client client[CLIENTS_MAX];
 	uint32_t bypass_of; /* one connection of so many; 0: none */
 	enum vp_mood mood;
@@ -104,8 +106,12 @@ static int create(struct play_client *client, struct kit_remote *remote,
 
 static int open_store(struct play_client *client)
 {
+	struct vp *p = (struct vp *)client->run;
+	bool is_together = sim_rand_below(&client->rand, 2);
 	struct vlist_config cfg = {
 		.deadline_ms = DEADLINE_MS,
+		.shortcut = sim_rand_below(&client->rand, 2),
+		.places = is_together ? p->places : NULL,
 		.collect_every = sim_rand_range(&client->rand, 1, 6),
 		.cache_keys = 2,
 		.no_steer = sim_rand_below(&client->rand, 8) == 0,
@@ -304,6 +310,8 @@ static int make_hosts(struct vp *p)
 	unsigned clients;
 
 	if (!err)
+		err = vlist_places_create(PLACES, &p->places);
+	if (!err)
 		err = rig_host_add(p->run.stage, "node", &p->node);
 	if (!err)
 		err = rig_region_create(p->node, p->g.size_bytes, false,
@@ -360,6 +368,7 @@ static void close_world(struct play_run *r)
 	for (unsigned i = 0; i < r->client_count; i++)
 		vlist_client_abandon(p->client[i].store);
 	rig_steer_destroy(&p->steer);
+	vlist_places_destroy(p->places);
 }
 
 /* ---- the table ---------------------------------------------------------- */

@@ -165,8 +165,11 @@ static int print_json(const struct figure_run *r, FILE *out)
 	json_out_init(&j, out);
 	json_out_object(&j, NULL);
 	json_out_string(&j, "sim", r->system->name);
+	json_out_string(&j, "commit", report_commit());
 	json_out_string(&j, "figure", r->figure->name);
 	json_out_string(&j, "what", r->figure->title);
+	if (r->options->fabric)
+		json_out_string(&j, "fabric", r->options->fabric);
 	json_out_string(&j, "along", r->figure->x_label);
 	json_out_string(&j, "source", r->system->source);
 	json_out_bool(&j, "quick", r->options->quick);
@@ -200,8 +203,9 @@ int figure_print(const struct figure_run *r, FILE *out)
 {
 	if (r->options->json)
 		return print_json(r, out);
-	fprintf(out, "%s %s: %s\n", r->system->name, r->figure->name,
-		r->figure->title);
+	fprintf(out, "%s %s: %s%s%s\n", r->system->name, r->figure->name,
+		r->figure->title, r->options->fabric ? "; over " : "",
+		r->options->fabric ? r->options->fabric : "");
 	figure_table(out, columns_of(r), r->rows, r->system->row_bytes,
 		     r->count);
 	if (r->options->detail)

@@ -47,6 +47,8 @@ enum figure_look {
 	FIGURE_TOGETHER = 8,
 };
 
+struct sim_fabric_choice; /* sim/net_fabric.h; this room only keeps it */
+
 /* The first member of every system's rows. */
 struct figure_point {
 	const char *panel; /* each has a part of the picture; NULL is one, too
@@ -58,6 +60,7 @@ struct figure_point {
 	const char *x_name; /* stands at the axis instead of the number */
 	double published;   /* of the picture's first column; 0: nothing */
 	int err;	    /* it could not be run */
+	const struct sim_fabric_choice *fabric; /* NULL: Ethernet */
 };
 
 /* ---- columns ------------------------------------------------------------- */
@@ -132,6 +135,12 @@ struct figure_verdict {
 struct figure_run;
 struct opt;
 
+/* The system's options, and `quick`, that a figure uses, in words. The name
+ * NULL: of a command line without --figure. */
+struct figure_takes {
+	const char *figure, *options;
+};
+
 struct figure {
 	const char *name; /* or several: "8 9" */
 	const char *title;
@@ -155,7 +164,16 @@ struct figure_options {
 	uint32_t jobs;
 	const char *out;     /* directory for pictures; NULL: none */
 	void (*print)(void); /* what an option prints instead; NULL: nothing */
+	const char *fabric;  /* of FIGURE_OPTION_FABRIC; NULL: Ethernet */
+	const struct sim_fabric_choice *fabrics; /* where it is looked up */
 };
+
+/* For the options of systems whose points run over the simulated network. */
+#define FIGURE_OPTION_FABRIC                                            \
+	OPT_WORD(struct figure_options, fabric, "fabric",               \
+		 "ethernet|edm|edm64|cxl",                              \
+		 "what carries the frames; points that need a program " \
+		 "in the switch run over ethernet only (ethernet)")
 
 struct figure_system {
 	const char *name;		     /* as in `aquifer sim NAME` */
@@ -169,6 +187,9 @@ struct figure_system {
 	 * that begins with a struct figure_options. */
 	const struct opt *options;
 	const struct figure_options *defaults;
+	/* An option that a figure does not use is refused; NULL: all are used
+	 * by all. Ends with options NULL. */
+	const struct figure_takes *takes;
 	size_t options_bytes;
 	size_t row_bytes;
 	/* Runs all points and sets their err. -errno with words: none ran. */
@@ -234,11 +255,21 @@ const struct figure *figure_by_name(const struct figure_system *system,
  * code. */
 int figure_parse(const struct figure_system *system, struct figure_options *o,
 		 int argc, char **argv) MUST_CHECK;
+/* Refuses an option that none of the figures asked for uses: -EINVAL. */
+int figure_check_used(const struct figure_system *system,
+		      const struct figure_options *o, int argc,
+		      char **argv) MUST_CHECK;
 /* Makes o->figure, or "all". Returns an exit code. */
 int figure_go(const struct figure_system *system,
 	      const struct figure_options *o);
 /* Both: `aquifer sim SYSTEM --figure NAME|all ...`. */
-int figure_cmd(const struct figure_system *system, int argc, char **argv);
+int figure_cmd(const struct figure_system *system,
+	       const struct sim_fabric_choice *fabrics, int argc, char **argv);
+
+/* ---- commit.c ------------------------------------------------------------ */
+
+/* That this program was built from, with "-dirty" if files were changed. */
+const char *report_commit(void);
 
 /* ---- table.c ------------------------------------------------------------- */
 

@@ -2,8 +2,10 @@
 /* `aquifer sim SYSTEM --figure`: one command line for all figures. */
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/complaint.h"
 #include "base/error.h"
 #include "base/opt.h"
 #include "figure.h"
@@ -45,16 +47,21 @@ static void usage(const struct figure_system *s, const struct opt *options,
 	      out);
 }
 
+/* One of the words of a list. */
+static bool is_word(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *at = list; n && (at = strstr(at, word)); at++)
+		if ((at == list || at[-1] == ' ') && (!at[n] || at[n] == ' '))
+			return true;
+	return false;
+}
+
 /* The name is one of the words of the figure's. */
 static bool is_named(const struct figure *f, const char *name)
 {
-	size_t n = strlen(name);
-
-	for (const char *at = f->name; n && (at = strstr(at, name)); at++)
-		if ((at == f->name || at[-1] == ' ') &&
-		    (!at[n] || at[n] == ' '))
-			return true;
-	return false;
+	return is_word(f->name, name);
 }
 
 const struct figure *figure_by_name(const struct figure_system *system,
@@ -66,14 +73,75 @@ const struct figure *figure_by_name(const struct figure_system *system,
 	return NULL;
 }
 
+/* The option that a word of the command line names, which may be cut short;
+ * NULL: none, or one that every figure has. */
+static const char *option_of(const struct figure_system *s, const char *word)
+{
+	size_t n = strcspn(word, "=");
+	const char *short_for = NULL;
+
+	if (strncmp(word, "--", 2) != 0 || n < 3)
+		return NULL;
+	if (n == strlen("--quick") && !strncmp(word, "--quick", n))
+		return "quick";
+	for (const struct opt *o = common; o->name; o++)
+		if (!strncmp(o->name, word + 2, n - 2))
+			return NULL;
+	for (const struct opt *o = s->options; o && o->name; o++) {
+		if (strncmp(o->name, word + 2, n - 2) != 0)
+			continue;
+		if (!o->name[n - 2])
+			return o->name;
+		short_for = short_for ? short_for : o->name;
+	}
+	return short_for;
+}
+
+static bool is_used(const struct figure_system *s, const char *figure,
+		    const char *option)
+{
+	for (const struct figure_takes *t = s->takes; t->options; t++) {
+		bool same =
+			figure && t->figure &&
+			(!strcmp(figure, "all") || !strcmp(figure, t->figure));
+
+		if ((same || (!figure && !t->figure)) &&
+		    is_word(t->options, option))
+			return true;
+	}
+	return false;
+}
+
+int figure_check_used(const struct figure_system *s,
+		      const struct figure_options *o, int argc, char **argv)
+{
+	for (int i = 1; s->takes && i < argc; i++) {
+		const char *option = option_of(s, argv[i]);
+
+		if (!option || is_used(s, o->figure, option))
+			continue;
+		if (!o->figure)
+			return error_set(-EINVAL,
+					 "--%s: only some figures use it; say "
+					 "--figure",
+					 option);
+		return error_set(-EINVAL, "--%s: figure %s does not use it",
+				 option, o->figure);
+	}
+	return 0;
+}
+
 /* What no table can say of a value. */
 static int check(const struct figure_system *s, const struct figure_options *o)
 {
 	if (o->figure && strcmp(o->figure, "all") != 0 &&
 	    !figure_by_name(s, o->figure))
 		return error_set(-EINVAL, "there is no --figure %s", o->figure);
-	if (o->out && access(o->out, W_OK))
-		return error_set(-errno, "%s: %s", o->out, strerror(errno));
+	/* The last folder of the path is made. */
+	if (o->out &&
+	    ((mkdir(o->out, 0777) && errno != EEXIST) || access(o->out, W_OK)))
+		return error_set(-errno, "--out %s: %s", o->out,
+				 strerror(errno));
 	return 0;
 }
 
@@ -96,9 +164,11 @@ int figure_parse(const struct figure_system *system, struct figure_options *o,
 		usage(system, options, stdout);
 		return FIGURE_RAN;
 	}
-	if (rc == OPT_WRONG || check(system, o)) {
-		usage(system, options, stderr);
-		fprintf(stderr, "aquifer: %s\n", error_last());
+	if (rc == OPT_WRONG || check(system, o) ||
+	    figure_check_used(system, o, argc, argv)) {
+		if (!complaint_is_json())
+			usage(system, options, stderr);
+		complain(0, "%s", error_last());
 		return FIGURE_USAGE;
 	}
 	if (!o->print)
@@ -121,14 +191,15 @@ int figure_go(const struct figure_system *system,
 		/* One of all need not have the points that are asked for. */
 		if (!rc || (all && rc == -ENOENT))
 			continue;
-		fprintf(stderr, "aquifer: sim %s: %s\n", system->name,
-			*error_last() ? error_last() : strerror(-rc));
+		complain(rc, "sim %s: %s", system->name,
+			 *error_last() ? error_last() : strerror(-rc));
 		bad = rc;
 	}
 	return bad ? FIGURE_BROKEN : FIGURE_RAN;
 }
 
-int figure_cmd(const struct figure_system *system, int argc, char **argv)
+int figure_cmd(const struct figure_system *system,
+	       const struct sim_fabric_choice *fabrics, int argc, char **argv)
 {
 	union {
 		struct figure_options common;
@@ -139,6 +210,7 @@ int figure_cmd(const struct figure_system *system, int argc, char **argv)
 	ASSERT(system->options_bytes <= sizeof(o));
 	if (system->defaults)
 		memcpy(&o, system->defaults, system->options_bytes);
+	o.common.fabrics = fabrics;
 	rc = figure_parse(system, &o.common, argc, argv);
 	o.common.figure = o.common.figure ? o.common.figure : "all";
 	return rc < 0 ? figure_go(system, &o.common) : rc;

@@ -10,6 +10,7 @@
 
 #include "client/verbs_api.h"
 #include "sim/fiber.h"
+#include "tor_cow.h"
 
 enum {
 	PAGE = 4096,
@@ -175,6 +176,56 @@ int rig_engine_open(struct rig *rig, const char *name, struct rig_host *host,
 	return err;
 }
 
+int rig_engine_open_switch(struct rig *rig, struct rig_engine **out)
+{
+	struct rig_engine *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return -ENOMEM;
+	ASSERT(rig->engine_count < RIG_ENGINES_MAX);
+	rig->engine[rig->engine_count++] = e;
+	e->rig = rig;
+	*out = e;
+	return 0;
+}
+
+bool rig_engine_is_dead(const struct rig_engine *e)
+{
+	return e->host ? e->host->killed : e->is_gone;
+}
+
+/* What the switch served it serves no more. */
+static void switch_is_new(void *ctx)
+{
+	struct rig *rig = ctx;
+
+	for (uint32_t i = 0; i < rig->engine_count; i++)
+		rig->engine[i]->is_gone |= !rig->engine[i]->host;
+}
+
+void rig_engine_kill(struct rig_engine *e)
+{
+	if (e->host) {
+		rig_host_kill(e->host);
+		return;
+	}
+	ASSERT(rig_tor_restart(e->rig->tor) == 0);
+	switch_is_new(e->rig);
+}
+
+void rig_engine_kill_at(struct rig_engine *e, uint64_t at, unsigned when)
+{
+	struct rig_tor *tor = e->rig->tor;
+
+	if (e->host) {
+		e->host->meter.kill_at = e->host->meter.doorbells + at;
+		e->host->meter.kill_when = when;
+		return;
+	}
+	rig_tor_restart_at(tor, rig_tor_frames(tor) + at, when, switch_is_new,
+			   e->rig);
+}
+
 static void engine_close(struct rig_engine *e)
 {
 	if (e->engine)
@@ -244,10 +295,19 @@ static const struct rig_session *last_writer(const struct rig_app *a,
 	return NULL;
 }
 
+struct offload_final rig_session_final(const struct rig_session *s, uint32_t i)
+{
+	const struct rig_session *before = last_writer(s->app, i);
+
+	if (!before || !before->has_final[i])
+		return (struct offload_final){0};
+	return (struct offload_final){true, before->epoch,
+				      before->final_psn[i]};
+}
+
 static int node_open(struct rig_session *s, uint32_t i,
 		     struct offload_node_config *c)
 {
-	const struct rig_session *before = last_writer(s->app, i);
 	struct rig_host *near = s->engine->host;
 	struct rig_host *far = s->app->rig->node[i].host;
 	struct rig_pair_options o = {.cq = s->engine->cq,
@@ -255,11 +315,7 @@ static int node_open(struct rig_session *s, uint32_t i,
 				     .mtu = s->app->rig->mtu};
 	int err;
 
-	if (before && before->has_final[i]) {
-		c->has_final = true;
-		c->final_epoch = before->epoch;
-		c->final_psn = before->final_psn[i];
-	}
+	c->final = rig_session_final(s, i);
 	if (far->killed) {
 		s->node_down[i] = true;
 		c->err = -EHOSTDOWN;
@@ -275,7 +331,7 @@ static int node_open(struct rig_session *s, uint32_t i,
 	return err;
 }
 
-static void region_describe(struct rig *rig, struct offload_region_config *c)
+void rig_region_describe(struct rig *rig, struct offload_region_config *c)
 {
 	c->size_bytes = rig->region_bytes;
 	c->piece_count = rig->node_count;
@@ -316,7 +372,7 @@ static int session_open(struct rig_session *s)
 		c->ring_addr = (uint64_t)(uintptr_t)a->memory;
 		c->ring_bytes = a->map.total_bytes;
 		c->ring_rkey = a->mr->rkey;
-		region_describe(a->rig, &c->region[0]);
+		rig_region_describe(a->rig, &c->region[0]);
 		err = offload_session_add(s->engine->engine, c, &s->session);
 	}
 	free(c);
@@ -325,6 +381,8 @@ static int session_open(struct rig_session *s)
 
 static void session_remove(struct rig_session *s)
 {
+	if (!s->engine->host)
+		rig_cow_close(s);
 	rig_pair_close(&s->ring);
 	for (uint32_t i = 0; i < RIG_NODES_MAX; i++) {
 		rig_pair_close(&s->read[i]);
@@ -349,6 +407,7 @@ int rig_attach(struct rig_engine *engine, struct rig_app *app)
 	rig->session[rig->session_count++] = s;
 	s->app = app;
 	s->engine = engine;
+	s->id = rig->session_count;
 	s->epoch = ++app->epoch;
 	if (before) {
 		session_end(before);
@@ -357,7 +416,14 @@ int rig_attach(struct rig_engine *engine, struct rig_app *app)
 			session_remove(before);
 	}
 	app->session = s;
-	return session_open(s);
+	return engine->host ? session_open(s) : rig_cow_open(s);
+}
+
+int rig_session_err(const struct rig_session *s)
+{
+	if (!s->engine->host)
+		return rig_cow_err(s);
+	return s->session ? offload_session_err(s->session) : -ENOENT;
 }
 
 void rig_release(struct rig *rig)

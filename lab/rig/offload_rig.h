@@ -19,6 +19,7 @@ enum {
 };
 
 struct rig;
+struct rig_tor;
 
 struct rig_node {
 	struct rig_host *host;
@@ -37,9 +38,11 @@ struct rig_app {
 	uint32_t epoch;
 };
 
+/* A process, or, without a host, the switch. */
 struct rig_engine {
 	struct rig *rig;
 	struct rig_host *host;
+	bool is_gone; /* the switch was restarted */
 	struct ibv_cq *cq;
 	struct offload_engine *engine;
 	uint64_t counters[OFFLOAD_C_COUNT];
@@ -55,6 +58,7 @@ struct rig_engine {
 struct rig_session {
 	struct rig_app *app;
 	struct rig_engine *engine;
+	uint32_t id;
 	struct offload_session *session;
 	struct rig_pair ring;
 	struct rig_pair read[RIG_NODES_MAX];
@@ -68,6 +72,8 @@ struct rig_session {
 
 struct rig {
 	struct rig_stage *stage;
+	struct rig_tor
+		*tor; /* the switch between all; NULL: none. Its owner's */
 	struct rig_node node[RIG_NODES_MAX];
 	uint32_t node_count;
 	uint64_t region_bytes;
@@ -102,9 +108,23 @@ int rig_engine_open(struct rig *rig, const char *name, struct rig_host *host,
 		    const struct offload_engine_config *config,
 		    struct rig_engine **out) MUST_CHECK;
 
+/* The switch, which has the program, as an engine. */
+int rig_engine_open_switch(struct rig *rig, struct rig_engine **out) MUST_CHECK;
+/* SIGKILL; the switch is started again, and knows nothing. */
+void rig_engine_kill(struct rig_engine *e);
+/* At a doorbell of the process, or at a frame that comes to the switch, counted
+ * from now on: before it, inside or after it. */
+void rig_engine_kill_at(struct rig_engine *e, uint64_t at, unsigned when);
+bool rig_engine_is_dead(const struct rig_engine *e);
 /* The engine serves the application from now on; the session of the engine
  * before is ended. */
 int rig_attach(struct rig_engine *engine, struct rig_app *app) MUST_CHECK;
+
+/* 0: the session is served. */
+int rig_session_err(const struct rig_session *s);
+/* What node i says about the last writer that the rings show. */
+struct offload_final rig_session_final(const struct rig_session *s, uint32_t i);
+void rig_region_describe(struct rig *rig, struct offload_region_config *c);
 
 /* The address of a byte of the region, to look into the nodes. */
 uint8_t *rig_byte(struct rig *rig, uint64_t offset);

@@ -14,7 +14,6 @@
 
 enum {
 	OWN_CQ_DEPTH = 16,
-	IDEAL_RELAX_PS = 1000,
 };
 
 /* ---- the stage ---------------------------------------------------------- */
@@ -101,6 +100,11 @@ struct sim_net *rig_stage_net(struct rig_stage *s)
 	return sim_rack_net(s->rack);
 }
 
+struct sim_rack *rig_stage_rack(struct rig_stage *s)
+{
+	return s->rack;
+}
+
 /* ---- hosts -------------------------------------------------------------- */
 
 static uint64_t clock_now_ns(void *ctx)
@@ -140,9 +144,16 @@ static int host_open(struct rig_host *h)
 	return -v->query_gid(h->context, 1, 0, &h->gid);
 }
 
-static int host_add(struct rig_stage *s, const char *name, bool hardware,
-		    struct sim_host_config cfg, struct rig_host **out)
+int rig_host_add(struct rig_stage *s, const char *name, struct rig_host **out)
 {
+	return rig_host_add_model(s, name, &model_connectx5, out);
+}
+
+int rig_host_add_model(struct rig_stage *s, const char *name,
+		       const struct model_params *params, struct rig_host **out)
+{
+	struct sim_host_config cfg = {.link = s->cfg.link,
+				      .chain_ps = s->cfg.chain_ps};
 	struct rig_host *h;
 	int err = 0;
 
@@ -156,10 +167,9 @@ static int host_add(struct rig_stage *s, const char *name, bool hardware,
 	h->clock = (struct client_clock){clock_now_ns, clock_relax, h};
 	cfg.relax_max_ps = s->cfg.relax_max_ps;
 	cfg.knows_senders = s->cfg.knows_senders;
-	if (hardware) {
-		err = sim_model_host_create(s->sim, &model_connectx5,
-					    s->cfg.seed + s->host_count,
-					    &h->model);
+	if (s->cfg.hardware) {
+		err = sim_model_host_create(
+			s->sim, params, s->cfg.seed + s->host_count, &h->model);
 		if (!err)
 			sim_model_host_config(h->model, &cfg);
 	}
@@ -175,22 +185,6 @@ static int host_add(struct rig_stage *s, const char *name, bool hardware,
 	if (!err)
 		*out = h;
 	return err;
-}
-
-int rig_host_add(struct rig_stage *s, const char *name, struct rig_host **out)
-{
-	return host_add(s, name, s->cfg.hardware,
-			(struct sim_host_config){.link = s->cfg.link,
-						 .chain_ps = s->cfg.chain_ps},
-			out);
-}
-
-int rig_host_add_ideal(struct rig_stage *s, const char *name,
-		       struct rig_host **out)
-{
-	return host_add(s, name, false,
-			(struct sim_host_config){.relax_ps = IDEAL_RELAX_PS},
-			out);
 }
 
 int rig_host_spawn(struct rig_host *h, const char *name, void (*fn)(void *arg),

@@ -20,6 +20,7 @@
 
 struct rig_stage;
 struct model_host;
+struct model_params;
 
 enum {
 	RIG_HOSTS_MAX = 512,
@@ -48,6 +49,7 @@ int rig_stage_create(const struct rig_stage_config *cfg,
 void rig_stage_destroy(struct rig_stage *stage);
 struct sim *rig_stage_sim(struct rig_stage *stage);
 struct sim_net *rig_stage_net(struct rig_stage *stage);
+struct sim_rack *rig_stage_rack(struct rig_stage *stage);
 
 /* ---- hosts -------------------------------------------------------------- */
 
@@ -88,8 +90,9 @@ struct rig_host {
 /* Lives as long as the stage. */
 int rig_host_add(struct rig_stage *stage, const char *name,
 		 struct rig_host **out) MUST_CHECK;
-/* One without any cost, in the network itself: neither NIC, bus nor cable. */
-int rig_host_add_ideal(struct rig_stage *stage, const char *name,
+/* The same on a stage with hardware, of which this host has another kind. */
+int rig_host_add_model(struct rig_stage *stage, const char *name,
+		       const struct model_params *params,
 		       struct rig_host **out) MUST_CHECK;
 /* A thread of the host's process. */
 int rig_host_spawn(struct rig_host *host, const char *name,
@@ -155,6 +158,7 @@ struct rig_pair_options {
 	uint32_t max_sge;      /* 0: 1 */
 	uint32_t max_inline;
 	uint32_t rd_atomic; /* 0: CLIENT_LINK_RD_ATOMIC */
+	uint32_t walk_pad;  /* the far end takes walks with such pads; 0: no */
 	enum ibv_mtu mtu;   /* 0: 4096 bytes */
 };
 

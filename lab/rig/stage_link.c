@@ -177,6 +177,9 @@ int rig_pair_open(struct rig_host *near, struct rig_host *far,
 	if (!p.far_qp)
 		p.far_qp = qp_make(far, o->far_pd, o->far_cq, o->recv_depth, o);
 	if (p.near_qp && p.far_qp)
+		err = o->walk_pad ? aqdv_qp_set_walk_pad(p.far_qp, o->walk_pad)
+				  : 0;
+	if (!err)
 		err = connect_both(&p, &c);
 	if (err)
 		rig_pair_close(&p);

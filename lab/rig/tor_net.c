@@ -11,6 +11,7 @@
 
 #include "base/json_out.h"
 #include "sim/net_fabric.h"
+#include "stage.h"
 #include "wire/wire.h"
 
 struct rig_tor {
@@ -21,7 +22,31 @@ struct rig_tor {
 	struct rng rand;
 	struct tor *tor;
 	struct tor_port *ports[TOR_PORT_MAX];
+	struct tor_link *links[TOR_PORT_MAX];
 	struct sim_event tick;
+	struct waiting *first, **last; /* for the core */
+	struct sim_event served;
+	uint64_t frames;
+	uint64_t restart_at; /* 0: never */
+	unsigned restart_when;
+	bool is_dying; /* sends one more frame and no other */
+	uint32_t last_words;
+	void (*restarted)(void *ctx);
+	void *restarted_ctx;
+};
+
+/* A frame that waits for the core. */
+struct waiting {
+	struct waiting *next;
+	struct sim_port *from;
+	size_t len_bytes;
+	uint8_t frame[];
+};
+
+/* What a port of the switch stands for. */
+struct tor_link {
+	struct rig_tor *tor;
+	struct sim_port *port;
 };
 
 static struct rig_tor *of_env(struct env *env)
@@ -44,7 +69,11 @@ static const struct env_ops env_ops = {.now_ns = env_now, .random = env_bytes};
 static bool port_tx(void *ctx, const uint8_t *frame, size_t len_bytes,
 		    const void *hint)
 {
-	sim_net_emit(ctx, frame, len_bytes);
+	struct tor_link *l = ctx;
+
+	if (l->tor->is_dying && l->tor->last_words++)
+		return true;
+	sim_net_emit(l->port, frame, len_bytes);
 	return true;
 }
 
@@ -70,15 +99,82 @@ static void on_tick(struct sim *sim, struct sim_event *ev)
 	set_tick(t);
 }
 
+static int add_ports(struct rig_tor *t);
+
+static void take_frame(struct rig_tor *t, struct sim_port *from,
+		       const uint8_t *frame, size_t len_bytes)
+{
+	bool dies;
+
+	/* A host that came later. */
+	if (!t->ports[sim_port_index(from)])
+		ASSERT(add_ports(t) == 0);
+	t->frames++;
+	dies = t->frames == t->restart_at;
+	t->is_dying = dies && t->restart_when == RIG_KILL_INSIDE;
+	if (!dies || t->restart_when != RIG_KILL_BEFORE) {
+		tor_begin(t->tor);
+		tor_input(t->ports[sim_port_index(from)], frame, len_bytes,
+			  NULL);
+		tor_end(t->tor);
+	}
+	t->is_dying = false;
+	if (dies) {
+		ASSERT(rig_tor_restart(t) == 0);
+		t->restarted(t->restarted_ctx);
+	}
+	set_tick(t);
+}
+
+static void on_served(struct sim *sim, struct sim_event *ev)
+{
+	struct rig_tor *t = container_of(ev, struct rig_tor, served);
+	struct waiting *w = t->first;
+
+	t->first = w->next;
+	if (!t->first)
+		t->last = &t->first;
+	else
+		sim_schedule_at(sim, ev, sim_now_ps(sim) + t->cfg.packet_ps);
+	take_frame(t, w->from, w->frame, w->len_bytes);
+	free(w);
+}
+
 static void on_frame(void *ctx, struct sim_port *from, const uint8_t *frame,
 		     size_t len_bytes)
 {
 	struct rig_tor *t = ctx;
+	struct waiting *w;
 
-	tor_begin(t->tor);
-	tor_input(t->ports[sim_port_index(from)], frame, len_bytes, NULL);
-	tor_end(t->tor);
-	set_tick(t);
+	if (!t->cfg.packet_ps) {
+		take_frame(t, from, frame, len_bytes);
+		return;
+	}
+	w = malloc(sizeof(*w) + len_bytes);
+	ASSERT(w);
+	w->next = NULL;
+	w->from = from;
+	w->len_bytes = len_bytes;
+	memcpy(w->frame, frame, len_bytes);
+	if (!t->first)
+		sim_schedule_at(t->sim, &t->served,
+				sim_now_ps(t->sim) + t->cfg.packet_ps);
+	*t->last = w;
+	t->last = &w->next;
+}
+
+void rig_tor_restart_at(struct rig_tor *t, uint64_t frame, unsigned when,
+			void (*fn)(void *ctx), void *ctx)
+{
+	t->restart_at = frame;
+	t->restart_when = when;
+	t->restarted = fn;
+	t->restarted_ctx = ctx;
+}
+
+uint64_t rig_tor_frames(const struct rig_tor *t)
+{
+	return t->frames;
 }
 
 static int add_ports(struct rig_tor *t)
@@ -87,11 +183,19 @@ static int add_ports(struct rig_tor *t)
 
 	for (unsigned i = 0; (p = sim_net_port(t->net, i)); i++) {
 		char name[16];
-		struct tor_port_config cfg = {
-			.name = name, .ops = &port_ops, .ctx = p};
+		struct tor_port_config cfg = {.name = name, .ops = &port_ops};
 		int err;
 
+		if (t->ports[i])
+			continue;
 		snprintf(name, sizeof(name), "h%u", i);
+		if (!t->links[i]) {
+			t->links[i] = malloc(sizeof(*t->links[i]));
+			if (!t->links[i])
+				return -ENOMEM;
+			*t->links[i] = (struct tor_link){t, p};
+		}
+		cfg.ctx = t->links[i];
 		err = tor_port_add(t->tor, &cfg, &t->ports[i]);
 		if (!err)
 			err = tor_port_claim(t->ports[i], sim_port_addr(p)->ip,
@@ -128,13 +232,14 @@ int rig_tor_create(struct sim_net *net, const struct rig_tor_config *cfg,
 	t->cfg = *cfg;
 	sim_rand_init(&t->rand, sim_seed(t->sim), 4242);
 	sim_event_init(&t->tick, on_tick);
+	sim_event_init(&t->served, on_served);
+	t->last = &t->first;
 	err = make(t);
+	sim_net_set_switch(net, on_frame, t);
 	if (err) {
-		tor_destroy(t->tor);
-		free(t);
+		rig_tor_destroy(t);
 		return err;
 	}
-	sim_net_set_switch(net, on_frame, t);
 	*out = t;
 	return 0;
 }
@@ -145,7 +250,16 @@ void rig_tor_destroy(struct rig_tor *t)
 		return;
 	sim_net_set_switch(t->net, NULL, NULL);
 	sim_cancel(t->sim, &t->tick);
+	sim_cancel(t->sim, &t->served);
+	while (t->first) {
+		struct waiting *w = t->first;
+
+		t->first = w->next;
+		free(w);
+	}
 	tor_destroy(t->tor);
+	for (unsigned i = 0; i < TOR_PORT_MAX; i++)
+		free(t->links[i]);
 	free(t);
 }
 
@@ -153,6 +267,7 @@ int rig_tor_restart(struct rig_tor *t)
 {
 	tor_destroy(t->tor);
 	t->tor = NULL;
+	memset(t->ports, 0, sizeof(t->ports));
 	sim_cancel(t->sim, &t->tick);
 	return make(t);
 }
@@ -166,11 +281,15 @@ int rig_tor_tell(struct rig_tor *t, const char *fmt, ...)
 {
 	char text[512];
 	va_list ap;
+	int err;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return tor_control(rig_tor_get(t), text, NULL);
+	tor_tick(t->tor); /* the time of the call */
+	err = tor_control(rig_tor_get(t), text, NULL);
+	set_tick(t);
+	return err;
 }
 
 uint64_t rig_tor_count(struct rig_tor *t, const char *name)

@@ -17,6 +17,9 @@ struct rig_tor;
 struct rig_tor_config {
 	const char *programs[RIG_TOR_PROGRAMS]; /* "NAME:OPTIONS" */
 	unsigned program_count;
+	/* What a packet costs the one core that is the switch; 0: nothing, as
+	 * in hardware. Packets wait for their turn. */
+	uint64_t packet_ps;
 };
 
 /* Takes the place of the network's own switch. Ports that are attached by now
@@ -27,6 +30,12 @@ int rig_tor_create(struct sim_net *net, const struct rig_tor_config *cfg,
 void rig_tor_destroy(struct rig_tor *t);
 /* Killed and started again: it has forgotten everything. */
 int rig_tor_restart(struct rig_tor *t) MUST_CHECK;
+/* Restarts it at this frame, counted from 1 on: before it is taken, after the
+ * first packet that it causes has left, or after it. Then `fn` is called. */
+void rig_tor_restart_at(struct rig_tor *t, uint64_t frame, unsigned when,
+			void (*fn)(void *ctx), void *ctx);
+/* Frames that came so far. */
+uint64_t rig_tor_frames(const struct rig_tor *t);
 struct tor *rig_tor_get(struct rig_tor *t);
 /* A control call to its programs; 0 or -errno. */
 PRINTF(2, 3)

@@ -113,7 +113,8 @@ int rig_sword_create(struct rig_sword *s, struct sim_net *net,
 		     struct rig_host *server, struct rig_region *region,
 		     const char *options)
 {
-	struct rig_tor_config cfg = {.program_count = 1};
+	struct rig_tor_config cfg = {.program_count = 1,
+				     .packet_ps = s->packet_ps};
 	int err;
 
 	snprintf(s->program, sizeof(s->program), "swordbox:%s", options);

@@ -16,7 +16,8 @@ struct rig_sword {
 	/* Bytes of the region that atomics are replaced on, 0: all; and from
 	 * where on it is data that only moves, 0: from nowhere. */
 	uint64_t words_bytes, plain_at;
-	uint32_t turn; /* of shared connections */
+	uint32_t turn;	    /* of shared connections */
+	uint64_t packet_ps; /* of the switch, see tor_net.h */
 	char program[256];
 };
 

@@ -51,6 +51,8 @@ struct sim_host {
 	uint64_t relax_next_ps;
 	uint64_t counters[NIC_COUNTER_COUNT];
 	struct sim_chain_clock chains;
+	void (*other)(void *ctx, const uint8_t *frame, size_t len_bytes);
+	void *other_ctx;
 };
 
 static struct sim_host *of_env(struct env *env)
@@ -111,7 +113,8 @@ static void on_flush(struct sim *sim, struct sim_event *ev)
 		return;
 	lock_take(&host->nic_host.lock);
 	host->flush_again = nic_flush(host->nic_host.nic);
-	if (nic_has_chains(host->nic_host.nic) &&
+	if ((nic_has_chains(host->nic_host.nic) ||
+	     nic_has_walks(host->nic_host.nic)) &&
 	    !sim_event_is_set(&host->flush))
 		sim_schedule_in(sim, &host->flush,
 				host->cfg.chain_ps ? host->cfg.chain_ps
@@ -145,6 +148,11 @@ static void on_input(struct sim *sim, struct sim_event *ev)
 	struct sim_frame *f = container_of(ev, struct sim_frame, ev);
 	struct sim_host *host = f->owner;
 
+	if (host->other && !sim_frame_is_rdma(f)) {
+		host->other(host->other_ctx, f->bytes, f->len_bytes);
+		sim_frame_free(host->net, f);
+		return;
+	}
 	if (host->nic_host.nic && !host->crashed) {
 		lock_take(&host->nic_host.lock);
 		nic_input(host->nic_host.nic, f->bytes, f->len_bytes,
@@ -469,6 +477,20 @@ struct env *sim_host_env(struct sim_host *host)
 struct sim_port *sim_host_port(struct sim_host *host)
 {
 	return host->port;
+}
+
+void sim_host_set_other(struct sim_host *host,
+			void (*fn)(void *ctx, const uint8_t *frame,
+				   size_t len_bytes),
+			void *ctx)
+{
+	host->other = fn;
+	host->other_ctx = ctx;
+}
+
+void sim_host_flush(struct sim_host *host)
+{
+	sim_schedule_in(host->sim, &host->flush, 0);
 }
 
 struct nic *sim_host_nic(struct sim_host *host)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/complaint.h"
 #include "base/error.h"
 #include "base/json_out.h"
 #include "base/opt.h"
@@ -123,8 +124,8 @@ static int run(const struct arguments *a, struct lin_history *h, FILE *in)
 		err = a->json ? print_json(a, &res) : print_text(h, &res);
 	if (!err)
 		return codes[res.verdict];
-	fprintf(stderr, "aquifer: sim check: %s\n",
-		err == -ENOMEM || err == -EIO ? strerror(-err) : error_last());
+	complain(err, "sim check: %s",
+		 err == -ENOMEM || err == -EIO ? strerror(-err) : error_last());
 	return EXIT_USAGE;
 }
 
@@ -142,16 +143,16 @@ int sim_check_cmd(int argc, char **argv)
 		return 0;
 	}
 	if (parsed == OPT_WRONG || words + 1 != argc) {
-		fprintf(stderr, "aquifer: sim check: %s\n",
-			parsed == OPT_WRONG ? error_last() : "which file?");
-		print_usage(stderr);
+		complain(0, "sim check: %s",
+			 parsed == OPT_WRONG ? error_last() : "which file?");
+		if (!complaint_is_json())
+			print_usage(stderr);
 		return EXIT_USAGE;
 	}
 	a.file = argv[words];
 	in = strcmp(a.file, "-") ? fopen(a.file, "r") : stdin;
 	if (!in) {
-		fprintf(stderr, "aquifer: sim check: %s: %s\n", a.file,
-			strerror(errno));
+		complain(-errno, "sim check: %s: %s", a.file, strerror(errno));
 		return EXIT_USAGE;
 	}
 	if (lin_history_create(&h)) {

@@ -49,3 +49,12 @@ uint64_t model_busy_take(struct model_busy *busy, uint64_t now,
 		*end_ps = at;
 	return begun ? first : now;
 }
+
+bool model_busy_has_room(struct model_busy *busy, uint64_t now,
+			 uint64_t *again_ps)
+{
+	uint64_t index = now >> MODEL_BUSY_BIN_SHIFT, start;
+
+	*again_ps = (index + 1) << MODEL_BUSY_BIN_SHIFT;
+	return bin_room(busy, index, now, &start) > 0;
+}

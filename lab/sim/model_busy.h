@@ -10,6 +10,7 @@
 
 #include "model_limits.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct model_busy {
@@ -26,5 +27,10 @@ struct model_busy {
  */
 uint64_t model_busy_take(struct model_busy *busy, uint64_t now,
 			 uint64_t busy_ps, uint64_t *end_ps);
+
+/* Whether work that comes at `now` would begin in the bin of that time; if not,
+ * *again_ps is when the next one begins. */
+bool model_busy_has_room(struct model_busy *busy, uint64_t now,
+			 uint64_t *again_ps);
 
 #endif

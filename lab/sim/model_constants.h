@@ -7,6 +7,7 @@
  *   PUBLISHED  stated by a paper, its data files or a standard
  *   DERIVED    computed from published figures; the source says how
  *   FITTED     chosen so that one published figure comes out
+ *   MEASURED   of this tree's own code; the source says by which command
  *   ASSUMED    plausible for this hardware; these sources do not state it
  *
  * Short names of sources:
@@ -42,6 +43,13 @@ struct model_constant {
 	X(cable_ps, 10000, "ps", ASSUMED, "two metres of cable")               \
 	X(switch_ps, 300000, "ps", ASSUMED,                                    \
 	  "cut-through delay class of the Onyx switch in [G] 2.4.1")           \
+	X(switch_core_ps, 259000, "ps", MEASURED,                              \
+	  "what a packet costs a switch that is one core: `aquifer bench "     \
+	  "switch`, swordbox_moved_rate 1.93 with two packets to it per "      \
+	  "operation, on a busy machine")                                      \
+	X(home_wait_ps, 300000, "ps", ASSUMED,                                 \
+	  "how often a client looks that waits for another one of its "        \
+	  "machine")                                                           \
 	X(mtu_bytes, 4096, "B", ASSUMED, "largest RoCE path MTU")              \
 	X(pcie_read_ps, 341424, "ps", DERIVED,                                 \
 	  "[G] fig 1.2: a contended host CAS takes one PCIe round trip, "      \

@@ -12,6 +12,7 @@
 
 #include "core/nic.h"
 #include "fiber.h"
+#include "model_busy.h"
 #include "wire/wire.h"
 #include "wire/wqe.h"
 
@@ -37,6 +38,8 @@ struct model_host {
 	uint32_t active_now, active_before;
 	uint64_t stamp[STAMPS]; /* 1 + epoch of the last request */
 	bool has_chains;	/* messages start chains, no processor */
+	uint64_t packet_ps;	/* between two packets, any way; 0: no limit */
+	struct model_busy packets;
 };
 
 /* What a frame says that costs time. */
@@ -104,6 +107,10 @@ static enum model_kind kind_of(const struct wire_opcode *op)
 	switch ((enum wire_kind)op->kind) {
 	case WIRE_READ:
 	case WIRE_READ_RESP:
+	case WIRE_WALK: /* as their packets; iterations cost nothing here */
+	case WIRE_WALK_ANSWER:
+	case WIRE_WALK_ON:
+	case WIRE_WALK_BACK:
 		return MODEL_READ;
 	case WIRE_ATOMIC:
 		return op->flags & WIRE_OP_ADD ? MODEL_FAA : MODEL_CAS;
@@ -185,11 +192,21 @@ static uint64_t doorbell(struct model_host *mh, const struct model_op *op,
 	return model_post(mh->nic, op, mh->burst_count, now);
 }
 
+/* A packet, in or out, has its turn. */
+static uint64_t take_packet(struct model_host *mh)
+{
+	uint64_t now = sim_now_ps(mh->sim);
+
+	return mh->packet_ps
+		       ? model_busy_take(&mh->packets, now, mh->packet_ps, NULL)
+		       : now;
+}
+
 static uint64_t rx_ready_ps(void *ctx, struct sim_host *host,
 			    const uint8_t *frame, size_t len_bytes)
 {
 	struct model_host *mh = ctx;
-	uint64_t now = sim_now_ps(mh->sim);
+	uint64_t now = take_packet(mh);
 	struct model_op op;
 	struct peek p;
 
@@ -244,7 +261,7 @@ static uint64_t tx_ready_ps(void *ctx, struct sim_host *host,
 			    const uint8_t *frame, size_t len_bytes)
 {
 	struct model_host *mh = ctx;
-	uint64_t now = sim_now_ps(mh->sim);
+	uint64_t now = take_packet(mh);
 	struct model_op op;
 	struct peek p;
 
@@ -309,4 +326,20 @@ int sim_model_host_add_device_key(struct model_host *mh, uint32_t rkey)
 		return -ENOSPC;
 	mh->device_key[mh->device_keys++] = rkey;
 	return 0;
+}
+
+void sim_model_host_limit(struct model_host *mh, uint64_t packets_per_s)
+{
+	mh->packet_ps = packets_per_s ? SIM_S / packets_per_s : 0;
+}
+
+bool sim_model_host_take(struct model_host *mh, bool rdma_first,
+			 uint64_t *at_ps)
+{
+	*at_ps = sim_now_ps(mh->sim);
+	if (mh->packet_ps && rdma_first &&
+	    !model_busy_has_room(&mh->packets, *at_ps, at_ps))
+		return false;
+	*at_ps = take_packet(mh);
+	return true;
 }

@@ -29,5 +29,11 @@ void sim_model_host_config(struct model_host *mh, struct sim_host_config *cfg);
  * registered here. -ENOSPC. */
 int sim_model_host_add_device_key(struct model_host *mh,
 				  uint32_t rkey) MUST_CHECK;
+/* The NIC takes so many packets, in and out together; 0: no limit. */
+void sim_model_host_limit(struct model_host *mh, uint64_t packets_per_s);
+/* A packet that is no RDMA wants to leave: it may at *at_ps. False, with
+ * rdma_first only: there is nothing left beside RDMA, ask again at *at_ps. */
+bool sim_model_host_take(struct model_host *mh, bool rdma_first,
+			 uint64_t *at_ps);
 
 #endif

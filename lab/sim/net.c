@@ -11,11 +11,13 @@
 
 #include "net_fabric.h"
 #include "net_trace.h"
+#include "net_wire.h"
 #include "wire/wire.h"
 
 enum {
 	PORT_MAX = 1024,
 	PORT_HASH = 2 * PORT_MAX,
+	PROTO_UDP = 17,
 	FRAME_SMALL = 256, /* most frames are acknowledgements */
 	/* Who asks for room counts pad and ICRC as two whole words. */
 	FRAME_LARGE = (WIRE_FRAME_MAX + 63) / 64 * 64,
@@ -33,8 +35,9 @@ struct sim_port {
 	bool was_full;
 	bool down;
 	uint64_t bytes;
+	uint64_t frames;
 	uint64_t cut[PORT_MAX / 64]; /* a bit per port it cannot reach */
-	uint64_t emit_busy_ps;	     /* the wire from another switch */
+	struct net_wire emit;	     /* the wire from another switch */
 };
 
 struct sim_net {
@@ -53,6 +56,7 @@ struct sim_net {
 	void *tap_ctx;
 	sim_net_tap fault_tap;
 	void *fault_tap_ctx;
+	bool has_classes;
 	sim_net_switch sw; /* NULL: the fabric's own */
 	void *sw_ctx;
 };
@@ -94,6 +98,8 @@ void sim_net_destroy(struct sim_net *net)
 {
 	if (!net)
 		return;
+	/* It takes its event out of a queue that the frames' events are in. */
+	net->fabric->ops->destroy(net->fabric);
 	for (unsigned i = 0; i < net->port_count; i++)
 		free(net->ports[i]);
 	while (net->all) {
@@ -102,7 +108,6 @@ void sim_net_destroy(struct sim_net *net)
 		net->all = f->all_next;
 		free(f);
 	}
-	net->fabric->ops->destroy(net->fabric);
 	free(net);
 }
 
@@ -119,6 +124,37 @@ const struct sim_net_stats *sim_net_stats(const struct sim_net *net)
 void sim_net_set_switch_ps(struct sim_net *net, uint64_t switch_ps)
 {
 	net->switch_ps = switch_ps;
+}
+
+void sim_net_set_classes(struct sim_net *net)
+{
+	net->has_classes = true;
+}
+
+bool sim_net_has_classes(const struct sim_net *net)
+{
+	return net->has_classes;
+}
+
+bool sim_frame_is_rdma(const struct sim_frame *f)
+{
+	const uint8_t *ip = f->bytes + WIRE_ETH_BYTES;
+	bool ipv4 = f->bytes[12] == 0x08 && f->bytes[13] == 0;
+	size_t ip_bytes = ipv4 ? WIRE_IP4_BYTES : WIRE_IP6_BYTES;
+	const uint8_t *udp = ip + ip_bytes;
+
+	return f->len_bytes >= WIRE_ETH_BYTES + ip_bytes + WIRE_UDP_BYTES &&
+	       ip[ipv4 ? 9 : 6] == PROTO_UDP &&
+	       (udp[2] << 8 | udp[3]) == WIRE_UDP_PORT;
+}
+
+bool sim_frame_is_urgent(const struct sim_frame *f)
+{
+	bool ipv4 = f->bytes[12] == 0x08 && f->bytes[13] == 0;
+
+	return sim_frame_is_rdma(f) ||
+	       (ipv4 && f->len_bytes >= WIRE_ETH_BYTES + WIRE_IP4_BYTES &&
+		f->bytes[WIRE_ETH_BYTES + 1] >> 2);
 }
 
 uint64_t sim_net_switch_ps(const struct sim_net *net)
@@ -178,6 +214,11 @@ static struct sim_port **find_slot(struct sim_net *net, const uint8_t ip[16])
 	return &net->by_ip[i];
 }
 
+static void emitted(struct sim_frame *f, uint64_t end_ps)
+{
+	sim_net_arrive(f->net, f, end_ps + f->port->link.latency_ps);
+}
+
 int sim_port_attach(struct sim_net *net, const struct env_addr *addr,
 		    const struct sim_link *link, const struct sim_port_ops *ops,
 		    void *ctx, struct sim_port **out)
@@ -201,6 +242,7 @@ int sim_port_attach(struct sim_net *net, const struct env_addr *addr,
 	port->link = *link;
 	port->ops = ops;
 	port->ctx = ctx;
+	net_wire_init(&port->emit, emitted);
 	sim_rand_init(&port->rand, sim_seed(net->sim), 1000 + port->index);
 	net->ports[net->port_count++] = port;
 	*find_slot(net, addr->ip) = port;
@@ -226,6 +268,11 @@ const struct sim_link *sim_port_link(const struct sim_port *port)
 uint64_t sim_port_bytes(const struct sim_port *port)
 {
 	return port->bytes;
+}
+
+uint64_t sim_port_frames(const struct sim_port *port)
+{
+	return port->frames;
 }
 
 void sim_port_set_faults(struct sim_port *port, const struct sim_faults *f)
@@ -304,6 +351,7 @@ static void deliver(struct sim *sim, struct sim_event *ev)
 	}
 	net->stats.delivered++;
 	port->bytes += f->len_bytes;
+	port->frames++;
 	net_trace_note(&net->trace, sim, f->bytes, f->len_bytes);
 	if (net_trace_on(&net->trace))
 		net_trace_frame(&net->trace, sim_now_ps(sim), "deliver",
@@ -494,12 +542,7 @@ void sim_net_emit(struct sim_port *to, const uint8_t *frame, size_t len_bytes)
 		tell_fault(net, f->bytes, f->len_bytes);
 		flip_bits(to, f);
 	}
-	to->emit_busy_ps = u64_max(to->emit_busy_ps, sim_now_ps(net->sim));
-	/* Preamble, start, FCS and gap take 24 byte times. */
-	if (link->bits_per_s)
-		to->emit_busy_ps += (len_bytes + 24ull) * 8 * 1000000000000ull /
-				    link->bits_per_s;
-	sim_net_arrive(net, f, to->emit_busy_ps + link->latency_ps);
+	net_wire_send(&to->emit, f, sim_now_ps(net->sim));
 }
 
 struct sim_port *sim_net_port(struct sim_net *net, unsigned index)
@@ -548,6 +591,7 @@ void sim_port_tx_end(struct sim_port *port, struct sim_frame *frame,
 		net->tap(net->tap_ctx, frame->bytes, len_bytes);
 	port->queued++;
 	port->bytes += len_bytes;
+	port->frames++;
 	net->stats.sent++;
 	frame->len_bytes = (uint32_t)len_bytes;
 	frame->port = frame->from = port;

@@ -82,6 +82,10 @@ void sim_net_destroy(struct sim_net *net);
 struct sim *sim_net_sim(struct sim_net *net);
 const struct sim_net_stats *sim_net_stats(const struct sim_net *net);
 void sim_net_set_switch_ps(struct sim_net *net, uint64_t switch_ps);
+/* From now on urgent frames go before all else that waits for a wire: RDMA, and
+ * IPv4 with a code point (RFC 2474). */
+void sim_net_set_classes(struct sim_net *net);
+bool sim_net_has_classes(const struct sim_net *net);
 /* Text, one line per delivered or lost frame. NULL: none. The file stays the
  * caller's. */
 void sim_net_set_trace(struct sim_net *net, FILE *text);
@@ -121,7 +125,8 @@ int sim_port_attach(struct sim_net *net, const struct env_addr *addr,
 		    void *ctx, struct sim_port **out) MUST_CHECK;
 struct sim_port *sim_net_find(struct sim_net *net, const uint8_t ip[16]);
 
-/* Bytes of frames that it sent and got so far. */
+/* Frames that it sent and got so far, and their bytes. */
+uint64_t sim_port_frames(const struct sim_port *port);
 uint64_t sim_port_bytes(const struct sim_port *port);
 void sim_port_set_faults(struct sim_port *port, const struct sim_faults *f);
 /* A port that is down neither sends nor receives. */
@@ -135,6 +140,8 @@ struct sim_frame *sim_port_tx_begin(struct sim_port *port, size_t max_bytes);
 void sim_port_tx_end(struct sim_port *port, struct sim_frame *frame,
 		     size_t len_bytes, uint64_t ready_ps);
 bool sim_port_has_room(const struct sim_port *port);
+bool sim_frame_is_rdma(const struct sim_frame *frame);
+bool sim_frame_is_urgent(const struct sim_frame *frame);
 /* Gives back a frame that was received, or one that is not to be sent. */
 void sim_frame_free(struct sim_net *net, struct sim_frame *frame);
 

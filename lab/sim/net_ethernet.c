@@ -9,18 +9,17 @@
 #include <string.h>
 
 #include "net_fabric.h"
-
-#define PS_PER_S 1000000000000ull
+#include "net_wire.h"
 
 struct wires {
-	uint64_t tx_busy_ps; /* to the switch: taken until then */
-	uint64_t rx_busy_ps; /* and from it */
+	struct net_wire tx; /* to the switch */
+	struct net_wire rx; /* and from it */
 };
 
 struct ethernet {
 	struct sim_fabric fabric;
-	struct wires *wires; /* by port */
-	unsigned size;
+	struct wires **wires; /* by port */
+	unsigned size, count;
 };
 
 static struct ethernet *of_fabric(struct sim_fabric *f)
@@ -28,30 +27,41 @@ static struct ethernet *of_fabric(struct sim_fabric *f)
 	return container_of(f, struct ethernet, fabric);
 }
 
+static void left_port(struct sim_frame *f, uint64_t end_ps)
+{
+	sim_event_init(&f->ev, sim_frame_leave);
+	sim_schedule_at(sim_net_sim(f->net), &f->ev, end_ps);
+}
+
+static void left_switch(struct sim_frame *f, uint64_t end_ps)
+{
+	sim_net_arrive(f->net, f, end_ps + sim_port_link(f->port)->latency_ps);
+}
+
 static int attach(struct sim_fabric *f, unsigned port)
 {
 	struct ethernet *e = of_fabric(f);
-	unsigned size = e->size ? 2 * e->size : 16;
-	struct wires *more;
+	struct wires *w;
 
-	if (port < e->size)
+	if (port < e->count)
 		return 0;
-	more = realloc(e->wires, size * sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	for (unsigned i = e->size; i < size; i++)
-		more[i] = (struct wires){0};
-	e->wires = more;
-	e->size = size;
-	return 0;
-}
+	if (e->count == e->size) {
+		unsigned size = e->size ? 2 * e->size : 16;
+		struct wires **more =
+			realloc(e->wires, size * sizeof(struct wires *));
 
-static uint64_t wire_ps(const struct sim_link *link, uint32_t len_bytes)
-{
-	/* Preamble, start, FCS and gap take 24 byte times on Ethernet. */
-	return link->bits_per_s
-		       ? (len_bytes + 24ull) * 8 * PS_PER_S / link->bits_per_s
-		       : 0;
+		if (!more)
+			return -ENOMEM;
+		e->wires = more;
+		e->size = size;
+	}
+	w = malloc(sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	net_wire_init(&w->tx, left_port);
+	net_wire_init(&w->rx, left_switch);
+	e->wires[e->count++] = w;
+	return 0;
 }
 
 void sim_frame_leave(struct sim *sim, struct sim_event *ev)
@@ -66,19 +76,16 @@ void sim_frame_leave(struct sim *sim, struct sim_event *ev)
 static void send(struct sim_fabric *fabric, struct sim_frame *f,
 		 struct sim_port *from, struct sim_port *to, uint64_t ready_ps)
 {
-	struct wires *w = &of_fabric(fabric)->wires[sim_port_index(from)];
-	uint64_t start_ps = u64_max(ready_ps, w->tx_busy_ps);
+	struct wires *w = of_fabric(fabric)->wires[sim_port_index(from)];
 
-	w->tx_busy_ps = start_ps + wire_ps(sim_port_link(from), f->len_bytes);
-	sim_event_init(&f->ev, sim_frame_leave);
-	sim_schedule_at(sim_net_sim(fabric->net), &f->ev, w->tx_busy_ps);
+	net_wire_send(&w->tx, f, ready_ps);
 }
 
 /* Bytes that wait for the wire from the switch to the port. */
 static uint64_t backlog_bytes(const struct sim_link *link,
 			      const struct wires *w, uint64_t now_ps)
 {
-	uint64_t wait_ps = w->rx_busy_ps > now_ps ? w->rx_busy_ps - now_ps : 0;
+	uint64_t wait_ps = w->rx.busy_ps > now_ps ? w->rx.busy_ps - now_ps : 0;
 
 	/* Some us of waiting at some Gb/s: no overflow in sight. */
 	return wait_ps / 1000 * (link->bits_per_s / 1000000) / 8000;
@@ -88,9 +95,8 @@ static void at_switch(struct sim *sim, struct sim_event *ev)
 {
 	struct sim_frame *f = container_of(ev, struct sim_frame, ev);
 	struct ethernet *e = of_fabric(sim_net_fabric(f->net));
-	struct wires *w = &e->wires[sim_port_index(f->port)];
+	struct wires *w = e->wires[sim_port_index(f->port)];
 	const struct sim_link *link = sim_port_link(f->port);
-	uint64_t start_ps = u64_max(sim_now_ps(sim), w->rx_busy_ps);
 	uint64_t waiting = 0;
 
 	if (link->switch_queue_bytes || link->switch_mark_bytes)
@@ -102,8 +108,7 @@ static void at_switch(struct sim *sim, struct sim_event *ev)
 	}
 	if (link->switch_mark_bytes && waiting >= link->switch_mark_bytes)
 		sim_net_mark(f->net, f);
-	w->rx_busy_ps = start_ps + wire_ps(link, f->len_bytes);
-	sim_net_arrive(f->net, f, w->rx_busy_ps + link->latency_ps);
+	net_wire_send(&w->rx, f, sim_now_ps(sim));
 }
 
 static void cross(struct sim_fabric *fabric, struct sim_frame *f,
@@ -119,6 +124,8 @@ static void destroy(struct sim_fabric *f)
 {
 	struct ethernet *e = of_fabric(f);
 
+	for (unsigned i = 0; i < e->count; i++)
+		free(e->wires[i]);
 	free(e->wires);
 	free(e);
 }

@@ -98,6 +98,12 @@ static void add_extensions(struct text *t, uint32_t flags,
 		text_add(t, " imm=0x%08" PRIx32, be32_get(pkt->imm));
 	if (flags & WIRE_OP_INV)
 		text_add(t, " inv=0x%" PRIx32, pkt->rkey);
+	if (flags & WIRE_OP_WALK)
+		text_add(t,
+			 " at=0x%" PRIx64 " program=0x%" PRIx64 " left=%" PRIu32
+			 " took=%" PRIu32 " status=%u",
+			 pkt->walk.at, pkt->walk.program, pkt->walk.left,
+			 pkt->walk.took, pkt->walk.status);
 	if (flags & WIRE_OP_PAYLOAD)
 		text_add(t, " len=%" PRIu32, pkt->payload_len);
 }

@@ -58,6 +58,15 @@ int sim_host_add(struct sim_rack *rack, const struct sim_host_config *cfg,
 unsigned sim_host_index(const struct sim_host *host); /* the device's, too */
 struct env *sim_host_env(struct sim_host *host);
 struct sim_port *sim_host_port(struct sim_host *host);
+/* Now has the NIC something to send by an event that is not its own, such as
+ * the end of a walk. */
+void sim_host_flush(struct sim_host *host);
+/* Frames that are no RDMA go there when they have come through the NIC, which
+ * takes none of them then. */
+void sim_host_set_other(struct sim_host *host,
+			void (*fn)(void *ctx, const uint8_t *frame,
+				   size_t len_bytes),
+			void *ctx);
 /* NULL while the device is not open. */
 struct nic *sim_host_nic(struct sim_host *host);
 /* The NIC's counters, kept over closing and opening. */

@@ -343,6 +343,7 @@ int config_open(const char *path, struct config **out)
 		config_destroy(c);
 		return err;
 	}
+	config_named_leave(&c->named, config_string(c, "rack", "name"));
 	*out = c;
 	return 0;
 }

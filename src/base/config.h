@@ -21,6 +21,11 @@ enum {
 	CONFIG_WHERE_MAX = CONFIG_PATH_MAX + 16,
 };
 
+/* The rack that the file's [memory], [node], [engine] and [switch] sections are
+ * about, when another is used: --rack sets it for this process and those that
+ * it starts. Unset: they are about rack.name. */
+#define CONFIG_RACK_VARIABLE "AQUIFER_CONFIG_RACK"
+
 struct config;
 
 /* Defaults and environment. -EINVAL names a variable with a bad value; a

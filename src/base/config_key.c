@@ -58,6 +58,11 @@ static bool is_auth(const char *text)
 	return strcmp(text, "none") == 0 || strcmp(text, "psk") == 0;
 }
 
+static bool is_absolute(const char *text)
+{
+	return text[0] == '\0' || text[0] == '/';
+}
+
 static const struct config_key keys[] = {
 	{"rack", "name", CONFIG_STRING, "local",
 	 .help = "name of the rack; names the runtime directory",
@@ -70,6 +75,22 @@ static const struct config_key keys[] = {
 	{"rack", "group", CONFIG_STRING, "",
 	 .help = "group whose members may use the rack. None: nobody else",
 	 .check = trust_name_is_valid, .allowed = "a group's name or number"},
+	{"rack", "state_dir", CONFIG_STRING, "",
+	 .help = "folder of what survives a reboot: tokens and tenants. None: "
+		 "/var/lib/aquifer as root, else ~/.local/state/aquifer",
+	 .check = is_absolute, .allowed = "an absolute path"},
+	{"rack", "token_file", CONFIG_STRING, "",
+	 .help = "file with the token of this machine's programs, which memory "
+		 "nodes give the tenant default. None: made by the first node",
+	 .check = is_absolute, .allowed = "an absolute path"},
+	{"rack", "admin_token_file", CONFIG_STRING, "",
+	 .help = "file with the token of the administrator. None: made by the "
+		 "first node",
+	 .check = is_absolute, .allowed = "an absolute path"},
+	{"rack", "engine_token_file", CONFIG_STRING, "",
+	 .help = "file with the token for engines. None: made by the first "
+		 "engine",
+	 .check = is_absolute, .allowed = "an absolute path"},
 	{"nic", "mode", CONFIG_CHOICE, "auto",
 	 .help = "which NIC to use; auto takes an RNIC where there is one",
 	 .choices = "auto|soft|hw"},
@@ -109,6 +130,20 @@ static const struct config_key keys[] = {
 	 .max = 4096, .is_pow2 = true},
 	{"nic", "watch_unmap", CONFIG_BOOL, "yes",
 	 .help = "learn from the kernel when registered memory is unmapped"},
+	{"walk", "jit", CONFIG_CHOICE, "auto",
+	 .help = "whether memory nodes translate walks to machine code",
+	 .choices = "auto|off"},
+	{"walk", "iterations", CONFIG_INT, "256",
+	 .help = "most nodes that one request of a walk visits on a memory "
+		 "node",
+	 .min = 1, .max = 65536},
+	{"walk", "longest", CONFIG_INT, "1024",
+	 .help = "cost of the longest path through a walk that a memory node "
+		 "takes",
+	 .min = 1, .max = 65536},
+	{"walk", "programs", CONFIG_INT, "1024",
+	 .help = "walks that a memory node keeps, of all tenants together",
+	 .min = 8, .max = 4096},
 };
 
 unsigned config_key_count(void)

@@ -59,6 +59,12 @@ static const struct config_key keys[] = {
 	{"engine", "flush_us", CONFIG_INT, "10",
 	 .help = "the longest that a completion waits for others", .min = 1,
 	 .max = 1000000},
+	{"engine", "sessions", CONFIG_INT, "256",
+	 .help = "application threads that it serves at most", .min = 1,
+	 .max = 256},
+	{"engine", "switch", CONFIG_STRING, "auto",
+	 .help = "the switch whose program cowbird moves the data; auto: one "
+		 "that has it, if any; none"},
 	{"switch", "ports", CONFIG_STRING, "",
 	 .help = "ports beside the NICs that plug in, separated by blanks"},
 	{"switch", "programs", CONFIG_STRING, "",
@@ -240,4 +246,14 @@ const char *config_named_text(const struct config *c, const char *kind,
 
 	ASSERT(s);
 	return s->value[key_index(kind, key)].text;
+}
+
+void config_named_leave(struct config_named_set **set, const char *rack)
+{
+	const char *about = secure_getenv(CONFIG_RACK_VARIABLE);
+
+	if (!about || !about[0] || strcmp(about, rack) == 0)
+		return;
+	free(*set);
+	*set = NULL;
 }

@@ -40,5 +40,8 @@ int config_named_begin(struct config_named_set **set,
 int config_named_take(struct config_named_set **set, const char *section,
 		      const char *key, const char *text) MUST_CHECK;
 struct config_named_set *config_named_set_of(const struct config *c);
+/* Sections about another rack than this one must not be taken for its nodes:
+ * forgets them where CONFIG_RACK_VARIABLE says so. */
+void config_named_leave(struct config_named_set **set, const char *rack);
 
 #endif

@@ -28,7 +28,7 @@ const struct layout_kind counter_layout = {
 	.name = "counter file",
 	.magic = "AQCOUNTR",
 	.major = 1,
-	.minor = 0,
+	.minor = 1,
 	.header_size = sizeof(struct counter_header),
 };
 
@@ -72,7 +72,8 @@ static void make_name(char name[NAME_BYTES], const char *process,
 }
 
 /* Makes a new file of that name that is locked from the moment it is there: it
- * is made under a hidden name, which cleaners leave alone while it is young. */
+ * is made under a hidden name, which cleaners leave alone while it is young.
+ * Who may enter the directory may read it, and only its owner may write. */
 static int open_locked(int dir_fd, const char *name)
 {
 	char hidden[NAME_BYTES + 1];
@@ -83,7 +84,7 @@ static int open_locked(int dir_fd, const char *name)
 		    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	if (flock(fd, LOCK_EX | LOCK_NB) ||
+	if (fchmod(fd, 0644) || flock(fd, LOCK_EX | LOCK_NB) ||
 	    linkat(dir_fd, hidden, dir_fd, name, 0))
 		err = -errno;
 	unlinkat(dir_fd, hidden, 0);
@@ -96,7 +97,7 @@ static int open_locked(int dir_fd, const char *name)
 static int open_file(struct counter_file *f, const char *rundir,
 		     const char *process)
 {
-	int dir_fd = rundir_subdir_open(rundir, "counters");
+	int dir_fd = rundir_shared_open(rundir, "counters");
 	int fd = -EEXIST;
 	char name[NAME_BYTES];
 	unsigned i;
@@ -410,6 +411,34 @@ struct hist *counter_file_hist(struct counter_file *f, const char *name,
 	struct entry_text t = {.name = name, .unit = unit, .help = help};
 
 	return single(f, &t, COUNTER_HIST, sizeof(struct hist));
+}
+
+void *counter_file_bundle(struct counter_file *f, const char *prefix,
+			  const struct counter_part *parts, unsigned count,
+			  size_t size_bytes)
+{
+	uint8_t *values = NULL;
+	struct group *g;
+
+	ASSERT(count > 0);
+	lock_take(&f->lock);
+	g = group_get(f, count, size_bytes);
+	if (g) {
+		values = g->values;
+		for (unsigned i = 0; i < g->count; i++) {
+			const struct counter_part *p = &parts[i];
+			struct entry_text t = {.prefix = prefix,
+					       .name = p->name,
+					       .unit = unit_of(p->name),
+					       .help = p->help};
+
+			entry_write(f, g->first + i, &t, p->kind,
+				    values + p->offset);
+		}
+		publish(f);
+	}
+	lock_drop(&f->lock);
+	return values;
 }
 
 void counter_file_release(struct counter_file *f, void *values)

@@ -30,6 +30,7 @@ enum {
 	COUNTER_UNIT_MAX = 8,
 	COUNTER_HELP_MAX = 64,
 	COUNTER_PROCESS_MAX = 32,
+	COUNTER_TEXT_MAX = 64, /* also what a text takes in the file */
 	COUNTER_ENTRY_LIMIT = 4096,
 	COUNTER_HIST_LIMIT = 64,
 	COUNTER_FILE_MAX = 4 << 20, /* bytes a reader is ready to read */
@@ -41,6 +42,7 @@ enum counter_kind {
 	COUNTER_COUNT,
 	COUNTER_GAUGE,
 	COUNTER_HIST,
+	COUNTER_TEXT, /* since minor version 1 */
 	COUNTER_KIND_COUNT,
 };
 
@@ -59,7 +61,7 @@ struct counter_entry {
 	char name[COUNTER_NAME_MAX];
 	char unit[COUNTER_UNIT_MAX];
 	_Atomic uint32_t kind; /* enum counter_kind; stored last */
-	uint32_t offset;       /* of the uint64_t or struct hist in the file */
+	uint32_t offset;       /* of its value in the file */
 	char help[COUNTER_HELP_MAX];
 };
 
@@ -107,8 +109,23 @@ uint64_t *counter_file_gauge(struct counter_file *file, const char *name,
 			     const char *unit, const char *help) MUST_CHECK;
 struct hist *counter_file_hist(struct counter_file *file, const char *name,
 			       const char *unit, const char *help) MUST_CHECK;
-/* Gives a group, gauge or histogram back, by the pointer that was returned.
- * Its room is used again for one of the same size. */
+/* One value of a bundle. */
+struct counter_part {
+	const char *name;
+	const char *help;
+	enum counter_kind kind;
+	uint32_t offset; /* in the bundle, a multiple of 8 */
+};
+/*
+ * Values of several kinds in a struct of the caller's, of size_bytes, zeroed:
+ * all of them are shown, one after the other and as prefix.name, or none. A
+ * text is a char[COUNTER_TEXT_MAX], and its last byte stays 0.
+ */
+void *counter_file_bundle(struct counter_file *file, const char *prefix,
+			  const struct counter_part *parts, unsigned count,
+			  size_t size_bytes) MUST_CHECK;
+/* Gives a group, gauge, histogram or bundle back, by the pointer that was
+ * returned. Its room is used again for one of the same size. */
 void counter_file_release(struct counter_file *file, void *values);
 
 /* ---- readers ------------------------------------------------------------ */
@@ -122,8 +139,9 @@ struct counter_view {
 	char unit[COUNTER_UNIT_MAX];
 	char help[COUNTER_HELP_MAX];
 	enum counter_kind kind;
-	uint64_t value;		 /* COUNT, GAUGE */
-	const struct hist *hist; /* HIST; lives as long as the snapshot */
+	uint64_t value;		     /* COUNT, GAUGE */
+	const struct hist *hist;     /* HIST; lives as long as the snapshot */
+	char text[COUNTER_TEXT_MAX]; /* TEXT; printable ASCII */
 };
 
 /* -EBADMSG or -EPROTONOSUPPORT for a malformed file, -errno of open and read;
@@ -132,6 +150,10 @@ int counter_snapshot_read(const char *path,
 			  struct counter_snapshot **out) MUST_CHECK;
 void counter_snapshot_free(struct counter_snapshot *s);
 uint64_t counter_snapshot_pid(const struct counter_snapshot *s);
+/* When its process made it; tells it from one of the same name before. */
+uint64_t counter_snapshot_start_ns(const struct counter_snapshot *s);
+/* What the process calls itself. */
+const char *counter_snapshot_process(const struct counter_snapshot *s);
 /* The next entry; *cursor starts at 0. Malformed entries are left out. */
 bool counter_snapshot_next(const struct counter_snapshot *s, unsigned *cursor,
 			   struct counter_view *view);

@@ -2,6 +2,7 @@
 /* The readers' half of counter files: a checked copy. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,6 +20,9 @@ struct counter_snapshot {
 	uint32_t entries_offset;
 	uint32_t values_offset;
 	uint64_t pid;
+	uint64_t start_ns;
+	uid_t uid; /* of the file */
+	char process[COUNTER_PROCESS_MAX];
 };
 
 /* Text from the file: ended by NUL, without what could upset a terminal. */
@@ -40,6 +44,7 @@ static int read_all(int fd, struct counter_snapshot *s)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_size > COUNTER_FILE_MAX)
 		return -EBADMSG;
+	s->uid = st.st_uid;
 	s->bytes = malloc((size_t)st.st_size + 1);
 	if (!s->bytes)
 		return -ENOMEM;
@@ -56,6 +61,62 @@ static int read_all(int fd, struct counter_snapshot *s)
 		n += (size_t)got;
 	}
 	s->size_bytes = n;
+	return 0;
+}
+
+/* ---- whose it is --------------------------------------------------------- */
+
+/* The number that the file's name begins with, or the one that is inside: a
+ * file without such a name is no process's. */
+static uint64_t named_pid(const char *path, uint64_t inside)
+{
+	const char *name = strrchr(path, '/');
+	char *end;
+	uint64_t pid;
+
+	name = name ? name + 1 : path;
+	if (*name < '0' || *name > '9')
+		return inside;
+	pid = strtoull(name, &end, 10);
+	return *end == '-' ? pid : inside;
+}
+
+/* Whether the process runs as that user; true if nobody can tell. */
+static bool runs_as(uint64_t pid, uid_t uid)
+{
+	char path[40], line[128];
+	bool is_so = true, found = false;
+	unsigned long id[4];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%llu/status",
+		 (unsigned long long)pid);
+	f = fopen(path, "re");
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = sscanf(line, "Uid: %lu %lu %lu %lu", &id[0], &id[1],
+			       &id[2], &id[3]) == 4;
+	if (found)
+		is_so = id[0] == uid || id[1] == uid || id[2] == uid ||
+			id[3] == uid;
+	if (f)
+		(void)fclose(f); /* only read */
+	return is_so;
+}
+
+/* A file speaks of its own process. Whoever may write to the directory could
+ * say something about others'; root and the reader need no such way. */
+static int check_owner(const struct counter_snapshot *s, const char *path)
+{
+	if (named_pid(path, s->pid) != s->pid)
+		return error_set(-EBADMSG,
+				 "counter file: says that it is of process "
+				 "%llu",
+				 (unsigned long long)s->pid);
+	if (s->uid && s->uid != geteuid() && !runs_as(s->pid, s->uid))
+		return error_set(-EBADMSG,
+				 "counter file: of user %u, process %llu is "
+				 "not",
+				 (unsigned)s->uid, (unsigned long long)s->pid);
 	return 0;
 }
 
@@ -80,6 +141,8 @@ static int check(struct counter_snapshot *s)
 	s->entries_offset = h.entries_offset;
 	s->values_offset = h.values_offset;
 	s->pid = h.pid;
+	s->start_ns = h.start_ns;
+	copy_text(s->process, h.process, sizeof(h.process));
 	entries_end = (uint64_t)h.entries_offset +
 		      (uint64_t)h.entry_capacity * sizeof(struct counter_entry);
 	if (h.entries_offset < info.header_size ||
@@ -116,6 +179,8 @@ int counter_snapshot_read(const char *path, struct counter_snapshot **out)
 		goto err_free;
 	}
 	err = check(s);
+	if (!err)
+		err = check_owner(s, path);
 	if (err) {
 		err = error_prefix(err, "%s: ", path);
 		goto err_free;
@@ -141,6 +206,23 @@ uint64_t counter_snapshot_pid(const struct counter_snapshot *s)
 	return s->pid;
 }
 
+uint64_t counter_snapshot_start_ns(const struct counter_snapshot *s)
+{
+	return s->start_ns;
+}
+
+const char *counter_snapshot_process(const struct counter_snapshot *s)
+{
+	return s->process;
+}
+
+static size_t value_bytes(uint32_t kind)
+{
+	return kind == COUNTER_HIST   ? sizeof(struct hist)
+	       : kind == COUNTER_TEXT ? COUNTER_TEXT_MAX
+				      : sizeof(uint64_t);
+}
+
 static bool view_entry(const struct counter_snapshot *s, unsigned index,
 		       struct counter_view *view)
 {
@@ -153,7 +235,7 @@ static bool view_entry(const struct counter_snapshot *s, unsigned index,
 	kind = atomic_load_explicit(&e.kind, memory_order_relaxed);
 	if (kind == COUNTER_NONE || kind >= COUNTER_KIND_COUNT)
 		return false;
-	need = kind == COUNTER_HIST ? sizeof(struct hist) : sizeof(uint64_t);
+	need = value_bytes(kind);
 	if (e.offset < s->values_offset || e.offset % sizeof(uint64_t) ||
 	    e.offset > s->size_bytes || need > s->size_bytes - e.offset)
 		return false;
@@ -163,6 +245,9 @@ static bool view_entry(const struct counter_snapshot *s, unsigned index,
 	copy_text(view->help, e.help, sizeof(e.help));
 	if (kind == COUNTER_HIST)
 		view->hist = (const struct hist *)(s->bytes + e.offset);
+	else if (kind == COUNTER_TEXT)
+		copy_text(view->text, (const char *)s->bytes + e.offset,
+			  sizeof(view->text));
 	else
 		memcpy(&view->value, s->bytes + e.offset, sizeof(view->value));
 	return true;

@@ -15,6 +15,7 @@
 #include "json_out.h"
 
 enum {
+	TIME_BYTES = 40,
 	MESSAGE_MAX = 1024,
 	LINE_MAX_BYTES =
 		2048, /* below PIPE_BUF: lines of processes never mix */
@@ -26,6 +27,7 @@ enum setup {
 	SETUP_JSON = 1u << 2,
 	SETUP_JOURNAL = 1u << 3, /* lines carry the journal's priority */
 	SETUP_DONE = 1u << 4,
+	SETUP_TIME = 1u << 5, /* lines of text begin with the time */
 };
 
 /* The process-wide setting that log.h describes. A single word, whose threads
@@ -93,43 +95,61 @@ static unsigned setup_get(void)
 	return atomic_load_explicit(&log_config, memory_order_relaxed);
 }
 
+void log_show_time(void)
+{
+	atomic_store_explicit(&log_config, setup_get() | SETUP_TIME,
+			      memory_order_relaxed);
+}
+
 bool log_enabled(enum log_level level)
 {
 	return (unsigned)level <= (setup_get() & SETUP_LEVEL);
 }
 
-static size_t line_text(char line[LINE_MAX_BYTES], bool journal,
+/* UTC, to the microsecond: 2026-01-31T12:00:00.000000Z. */
+static void time_text(char out[TIME_BYTES])
+{
+	struct timespec ts;
+	struct tm tm;
+	size_t n;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	gmtime_r(&ts.tv_sec, &tm);
+	n = strftime(out, TIME_BYTES, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(out + n, TIME_BYTES - n, ".%06ldZ", ts.tv_nsec / 1000);
+}
+
+static size_t line_text(char line[LINE_MAX_BYTES], unsigned setup,
 			enum log_level level, const char *room, char *msg)
 {
 	/* syslog's severities */
 	static const char *const priority[] = {"<3>", "<4>", "<6>", "<7>"};
-	char *c;
+	char *c, now[TIME_BYTES + 1] = "";
 
 	/* One event stays one line, whatever a peer put into it. */
 	for (c = msg; *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
 			*c = ' ';
-	return (size_t)snprintf(line, LINE_MAX_BYTES, "%s%s %s: %s\n",
-				journal ? priority[level] : "",
-				level_names[level], room, msg);
+	if (setup & SETUP_TIME && !(setup & SETUP_JOURNAL)) {
+		time_text(now);
+		strcat(now, " ");
+	}
+	return (size_t)snprintf(line, LINE_MAX_BYTES, "%s%s%s %s: %s\n",
+				setup & SETUP_JOURNAL ? priority[level] : "",
+				now, level_names[level], room, msg);
 }
 
 static size_t line_json(char line[LINE_MAX_BYTES], enum log_level level,
 			const char *room, const char *msg)
 {
-	struct timespec ts;
-	struct tm tm;
-	char time_text[32];
+	char now[TIME_BYTES];
 	size_t n;
 
-	clock_gettime(CLOCK_REALTIME, &ts);
-	gmtime_r(&ts.tv_sec, &tm);
-	strftime(time_text, sizeof(time_text), "%Y-%m-%dT%H:%M:%S", &tm);
+	time_text(now);
 	n = (size_t)snprintf(line, LINE_MAX_BYTES,
 			     "{\"level\":\"%s\",\"room\":\"%s\","
-			     "\"time\":\"%s.%06ldZ\",\"pid\":%d,\"msg\":\"",
-			     level_names[level], room, time_text,
-			     ts.tv_nsec / 1000, (int)getpid());
+			     "\"time\":\"%s\",\"pid\":%d,\"msg\":\"",
+			     level_names[level], room, now, (int)getpid());
 	n += json_out_escape(line + n, LINE_MAX_BYTES - n - 3, msg);
 	line[n++] = '"';
 	line[n++] = '}';
@@ -148,7 +168,7 @@ static PRINTF(3, 0) void write_line(enum log_level level, const char *room,
 	if (setup & SETUP_JSON)
 		n = line_json(line, level, room, msg);
 	else
-		n = line_text(line, setup & SETUP_JOURNAL, level, room, msg);
+		n = line_text(line, setup, level, room, msg);
 	/* There is nobody to tell that the log is broken. */
 	if (write(STDERR_FILENO, line, n) < 0)
 		return;

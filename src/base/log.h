@@ -28,6 +28,10 @@ int log_level_parse(const char *text, enum log_level *level) MUST_CHECK;
 /* What the environment asks for, or else warn. */
 enum log_level log_level_env(void);
 
+/* From here on lines of text begin with the time, as a daemon's log needs it;
+ * where they go to the journal it has the time. main's, after log_setup. */
+void log_show_time(void);
+
 bool log_enabled(enum log_level level);
 
 void log_write(enum log_level level, const char *room, const char *fmt, ...)

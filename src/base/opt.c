@@ -9,6 +9,7 @@
 
 #include "config_key.h"
 #include "error.h"
+#include "near.h"
 
 enum {
 	FIRST = 0x100, /* of getopt's results: beside every letter */
@@ -196,15 +197,48 @@ static unsigned fill(const struct opt *table, struct option *out)
 	return n;
 }
 
-static enum opt_result refuse(const char *who, const char *word, int opt)
+/* The option that a mistyped one was meant to be, or NULL. */
+static const struct opt *nearest(const struct opt *table, const char *word)
+{
+	char name[80];
+	const struct opt *best = NULL;
+	unsigned least = NEAR_NOT;
+
+	word += strspn(word, "-");
+	(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="),
+		       word);
+	for (; table->name; table++) {
+		unsigned typos = near_typos(name, table->name);
+
+		if (typos < least) {
+			least = typos;
+			best = table;
+		}
+	}
+	return best;
+}
+
+static enum opt_result refuse(const struct opt *table, const char *who,
+			      const char *word, int opt)
 {
 	char letter[] = {'-', (char)optopt, '\0'};
+	const struct opt *near;
 
 	/* Of several letters together, getopt is still at their word. */
 	if (opt == '?' && optopt > 0 && optopt < FIRST)
 		word = letter;
+	near = word[1] == '-' ? nearest(table, word) : NULL;
 	if (opt == ':')
-		(void)error_set(-EINVAL, "%s needs a value", word);
+		(void)error_set(-EINVAL, "%s needs a value: %s %s", word, word,
+				table[optopt - FIRST].value);
+	else if (near && strchr(word, '=') && !near->value)
+		(void)error_set(-EINVAL, "--%s takes no value, not '%.80s'",
+				near->name, word);
+	else if (near)
+		(void)error_set(-EINVAL,
+				"%s has no option '%.80s'; did you mean "
+				"'--%s'?",
+				who, word, near->name);
 	else
 		(void)error_set(-EINVAL,
 				"%s has no option '%.80s'; see 'aquifer help "
@@ -228,7 +262,7 @@ enum opt_result opt_parse(const struct opt *table, const char *who, int argc,
 		if (opt == 'h')
 			return OPT_HELP;
 		if (opt < FIRST || opt >= FIRST + (int)count)
-			return refuse(who, argv[optind - 1], opt);
+			return refuse(table, who, argv[optind - 1], opt);
 		if (take(&table[opt - FIRST], args, optarg))
 			return OPT_WRONG;
 	}

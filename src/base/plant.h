@@ -20,6 +20,8 @@
 	  "a request that came twice is executed twice")                       \
 	X(reexecute_atomic, "reexecute_atomic",                                \
 	  "a repeated atomic is executed again")                               \
+	X(reexecute_walk, "reexecute_walk",                                    \
+	  "a repeated walk is executed again")                                 \
 	X(ack_early, "ack_early",                                              \
 	  "a request is acknowledged before it is "                            \
 	  "executed")                                                          \
@@ -102,19 +104,65 @@
 	X(kv_locks, "locks", "a shard freezes with locks still held")          \
 	X(kv_mirror, "mirror", "changes are not made at the second copy")      \
 	X(kv_graves, "graves", "deleted keys leave no trace")                  \
+	X(kv_unit_open, "unit-open",                                           \
+	  "rows of a unit are not closed before they change")                  \
+	X(kv_unit_redo, "unit-redo",                                           \
+	  "a repair leaves a decided unit as it is")                           \
+	X(kv_copied, "copied", "rows count as copied before they are")         \
 	X(kv_overtake, "overtake",                                             \
 	  "what has overtaken a put is taken for a put")                       \
 	X(kv_no_fence, "no-fence", "clients that sleep are not fenced")        \
 	/* Asynchronous far memory. */                                         \
 	X(no_order, "no-order", "requests pass others that they overlap")      \
 	X(early_ack, "early-ack", "writes are told done when they are posted") \
+	X(other_bytes, "other-bytes",                                          \
+	  "the switch sends a packet again with what it has at hand")          \
+	X(red_now, "red-now",                                                  \
+	  "progress that is sent again says what is known by now")             \
 	X(no_skip, "repeat-writes", "a predecessor's writes are done again")   \
 	X(old_final, "wrong-packet-number",                                    \
 	  "nodes report the packet number that they began at")                 \
 	X(no_fence, "no-fence",                                                \
 	  "nodes do not end an old engine's queue pairs")                      \
 	X(late_ring, "old-engine-publishes",                                   \
-	  "the application lets the old engine write on")
+	  "the application lets the old engine write on")                      \
+	/* Walks. */                                                           \
+	X(walk_no_join, "walk-no-join",                                        \
+	  "the verifier forgets the other ways to an instruction")             \
+	X(walk_no_bound, "walk-no-bound",                                      \
+	  "the verifier does not look at how large an index is")               \
+	X(walk_any_pointer, "walk-any-pointer",                                \
+	  "pointers that lead out of the region lead to its beginning")        \
+	X(walk_wrong_stripe, "walk-wrong-stripe",                              \
+	  "a node takes other nodes' stripes for its own")                     \
+	X(stale_window, "stale-key",                                           \
+	  "a window's key opens its memory after it was taken back")           \
+	/* Coherent shared memory. */                                          \
+	X(mind_answer_early, "answer-early",                                   \
+	  "a writer is answered before the owner's FIN")                       \
+	X(mind_grant_late, "grant-late",                                       \
+	  "a grant counts from its answer, not from its decision")             \
+	X(mind_forget_reader, "forget-reader",                                 \
+	  "who was given the owner's bytes is not noted as a sharer")          \
+	X(mind_drop_queue, "drop-queue",                                       \
+	  "who waits for a busy region is forgotten when it is idle")          \
+	X(mind_no_room, "no-recall", "nothing is recalled for who waits")      \
+	X(mind_no_clean, "no-clean",                                           \
+	  "a new switch grants before machines have cleaned up")               \
+	X(mind_forget_owner, "forget-owner",                                   \
+	  "a dead owner's region goes on with old bytes")                      \
+	X(mind_fin_early, "fin-early",                                         \
+	  "FIN is sent when give-backs are sent, not complete")                \
+	X(mind_ignore_granted, "ignore-granted",                               \
+	  "an INVAL does not wait for answers that are under way")             \
+	X(mind_clean_early, "clean-early",                                     \
+	  "CLEAN is sent when give-backs are sent, not complete")              \
+	X(mind_get_beside_evict, "get-beside-evict",                           \
+	  "a page is asked for while its EVICT is under way")                  \
+	X(mind_get_beside_give, "get-beside-give",                             \
+	  "a page is asked for while its give-back is under way")              \
+	X(mind_late_protect, "late-protect",                                   \
+	  "a page that is given back can still be written")
 
 enum plant {
 	PLANT_none,

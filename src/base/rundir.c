@@ -301,17 +301,32 @@ static int base_open(const char *path)
 			 strerror(-err));
 }
 
-int rundir_subdir_open(const char *path, const char *name)
+static int subdir_open(const struct trust *t, enum kind kind, const char *path,
+		       const char *name)
 {
-	const struct trust t = {.self = geteuid()};
 	int dir_fd = base_open(path);
 	int fd;
 
 	if (dir_fd < 0)
 		return dir_fd;
-	fd = subdir(&t, KIND_OWN, dir_fd, path, name);
+	fd = subdir(t, kind, dir_fd, path, name);
 	close(dir_fd);
 	return fd;
+}
+
+int rundir_subdir_open(const char *path, const char *name)
+{
+	const struct trust t = {.self = geteuid()};
+
+	return subdir_open(&t, KIND_OWN, path, name);
+}
+
+int rundir_shared_open(const char *path, const char *name)
+{
+	struct trust t;
+	int err = trust_load(&t);
+
+	return err ? err : subdir_open(&t, KIND_RACK, path, name);
 }
 
 /* What stands between the base and the rack: usually one directory. */
@@ -327,6 +342,23 @@ static int open_parent(const struct trust *t, struct place *p)
 		fd = next;
 	}
 	return fd;
+}
+
+/* All who may use the rack put their counters there, so it is made by who may
+ * give it away: a daemon that is confined cannot any more. Without it nothing
+ * is published. */
+static void make_counters(const struct trust *t, int dir_fd, const char *path)
+{
+	int fd;
+
+	if (!is_shared(t) ||
+	    (t->self != 0 && !(t->has_user && t->self == t->user)))
+		return;
+	fd = subdir(t, KIND_RACK, dir_fd, path, "counters");
+	if (fd >= 0)
+		close(fd);
+	else
+		error_clear();
 }
 
 static int make(const char *rack, char path[RUNDIR_PATH_MAX])
@@ -346,6 +378,8 @@ static int make(const char *rack, char path[RUNDIR_PATH_MAX])
 		return dir_fd;
 	fd = subdir(&t, KIND_RACK, dir_fd, parent, rack);
 	close(dir_fd);
+	if (fd >= 0)
+		make_counters(&t, fd, path);
 	return fd;
 }
 

@@ -53,5 +53,8 @@ int rundir_file_open(const char *path, int flags) MUST_CHECK;
 /* Makes one directory of ours inside an existing one, with the same checks;
  * returns a descriptor (O_DIRECTORY, O_CLOEXEC) or -errno. */
 int rundir_subdir_open(const char *path, const char *name) MUST_CHECK;
+/* The same for a directory of all who may use the rack, as rack.user and
+ * rack.group say; files in it are their owners' alone to remove. */
+int rundir_shared_open(const char *path, const char *name) MUST_CHECK;
 
 #endif

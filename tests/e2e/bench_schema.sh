@@ -92,11 +92,12 @@ schema switch --only frames
 schema fair --rounds 1 --nics 1 --pair reads_read64
 schema paging --only pages --port direct
 schema kv --only trips
+schema walk --only engine --size 1
 
 # Their list; options mean the same in all of them.
 expect 0 "$AQUIFER" bench
 mapfile -t names < <(sed -n 's/^  \([a-z]*\) .*/\1/p' "$TMP/out")
-[[ ${names[*]} == "verbs edm offload switch fair paging kv all" ]] ||
+[[ ${names[*]} == "verbs edm offload switch fair paging kv walk all" ]] ||
 	fail "the list is ${names[*]}"
 for name in "${names[@]}"; do
 	expect 0 "$AQUIFER" bench "$name" --help
@@ -112,7 +113,7 @@ done
 
 # All of them, with progress; here only what has something of that name.
 expect 0 "$AQUIFER" bench all --quick --json --only fig7
-grep -q '^bench edm: ' "$TMP/err" || fail "no progress"
+grep -q '^{"bench":"edm","progress":' "$TMP/err" || fail "no progress"
 python3 "$TMP/schema.py" "$TMP/out" all edm || fail "bench all"
 
 # What could not be judged says why on the last lines.

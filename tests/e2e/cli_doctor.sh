@@ -17,5 +17,8 @@ for name in kernel cpus verbs-library runtime-directory memfd-sealing \
 	json "$TMP/out" "'$name' in [c['name'] for c in d['checks']]" \
 		>/dev/null || fail "no check $name"
 done
+# Most machines have no RDMA adapter, and miss none.
+json "$TMP/out" 'all(c["state"] != "missing" for c in d["checks"]
+    if c["name"] == "rdma-devices")' >/dev/null || fail "misses an adapter"
 expect 0 "$AQUIFER" doctor
 grep -q 'Aquifer can run here' "$TMP/out" || fail "no verdict"

@@ -92,8 +92,10 @@ expect 0 inside sh -ec 'cd /tmp
 	cc -o region '"$examples"'/region.c $(pkg-config --cflags --libs aquifer)
 	cc -o verbs '"$examples"'/verbs.c -libverbs
 	./region && aquifer exec --nic soft -- ./verbs
-	python3 '"$examples"'/kv.py'
-for line in 'already locked by 7' ': written by the NIC' 'bob is gone'; do
+	python3 '"$examples"'/kv.py
+	cd / && python3 -c "import aquifer; print(aquifer.__file__)"'
+for line in 'already locked by 7' ': written by the NIC' 'bob is gone' \
+	/usr/lib/python3/dist-packages/aquifer/__init__.py; do
 	grep -q "$line" "$TMP/out" || fail "no '$line': $(<"$TMP/out")"
 done
 expect 0 inside aquifer region delete packed

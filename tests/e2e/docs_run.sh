@@ -1,74 +1,56 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# docs/using.md does what it says: every line of its command blocks ends well,
-# and its programs compile and run as they stand, in the order of the page.
+# Pages do what they say: every block of commands ends well, every program
+# compiles and runs, and prints what the page shows. docs_blocks.py knows the
+# marks of blocks that cannot run here. Arguments: pages of the tree; or
+# "docs PAGE..." for README, docs/ and examples/ without those, or "man PAGE..."
+# for the manual pages without those.
 # shellcheck source=tests/e2e/lib.sh
 source "$(dirname "$0")/lib.sh"
-# shellcheck source=tests/e2e/rack_lib.sh
-source "$(dirname "$0")/rack_lib.sh"
-need cc redis-cli nbdkit nbdinfo ib_read_lat
 [[ -z $AQ_PRELOAD ]] || skip "programs of a reader are not sanitized"
+[[ -n ${AQ_OWN_NET:-} ]] || skip "pages are for root, in a network of their own"
+need cc pkg-config curl nft ps redis-cli redis-server nbdkit nbdinfo ib_read_lat
 python3 -c 'import ctypes, sys
 sys.exit(ctypes.CDLL(None).syscall(323, 0) < 0)' ||
 	skip "userfaultfd is not allowed here"
+need_nic
 
-mkdir "$TMP/tree"
-cd "$TMP/tree"
-ln -s "$(dirname "$AQUIFER")" build
-ln -s "$AQ_SOURCE/include" include
-unset LD_LIBRARY_PATH
+cd "$AQ_SOURCE"
+case ${1:-} in
+man) all=(man/*.scd) ;;
+docs) all=(*.md docs/*.md docs/decisions/*.md examples/*.md) ;;
+*) all=() ;;
+esac
+pages=("$@")
+if ((${#all[@]})); then
+	pages=()
+	for page in "${all[@]}"; do
+		[[ " $* " == *" $page "* ]] || pages+=("$page")
+	done
+fi
 
-# One file per block, numbered, with the language as its ending.
-python3 - "$AQ_SOURCE/docs/using.md" <<'EOF'
-import re, sys
-blocks = re.findall(r'^```(\w*)\n(.*?)^```$', open(sys.argv[1]).read(), re.S | re.M)
-for i, (language, text) in enumerate(blocks):
-    open('%02d.%s' % (i, language or 'sh'), 'w').write(text)
-EOF
+[[ " ${pages[*]} " != *" man/aquifer-exec.1.scd "* ]] ||
+	need fi_pingpong iperf rping ucx_perftest
 
-listeners() {
-	awk '$4 == "0A"' /proc/net/tcp /proc/net/tcp6 | wc -l
-}
-
-# A job of the page ends with the test. Where a reader sleeps until it listens,
-# a busy machine may need longer.
-run_commands() {
-	local line before=0
-	while read -r line; do
-		[[ -n ${line%%#*} ]] || continue
-		if [[ $line == *"& "* || $line == *"&" ]]; then
-			before=$(listeners)
-			bash -c "${line%&*}" >"$TMP/job" 2>&1 &
-			PIDS+=("$!")
-			continue
-		fi
-		if [[ $line == "sleep 1" ]]; then
-			for _ in {1..600}; do
-				(($(listeners) == before)) || break
-				sleep 0.05
-			done
-			continue
-		fi
-		timeout -k 5 120 bash -c "$line" >"$TMP/out" 2>&1 </dev/null ||
-			fail "$line: $? $(tail -5 "$TMP/out")"
-		echo "ok: $line"
-	done <"$1"
-}
-
-for block in [0-9]*; do
-	case $block in
-	*.sh) run_commands "$block" ;;
-	*.c)
-		cc -Wall -Werror -Iinclude "$block" -Lbuild -laquifer \
-			-Wl,-rpath,"$PWD/build" -o program >"$TMP/out" 2>&1 ||
-			fail "$block does not compile: $(cat "$TMP/out")"
-		timeout -k 5 60 ./program >"$TMP/out" 2>&1 ||
-			fail "$block: $? $(cat "$TMP/out")"
-		[[ $(cat "$TMP/out") == "read 42" ]] ||
-			fail "$block: $(cat "$TMP/out")"
-		echo "ok: $block"
-		;;
-	*) fail "nobody runs $block" ;;
-	esac
+ran=0 marked=0
+for page in "${pages[@]}"; do
+	dir=$TMP/$(tr / _ <<<"$page")
+	mkdir "$dir"
+	echo "$page" >"$dir/page"
+	"$AQ_SOURCE/tests/e2e/docs_blocks.py" plan "$page" "$dir" || fail "$page"
+	grep -qv $'\ttext\t' "$dir/plan" || continue
+	start=$SECONDS
+	status=0
+	timeout -k 5 240 unshare --net --mount --pid --fork --kill-child \
+		--mount-proc bash tests/e2e/docs_page.sh "$dir" &
+	# In the background, so that whoever ends this test ends the page, too.
+	PIDS+=("$!")
+	wait "$!" || status=$?
+	((status == 0)) || fail "$(cat "$dir/at"): exit status $status"
+	read -r page_ran page_marked _ <"$dir/count"
+	echo "ok: $page: $page_ran blocks ran, $page_marked are marked," \
+		"$((SECONDS - start)) s"
+	ran=$((ran + page_ran))
+	marked=$((marked + page_marked))
 done
-sort big.txt | cmp - sorted.txt || fail "aquifer run sorts otherwise"
+echo "$ran blocks ran, $marked are marked"

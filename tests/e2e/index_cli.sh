@@ -38,6 +38,44 @@ sort -c "$TMP/out" || fail "a scan in no order"
 expect 0 "$AQUIFER" index scan t --from key --count 7 --json
 [[ $(wc -l <"$TMP/out") == 7 ]] || fail "count: $(wc -l <"$TMP/out")"
 
+# One answer for a range, by a walk on the node: keys 0 to 1999 have their
+# number as value. It is what a scan adds up.
+expect 0 "$AQUIFER" index count t --from key: --to kez --json
+json "$TMP/out" 'd["count"] == d["keys"] == 2000 and d["walks"] == 1
+    and d["trips"] <= 3' >/dev/null
+expect 0 "$AQUIFER" index sum t --from key: --to kez --json
+json "$TMP/out" 'd["sum"] == 1999000 and d["keys"] == 2000' >/dev/null
+expect 0 "$AQUIFER" index min t --from key:000000000100 --to kez
+[[ $(cat "$TMP/out") == 100 ]] || fail "min: $(cat "$TMP/out")"
+expect 0 "$AQUIFER" index max t --from key: --to key:000000000200
+[[ $(cat "$TMP/out") == 199 ]] || fail "max: $(cat "$TMP/out")"
+expect 0 "$AQUIFER" index count t --from x
+[[ $(cat "$TMP/out") == 0 ]] || fail "count: $(cat "$TMP/out")"
+expect 1 "$AQUIFER" index min t --from x
+grep -q "no key" "$TMP/err" || fail "$(cat "$TMP/err")"
+expect 1 "$AQUIFER" index sum t
+grep -q "key 'a' has 3 bytes" "$TMP/err" || fail "$(cat "$TMP/err")"
+
+# Root to leaf in one round trip.
+expect 0 "$AQUIFER" index get t a --walk
+[[ $(cat "$TMP/out") == one ]] || fail "walk: $(cat "$TMP/out")"
+expect 0 "$AQUIFER" index get t key:000000001234 --walk --json
+cp "$TMP/out" "$TMP/walked"
+expect 0 "$AQUIFER" index get t key:000000001234 --json
+cmp "$TMP/out" "$TMP/walked" || fail "a walk and READs differ"
+expect 1 "$AQUIFER" index get t nobody --walk
+expect 0 "$AQUIFER" walk list --json
+json "$TMP/out" '(lambda runs: runs["index-find"] >= 3 and runs["index-sum"] >= 3)(
+    {w["name"]: w["runs"] for w in d["walks"]})' >/dev/null
+
+# A node that executes no long walks: the same by READs.
+expect 0 "$AQUIFER" index create big --memory 4M --node-bytes 8192
+expect 0 "$AQUIFER" index fill big --count 500
+expect 0 "$AQUIFER" index sum big --json
+json "$TMP/out" 'd["sum"] == 124750 and d["walks"] == 0' >/dev/null
+expect 0 "$AQUIFER" index get big key:000000000007 --walk
+expect 0 "$AQUIFER" index drop big
+
 # Killed in the middle of it: the next ones take over and find it whole.
 for i in 1 2; do
 	"$AQUIFER" index fill t --count 200000 --threads 2 &
@@ -59,55 +97,56 @@ expect 0 "$AQUIFER" index fill v --count 1000 --threads 2 --json
 json "$TMP/out" 'd["stored"] == 1000' >/dev/null
 expect 0 "$AQUIFER" index del v 7
 expect 1 "$AQUIFER" index get v 7
-expect 1 "$AQUIFER" index scan v
+expect 1 "$AQUIFER" index scan v --from 5
 grep -q "order" "$TMP/err" || fail "$(cat "$TMP/err")"
+expect 1 "$AQUIFER" index sum v
+grep -q "kind tree" "$TMP/err" || fail "$(cat "$TMP/err")"
+expect 0 "$AQUIFER" index scan v --keys
+[[ $(sort -n "$TMP/out" | sed -n '7,9p' | tr '\n' ' ') == "6 8 9 " ]] || fail "versions"
+[[ $(wc -l <"$TMP/out") == 999 ]] || fail "versions: $(wc -l <"$TMP/out")"
 expect 0 "$AQUIFER" index check v --json
 json "$TMP/out" 'd["good"] and d["keys"] == 999' >/dev/null
 expect 0 "$AQUIFER" index stat v
+
+# Both are listed as such, and their regions are theirs.
+expect 0 "$AQUIFER" index list --json
+json "$TMP/out" '[(x["index"], x["kind"], x["health"]) for x in d["indexes"]] ==
+    [("t", "tree", "whole"), ("v", "versions", "whole")]
+    and d["indexes"][1]["keys"] == 999
+    and d["indexes"][0]["keys"] >= 2002' >/dev/null
+expect 0 "$AQUIFER" index list
+grep -q "^v .*versions .* 999 .* whole$" "$TMP/out" || fail "$(cat "$TMP/out")"
+expect 0 "$AQUIFER" status --json
+json "$TMP/out" 'd["regions"] == [] and len(d["indexes"]) == 2' >/dev/null
+for region in it-t il-t iv-v; do
+	expect 1 "$AQUIFER" region delete "$region"
+	grep -q "'aquifer index drop ${region#*-}'" "$TMP/err" || fail "$(cat "$TMP/err")"
+	expect 1 "$AQUIFER" region resize "$region" 1M
+done
 expect 0 "$AQUIFER" index drop v
 expect 1 "$AQUIFER" index stat v
+expect 0 "$AQUIFER" region delete it-t --force
+expect 0 "$AQUIFER" index list --json
+json "$TMP/out" '[x["health"] for x in d["indexes"]] == ["damaged"]' >/dev/null
+expect 0 "$AQUIFER" index create t --memory 4M
+expect 0 "$AQUIFER" index put t a one
+expect 0 "$AQUIFER" region delete il-t --force
+expect 1 "$AQUIFER" index create t
+grep -q "what is left.*index drop t" "$TMP/err" || fail "$(cat "$TMP/err")"
 expect 0 "$AQUIFER" index drop t
 expect 1 "$AQUIFER" index drop t
 
 expect 2 "$AQUIFER" index get t
 expect 2 "$AQUIFER" index create x --kind odd
-expect 1 "$AQUIFER" index create x --node-bytes 100
-expect 1 "$AQUIFER" index create x --key 65
-expect 1 "$AQUIFER" index create x --kind versions
+expect 2 "$AQUIFER" index create x --node-bytes 100
+expect 2 "$AQUIFER" index create x --key 65
+expect 2 "$AQUIFER" index create x --kind versions
+expect 2 "$AQUIFER" index create 'a b'
+grep -q "'a b' is no name of an index" "$TMP/err" || fail "$(cat "$TMP/err")"
+expect 2 "$AQUIFER" index get x
+grep -q "needs a key" "$TMP/err" || fail "$(cat "$TMP/err")"
 # A region that is no index.
 expect 0 "$AQUIFER" region create it-fake 1M
 expect 0 "$AQUIFER" region create il-fake 4K
 expect 1 "$AQUIFER" index stat fake
 grep -q "ordered index" "$TMP/err" || fail "$(cat "$TMP/err")"
-
-# The Python module; the interpreter is not sanitized.
-[[ -z ${AQ_PRELOAD:-} ]] || exit 0
-cat >"$TMP/test.py" <<-'PY'
-	import aquifer_index, errno
-	with aquifer_index.create("py", size_bytes=4 << 20) as x:
-	    for i in range(600):
-	        x[i * 7 % 600] = str(i * 7 % 600)
-	    keys = [int.from_bytes(k, "big") for k in x]
-	    assert keys == list(range(600))
-	    assert [v for _, v in x.items(3, 6)] == [b"3", b"4", b"5"]
-	    assert x[599] == b"599" and 600 not in x
-	    del x[5]
-	    try:
-	        x[5]
-	        assert False
-	    except KeyError:
-	        pass
-	with aquifer_index.create("pv", "versions", keys=100) as x:
-	    x[1] = "one"
-	    assert x[1] == b"one"
-	try:
-	    aquifer_index.open("nothing")
-	    assert False
-	except aquifer_index.IndexingError as e:
-	    assert e.errno == errno.ENOENT
-	aquifer_index.drop("pv")
-	print("fine")
-PY
-export PYTHONPATH=$AQ_SOURCE/python AQUIFER_LIB=${AQUIFER%/*}/libaquifer.so.1
-out=$(timeout 60 python3 "$TMP/test.py") || fail "python"
-[[ $out == fine ]] || fail "$out"

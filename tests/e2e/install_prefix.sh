@@ -30,8 +30,22 @@ expect 0 "$prefix/bin/aquifer" version
 pc=$(find "$prefix" -name aquifer.pc)
 [[ $(PKG_CONFIG_PATH=${pc%/*} pkg-config --variable=prefix aquifer) == "$prefix" ]] ||
 	fail "aquifer.pc has another prefix"
+# What the manuals say about finding the plugin and the library is so.
+if command -v nbdkit >/dev/null; then
+	plugin=$("$prefix/bin/aquifer" info | sed -n 's/^nbd_plugin *//p')
+	[[ $plugin == "$prefix"/* ]] || fail "no plugin in $prefix: $plugin"
+	expect 0 nbdkit "$plugin" --dump-plugin
+	grep -q 'name=aquifer' "$TMP/out" || fail "$(cat "$TMP/out")"
+fi
+grep -q "LD_LIBRARY_PATH=${pc%/pkgconfig/*}" "$TMP/log" ||
+	fail "no word about the loader: $(tail -3 "$TMP/log")"
 outside=$(grep '^Installing' "$TMP/log" | grep -vF "to $prefix" || true)
 [[ -z $outside ]] || fail "installed elsewhere: $outside"
+# Found where the install said, with the library of that prefix.
+say=$(grep -o 'export PYTHONPATH=.*' "$TMP/log") || fail "no word about Python"
+[[ $(env -u AQUIFER_LIB -u LD_LIBRARY_PATH -u PYTHONDONTWRITEBYTECODE bash -c "$say"'
+	python3 -c "import aquifer; print(aquifer._library._lib._name)"') == \
+	"$prefix"/lib/*libaquifer.so.1 ]] || fail "python: $say"
 echo "ok: installed"
 
 make -C "$AQ_SOURCE" uninstall BUILD="$build" >"$TMP/log" 2>&1 ||

@@ -11,7 +11,7 @@ kv=$1
 printf '[memory m0]\nsize = 128M\n' >"$TMP/rack.ini"
 expect 0 "$AQUIFER" up
 expect 0 "$AQUIFER" kv create t 256 --entry 32 --extents 16M --failure 300 \
-	--rows-per-lock 4
+	--rows-per-lock 4 --grow no
 
 start() {
 	: >"$TMP/lines.$1"

@@ -35,7 +35,7 @@ expect 0 "$AQUIFER" kv scan safe --keys
 expect 0 "$AQUIFER" kv put safe after death
 expect 0 "$AQUIFER" kv get safe key:000000000003
 expect 0 "$AQUIFER" kv stat safe --json
-json "$TMP/out" 'd["keys"] == 300 and d["parts_single"] >= 1 and d["parts_lost"] == 0' >/dev/null
+json "$TMP/out" 'd["keys"] == 300 and d["parts_lost"] == 0' >/dev/null
 
 # Without a second copy some keys are there and some fail, with a reason. Which
 # ones is up to the table's seed: of 8 keys none is lost in 1 of 26 runs.
@@ -52,8 +52,9 @@ done
 expect 0 "$AQUIFER" kv stat plain --json
 json "$TMP/out" 'd["parts_lost"] == 1' >/dev/null
 
-# The two nodes that are left take two copies again.
+# The two nodes that are left take two copies again. A command that has taken
+# long may have seen to that already.
 expect 0 "$AQUIFER" kv resize safe --json
 expect 0 "$AQUIFER" kv stat safe --json
-json "$TMP/out" 'd["keys"] == 300 and d["parts_single"] == 0 and d["generation"] == 2' >/dev/null
+json "$TMP/out" 'd["keys"] == 300 and d["parts_single"] == 0 and d["generation"] >= 2' >/dev/null
 expect 0 "$AQUIFER" kv check safe

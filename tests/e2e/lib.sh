@@ -106,8 +106,10 @@ json() {
 d = json.load(open(sys.argv[1]))
 r = eval("(" + sys.argv[2] + ")")
 print(r)
-# A count may be 0; what is false or missing is a failure.
-sys.exit(0 if r or (r == 0 and r is not False) else 1)' "$@"
+# A count may be 0; what is false or missing is a failure, and says so: who asks
+# often throws away what is printed.
+if not r and (r != 0 or r is False):
+    sys.exit("not so: %s in %s" % (sys.argv[2], json.dumps(d)[:2000]))' "$@"
 }
 
 # A TCP port that is free now. The network is this test's alone, so it stays so.

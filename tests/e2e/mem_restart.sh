@@ -66,7 +66,7 @@ expect 2 "$AQUIFER" memory --size
 expect 2 "$AQUIFER" memory --size 8Q
 expect 2 "$AQUIFER" memory --size 1M extra
 expect 2 "$AQUIFER" memory --size 1M --tls-cert x
-expect 1 "$AQUIFER" memory --size 1M --name "Not Good"
-expect 1 "$AQUIFER" memory --size 1M --rack "Not Good"
-expect 1 "$AQUIFER" memory --size 1M --listen nowhere
+expect 2 "$AQUIFER" memory --size 1M --name "Not Good"
+expect 2 "$AQUIFER" memory --size 1M --rack "Not Good"
+expect 2 "$AQUIFER" memory --size 1M --listen nowhere
 echo "ok: restart"

@@ -23,12 +23,24 @@ for size in 1K 4097; do
 	expect 1 "${RUN[@]}" size=$size --run true
 	grep -q 'whole pages' "$TMP/err" || fail "$size: $(cat "$TMP/err")"
 done
-"${RUN[@]}" size=100T --run true 2>"$TMP/err" || true
+# What cannot be is said before the command of --run starts, which would wait for
+# a server that does not come.
+expect 1 "${RUN[@]}" size=100T --run "touch $TMP/started"
 grep -q 'asked for: take fewer bytes' "$TMP/err" || fail "$(cat "$TMP/err")"
 ! grep -q count "$TMP/err" || fail "not in the user's words: $(cat "$TMP/err")"
-# The command starts first, so its code is the one that comes back.
-"${RUN[@]}" size=1T mode=static --run true 2>"$TMP/err" || true
+expect 1 "${RUN[@]}" size=1T mode=static --run "touch $TMP/started"
 grep -q 'do not fit' "$TMP/err" || fail "no reason: $(cat "$TMP/err")"
+# A disk for which there is no room says so before somebody fills it.
+"${RUN[@]}" size=100M --run true 2>"$TMP/err" || fail "larger than the rack"
+grep -q 'has 100M, and the nodes have room for 6[0-9]M' "$TMP/err" ||
+	fail "no warning: $(cat "$TMP/err")"
+expect 1 "${RUN[@]}" size=100M strict=true --run "touch $TMP/started"
+grep -q 'strict=true: the disk has' "$TMP/err" || fail "$(cat "$TMP/err")"
+expect 1 "${RUN[@]}" size=8M rack=nosuch --run "touch $TMP/started"
+grep -q 'has no memory node' "$TMP/err" || fail "$(cat "$TMP/err")"
+[[ ! -e $TMP/started ]] || fail "a command was started without a disk"
+"${RUN[@]}" size=32M strict=true --run true 2>"$TMP/err" || fail "$(cat "$TMP/err")"
+! grep -q 'room for' "$TMP/err" || fail "a warning without need: $(cat "$TMP/err")"
 head -c 3000001 /dev/urandom >"$TMP/in"
 truncate -s 8M "$TMP/in"
 

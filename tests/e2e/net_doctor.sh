@@ -58,8 +58,13 @@ doctor "$NS_B" 10.99.0.1
 says roce-port warn "no interface" "ip addr add 10.99.0.1/24"
 doctor "$NS_B" 127.0.0.1 10.77.0.1
 says route:10.77.0.1 missing "does not reach" "nic.address = 10.77.0.2"
+doctor "$NS_B" 127.0.0.1 10.78.0.9
+says route:10.78.0.9 missing "no route" "ip route add 10.78.0.9 dev INTERFACE"
 doctor "$NS_B" 10.77.0.2 nonsense
-((STATUS == 2)) || fail "exit code $STATUS for a word that is no address"
+((STATUS == 2)) || fail "exit code $STATUS for a word that is no host"
+grep -q "no host has this name" "$TMP/err" || fail "$(<"$TMP/err")"
+doctor "$NS_B" 127.0.0.1 localhost
+says route:localhost ok "from 127.0.0.1 on lo" ""
 
 # A firewall, seen from inside and from outside.
 ip netns exec "$NS_A" nft -f - <<-RULES || skip "nft does not work"

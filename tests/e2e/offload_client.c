@@ -334,7 +334,17 @@ static int one(struct aq_async *a, struct aq_poll *poll, uint32_t region,
 	return err;
 }
 
-/* For every line on stdin: one request. */
+static void add_again(struct aq_async *a, struct aq_region *region)
+{
+	double start = now_s();
+	int n = aq_async_add(a, region);
+
+	printf("add %s %.2f\n", n < 0 ? strerrorname_np(-n) : "0",
+	       now_s() - start);
+	fflush(stdout);
+}
+
+/* For every line on stdin: one request; "add" adds the region once more. */
 static int lines(struct aq_rack *rack, const char *name, uint32_t deadline_ms)
 {
 	struct aq_region *region;
@@ -357,7 +367,10 @@ static int lines(struct aq_rack *rack, const char *name, uint32_t deadline_ms)
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin)) {
 		line[strcspn(line, "\n")] = '\0';
-		(void)one(a, poll, (uint32_t)n, line);
+		if (strcmp(line, "add") == 0)
+			add_again(a, region);
+		else
+			(void)one(a, poll, (uint32_t)n, line);
 	}
 	aq_poll_destroy(poll);
 	aq_async_close(a);

@@ -25,4 +25,5 @@ json "$TMP/out" 'd["engines"][0]["counters"]["reads"] > 0 and d["engines"][0]["s
 expect 0 "$AQUIFER" top --once --interval 0.2 --json
 json "$TMP/out" 'len(d["engines"]) == 1' >/dev/null || fail "$(<"$TMP/out")"
 expect 0 "$AQUIFER" down --json
-json "$TMP/out" '{n["name"] for n in d["nodes"]} == {"m0", "m1", "e0"}' >/dev/null || fail "$(<"$TMP/out")"
+json "$TMP/out" '{n["name"] for n in d["nodes"]} == {"m0", "m1"} and
+	[e["name"] for e in d["engines"]] == ["e0"]' >/dev/null || fail "$(<"$TMP/out")"

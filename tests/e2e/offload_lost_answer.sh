@@ -20,10 +20,18 @@ python3 "$(dirname "$0")/offload_lost_answer.py" "$RUNDIR/m0.sock" \
 	"$TMP/node.sock" "$TMP/lose" >"$TMP/proxy" 2>&1 &
 PIDS+=($!)
 [[ $(wait_line "$TMP/proxy" 1) == ready ]] || fail "$(<"$TMP/proxy")"
-client many r 2 3 >"$TMP/many" 2>"$TMP/errors" &
+# Both contexts are e0's, because nobody knows e1 until they are there.
+mv "$RUNDIR/e1.engine.sock" "$TMP/e1.sock"
+client many r 2 5 >"$TMP/many" 2>"$TMP/errors" &
 app=$!
 PIDS+=("$app")
-sleep 0.5
+for _ in {1..300}; do
+	"$AQUIFER" status --json >"$TMP/out" 2>/dev/null || true
+	json "$TMP/out" '[e.get("sessions") for e in d["engines"]][0] == 2' >/dev/null 2>&1 && break
+	sleep 0.1
+done
+mv "$TMP/e1.sock" "$RUNDIR/e1.engine.sock"
+sleep 0.3
 # So that there are writes which it has not seen.
 kill -STOP "$(node_pid e0)"
 sleep 0.1

@@ -68,9 +68,19 @@ for _ in {1..100}; do
 	port=$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["port"])' "$TMP/far" 2>/dev/null) && break
 	sleep 0.05
 done
+mkfifo "$TMP/in"
+client lines r <"$TMP/in" >"$TMP/lines" 2>"$TMP/errors" &
+PIDS+=("$!")
+exec 3>"$TMP/in"
+[[ $(wait_line "$TMP/lines" 1) == ready ]] || fail "$(cat "$TMP/errors")"
 kill_node e0
 rm "$RUNDIR/far.engine.sock"
 mv "$RUNDIR/e0.engine.sock" "$TMP/e0.sock"
+# The engine is gone, not the region: who waits for engines, waits.
+echo add >&3
+[[ $(wait_line "$TMP/lines" 2) == "add EHOSTDOWN "* ]] || fail "$(cat "$TMP/lines")"
+exec 3>&-
+rm "$TMP/in" "$TMP/lines"
 # away CA
 away() {
 	printf '[engine away]\naddress = https://127.0.0.1:%s\nca = %s\n' \

@@ -10,6 +10,20 @@ source "$(dirname "$0")/lib.sh"
 source "$(dirname "$0")/rack_lib.sh"
 AQ_RACK_CLIENT=$1
 
+# Where a switch moves the data, it is stopped together with the engine.
+movers() {
+	node_pid e0
+	[[ ${AQ_VIA_SWITCH-} != *cowbird* ]] || echo "${PIDS[0]}"
+}
+stop() {
+	# shellcheck disable=SC2046 # one or two
+	kill -STOP $(movers)
+}
+go_on() {
+	# shellcheck disable=SC2046 # one or two
+	kill -CONT $(movers)
+}
+
 # engine_has SESSIONS: until it has so many; none of them may be broken.
 engine_has() {
 	for _ in {1..100}; do
@@ -38,12 +52,12 @@ engine_has 1
 kill -STOP "$(node_pid m0)"
 echo again >&3
 sleep 0.1
-kill -STOP "$(node_pid e0)"
+stop
 for _ in {1..100}; do
 	! grep -q 'was not told' "$TMP/errors" || break
 	sleep 0.05
 done
-kill -CONT "$(node_pid e0)"
+go_on
 sleep 0.3
 kill -CONT "$(node_pid m0)"
 grep -q 'was not told' "$TMP/errors" || fail "the engine was not given up"
@@ -58,10 +72,10 @@ done
 engine_has 1
 
 # While the application closes: it waits for the engine's answer.
-kill -STOP "$(node_pid e0)"
+stop
 exec 3>&-
 sleep 1
-kill -CONT "$(node_pid e0)"
+go_on
 wait "$app" || fail "$(<"$TMP/errors")"
 expect 0 "$AQUIFER" status --json
 json "$TMP/out" "d['engines'][0]['sessions'] == 0 and d['engines'][0]['counters']['broken'] == 0" >/dev/null ||

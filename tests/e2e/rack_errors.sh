@@ -39,7 +39,28 @@ expect_code 0 mine read 0
 expect 1 "$AQUIFER" region create more 1M
 grep -q EDQUOT "$TMP/err" || fail "$(cat "$TMP/err")"
 
+# A node that is gone: its socket is named, and not what curl makes of it.
+unset AQUIFER_TOKEN
+kill_node m0
+expect 1 "$AQUIFER" region list
+grep -q "unix:$RUNDIR/m0.sock: nothing listens there" "$TMP/err" ||
+	fail "$(<"$TMP/err")"
+expect 1 "$AQUIFER" status --json
+json "$TMP/out" '"m0.sock" in d["nodes"][0]["error"]
+    and "localhost" not in d["nodes"][0]["error"]
+    and "GET" not in d["nodes"][0]["error"]' >/dev/null || fail "$(<"$TMP/out")"
+expect 0 "$AQUIFER" up
+
 AQUIFER_TOKEN=$(printf 'f%.0s' {1..64})
+export AQUIFER_TOKEN
 expect_code EACCES r read 0
 AQUIFER_TOKEN=short
 expect_code EINVAL r read 0
+
+# A pool that this machine cannot have, by the command and by rack.ini.
+expect 1 "$AQUIFER" memory --name big --size 32T
+grep -q 'pool of 32T is larger than this machine.s memory' "$TMP/err" ||
+	fail "$(cat "$TMP/err")"
+printf '[memory big]\nsize = 32T\n' >"$TMP/rack.ini"
+expect 1 "$AQUIFER" up
+grep -q 'pool of 32T is larger' "$TMP/err" || fail "$(cat "$TMP/err")"

@@ -45,7 +45,7 @@ kill_node() {
 	pid=$(node_pid "$1")
 	kill -KILL "$pid"
 	# Who only waits for its parent to look has let everything go.
-	for _ in {1..200}; do
+	for _ in {1..3000}; do
 		grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$pid/status" ||
 			return 0
 		sleep 0.02
@@ -55,7 +55,7 @@ kill_node() {
 
 # wait_line FILE NUMBER: until the file has that many lines; prints that one.
 wait_line() {
-	for _ in {1..300}; do
+	for _ in {1..1200}; do
 		if (($(wc -l <"$1") >= $2)); then
 			sed -n "$2p" "$1"
 			return 0

@@ -100,6 +100,7 @@ s = socket.socket(socket.AF_UNIX)
 s.bind('a0.sock')
 os.chmod('a0.sock', 0o777)
 s.listen(8)
+s.settimeout(60) # ends with the test, or soon after it
 print('ready', flush=True)
 while True:
     c, _ = s.accept()

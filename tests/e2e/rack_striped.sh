@@ -35,7 +35,20 @@ grep -q ENOSPC "$TMP/err" || fail "$(cat "$TMP/err")"
 expect 0 "$AQUIFER" status --json
 json "$TMP/out" 'd["pool"]["used"] == 9 << 20' >/dev/null
 
-kill -KILL "$(node_pid right)"
+kill_node right
+# A region that lost a node is as large as it was, and a node that is down has
+# no numbers.
+expect 1 "$AQUIFER" status
+grep -qE '^right +down( +-){6}$' "$TMP/out" || fail "$(cat "$TMP/out")"
+grep -qE '^wide +8M +2 +16K  1 of its nodes down$' "$TMP/out" ||
+	fail "$(cat "$TMP/out")"
+expect 0 "$AQUIFER" region list
+grep -qE '^wide +8M +2  -  1 of its nodes down$' "$TMP/out" ||
+	fail "$(cat "$TMP/out")"
+expect 0 "$AQUIFER" region list --json
+json "$TMP/out" '[(r["size"], r.get("nodes_missing"))
+	for r in d["regions"]] == [(1 << 20, None), (8 << 20, 1)]' >/dev/null ||
+	fail "$(cat "$TMP/out")"
 export DEADLINE_MS=1500
 client basic wide 2>"$TMP/err" && fail "half a region works"
 grep -q "EHOSTDOWN" "$TMP/err" || fail "$(cat "$TMP/err")"

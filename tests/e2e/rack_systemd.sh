@@ -43,11 +43,13 @@ for unit in engine@e0 redis@cache switch@s0; do
 		s/ AF_PACKET$//') || fail "$unit is not shut as the others are"
 done
 ! shut memory@m0 | grep -q RAW || fail "a memory node needs no raw sockets"
-# Tenants must be there after the next boot.
-grep -qx StateDirectory=aquifer "$TMP/aquifer-memory@m0.service" ||
-	fail "no state directory"
-grep -q 'AQUIFER_STATEDIR=/var/lib/aquifer$' \
-	"$TMP/aquifer-memory@m0.service" || fail "the state is not kept"
+# Tokens and tenants must be there after the next boot.
+for unit in memory@m0 engine@e0; do
+	grep -qx StateDirectory=aquifer "$TMP/aquifer-$unit.service" ||
+		fail "$unit: no state directory"
+	grep -q 'AQUIFER_STATEDIR=/var/lib/aquifer$' \
+		"$TMP/aquifer-$unit.service" || fail "$unit keeps no state"
+done
 need systemd-sysusers
 systemd-sysusers --root "$TMP" --dry-run --inline \
 	"$(grep ^u "$AQ_SOURCE/dist/sysusers/aquifer.conf")" >"$TMP/out" 2>&1 ||

@@ -53,11 +53,11 @@ if [[ -z $AQ_PRELOAD ]]; then
 	export PYTHONPATH=$AQ_SOURCE/python
 	export AQUIFER_LIB=${AQUIFER%/*}/libaquifer.so.1
 	timeout 60 python3 - "$other" <<-'PY' || fail "python"
-		import aquifer_kv, sys
-		with aquifer_kv.create("t", 1000, extent_bytes=1 << 20,
-				       rack=sys.argv[1]) as t:
-		    t["k"] = "v"
-		    assert t["k"] == b"v"
+		import aquifer, sys
+		with aquifer.Rack(sys.argv[1]) as rack:
+		    with rack.create_table("t", 1000, extent_bytes=1 << 20) as t:
+		        t["k"] = b"v"
+		        assert t["k"] == b"v"
 	PY
 	echo "ok: python"
 fi

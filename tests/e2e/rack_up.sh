@@ -41,6 +41,20 @@ expect 2 "$AQUIFER" region create data
 expect 2 "$AQUIFER" region create data many
 expect 2 "$AQUIFER" region frobnicate
 
+# Each start has its time in the log, and so have a daemon's own lines.
+day='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}'
+grep -qE "^${day}Z start of m0$" "$RUNDIR/m0.log" || fail "$(<"$RUNDIR/m0.log")"
+timeout -k 5 30 "$AQUIFER" -vv memory --name m9 --size 2M >"$TMP/m9" 2>&1 &
+PIDS+=("$!")
+for _ in {1..200}; do
+	"$AQUIFER" status >/dev/null || true # a line for each request
+	! grep -qE "^${day}\.[0-9]{6}Z (info|debug) " "$TMP/m9" || break
+	sleep 0.05
+done
+grep -qE "^${day}\.[0-9]{6}Z (info|debug) " "$TMP/m9" || fail "$(<"$TMP/m9")"
+kill -TERM "${PIDS[-1]}"
+wait "${PIDS[-1]}" || fail "m9: $? $(<"$TMP/m9")"
+
 # Somebody else's process has the number of the pid file: it must live.
 sleep 60 &
 PIDS+=("$!")
@@ -48,11 +62,16 @@ other=$!
 cp "$RUNDIR/m0.pid" "$TMP/m0.pid"
 echo "$other 12345" >"$RUNDIR/m0.pid"
 expect 0 "$AQUIFER" down --json
-json "$TMP/out" '[n["state"] for n in d["nodes"] if n["name"] == "m0"] == ["was gone"]' >/dev/null
+json "$TMP/out" '[n["state"] for n in d["nodes"]] == ["was gone"] and
+	[e["name"] for e in d["engines"]] == ["e0"]' >/dev/null ||
+	fail "$(cat "$TMP/out")"
 kill -0 "$other" || fail "down ended a stranger"
 cp "$TMP/m0.pid" "$RUNDIR/m0.pid"
 expect 0 "$AQUIFER" down --json
-json "$TMP/out" 'd["nodes"][0]["state"] == "down"' >/dev/null
+json "$TMP/out" '[n["name"] for n in d["nodes"]] == ["m0"] and
+	d["nodes"][0]["state"] == "down" and d["clients"] == [] and
+	d["lost"] == {"regions": 0, "bytes": 0}' >/dev/null ||
+	fail "$(cat "$TMP/out")"
 [[ -e /proc/$pid/exe ]] && fail "m0 still runs"
 expect 0 "$AQUIFER" down --json
 json "$TMP/out" 'd["nodes"] == []' >/dev/null

@@ -11,7 +11,7 @@ gateway() {
 	"$AQUIFER" redis --port 0 --json "$@" >"$out" 2>"$out.err" &
 	GATEWAY_PID=$!
 	PIDS+=("$GATEWAY_PID")
-	for _ in {1..300}; do
+	for _ in {1..1200}; do
 		GATEWAY_PORT=$(sed -n 's/.*"port": *\([0-9]*\).*/\1/p' "$out")
 		[[ -n $GATEWAY_PORT ]] && return 0
 		kill -0 "$GATEWAY_PID" 2>/dev/null || break
@@ -33,7 +33,7 @@ start_redis() {
 		--appendonly no --dir "$TMP" --loglevel warning >"$TMP/redis.log" 2>&1 &
 	REDIS_PID=$!
 	PIDS+=("$REDIS_PID")
-	for _ in {1..200}; do
+	for _ in {1..1200}; do
 		[[ -S $TMP/redis.sock ]] && return 0
 		kill -0 "$REDIS_PID" 2>/dev/null || break
 		sleep 0.05
@@ -43,5 +43,5 @@ start_redis() {
 
 # cli ARGUMENT...: redis-cli at the gateway.
 cli() {
-	timeout 20 redis-cli -p "$GATEWAY_PORT" "$@"
+	timeout 60 redis-cli -p "$GATEWAY_PORT" "$@"
 }

@@ -26,6 +26,7 @@ begin() {
 	shift
 	rm -f "$TMP/$name.in"
 	mkfifo "$TMP/$name.in"
+	: >"$TMP/$name.out" # what the last one of that name said
 	timeout -k 5 100 "$AQUIFER" run --local 8M "$@" <"$TMP/$name.in" \
 		>"$TMP/$name.out" 2>"$TMP/$name.err" &
 	RUN=$!
@@ -136,6 +137,7 @@ echo "ok: room that comes is used"
 # A node that stands still for longer than anybody else would wait.
 rack 64M
 for mode in static two-sided; do
+	: >"$TMP/$mode"
 	"$AQUIFER" run --local 4M --no-direct --mode $mode -- "$CLIENT" loop 12 \
 		>"$TMP/$mode" 2>"$TMP/$mode.err" &
 	PIDS+=("$!")
@@ -156,6 +158,7 @@ for pid in "${PIDS[@]: -2}"; do
 	((status == 143)) || fail "the loop: $status"
 done
 # Nobody waits for it when nobody needs its pages any more.
+: >"$TMP/loop"
 "$AQUIFER" run --local 4M --no-direct -- "$CLIENT" loop 12 >"$TMP/loop" &
 RUN=$!
 PIDS+=("$RUN")
@@ -197,6 +200,19 @@ go_on two 0
 grep -q '^bus 0 .* wrong 0' "$TMP/two.out" || fail "$(cat "$TMP/two.out")"
 echo "ok: copies are made again"
 
+# A run takes as much of a node as it needs, and a quarter and a first part more
+# at most; when it ends, all of it is there again.
+rack 512M
+begin much -- "$FULL" hold 66
+"$AQUIFER" status --json >"$TMP/status" || fail "no status"
+json "$TMP/status" '50 << 20 <= d["nodes"][0]["pool"]["used"] <= 66 * 1.25 * 1048576 + (16 << 20)' >/dev/null ||
+	fail "66M take $(cat "$TMP/status")"
+go_on much 0
+given_back
+json "$TMP/status" 'd["nodes"][0]["pool"]["used"] == 0 and not d["nodes"][0]["regions"]' >/dev/null ||
+	fail "left: $(cat "$TMP/status")"
+echo "ok: no more than it needs"
+
 # What was not far, and why; nothing about who was.
 rack 64M
 begin near -- "$STATIC" hold 32
@@ -229,7 +245,7 @@ ctypes.CDLL(None).prctl(24, 19, 0, 0, 0)
 os.execv(sys.argv[1], sys.argv[1:])' "$@"
 }
 expect 126 without "$AQUIFER" run --local 8M --strict -- true
-grep -q 'needs root or CAP_SYS_PTRACE' "$TMP/err" || fail "$(cat "$TMP/err")"
+grep -q 'CAP_SYS_PTRACE is missing' "$TMP/err" || fail "$(cat "$TMP/err")"
 expect 0 without "$AQUIFER" run --local 8M -- true
 expect 0 "$AQUIFER" run --local 8M --strict -- true
 echo "ok: strict"

@@ -8,8 +8,8 @@ source "$(dirname "$0")/run_lib.sh"
 CLIENT=$1 RIGHTS=$2
 ((EUID == 0)) || skip "rights are needed, to give them up"
 need setpriv unshare
-setpriv --reuid=65534 --clear-groups test -x "$RIGHTS" ||
-	skip "nobody cannot reach $RIGHTS"
+setpriv --reuid=65534 --clear-groups test -x "$(realpath "$RIGHTS")" ||
+	skip "nobody cannot reach $(realpath "$RIGHTS")"
 
 # It has far memory as before: itself, three children, and what one executes.
 for way in setuid setresuid raw-setresuid capset; do
@@ -62,6 +62,24 @@ expect 126 env SUDO_UID=12 SUDO_GID=-1 "$AQUIFER" run --local 2M -- true
 expect 2 setpriv --reuid=65534 --clear-groups env AQUIFER_RUNDIR="$TMP/open" \
 	"$AQUIFER" run --local 2M --user root -- true
 echo "ok: the program is the caller's"
+
+# Without the right that it takes, a line says which, and --strict runs nothing.
+mkdir -m 700 "$TMP/nobody"
+chown 65534 "$TMP/nobody"
+nobody=(setpriv --reuid=65534 --clear-groups env "AQUIFER_RUNDIR=$TMP/nobody")
+"${nobody[@]}" "$AQUIFER" up >/dev/null || fail "a rack of nobody's"
+expect 0 "${nobody[@]}" "$AQUIFER" run --local 2M -- echo ran
+grep -q ran "$TMP/out" || fail "it did not run"
+grep -q 'CAP_SYS_PTRACE is missing.*sudo' "$TMP/err" || fail "$(cat "$TMP/err")"
+expect 126 "${nobody[@]}" "$AQUIFER" run --local 2M --strict -- echo ran
+[[ ! -s $TMP/out ]] || fail "it ran"
+grep -q 'strict: CAP_SYS_PTRACE is missing' "$TMP/err" || fail "$(cat "$TMP/err")"
+"${nobody[@]}" "$AQUIFER" doctor --json >"$TMP/out" || true
+json "$TMP/out" 'any(c["name"] == "userfaultfd" and c["state"] == "warn"
+	and "CAP_SYS_PTRACE" in c["fix"] for c in d["checks"])' >/dev/null ||
+	fail "doctor: $(cat "$TMP/out")"
+"${nobody[@]}" "$AQUIFER" down >/dev/null || fail "the rack of nobody's"
+echo "ok: the right that is missing is named"
 
 # Descriptors: the same as without, also in a child that forks.
 script='cd /proc/self/fd; (cd /proc/self/fd; echo *); echo *'

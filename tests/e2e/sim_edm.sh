@@ -59,8 +59,22 @@ expect 1 edm --figure frames --pcap /nowhere/at/all
 expect 2 edm --fabric cxl --mirror
 grep -q -- '--mirror: only EDM' "$TMP/err" || fail "an option was ignored"
 
+# What a figure does not use is refused, and a seed changes what is random.
+expect 2 edm --figure 5 --seed 2
+grep -q -- '--seed: figure 5 does not use it' "$TMP/err" || fail "--seed was ignored"
+expect 2 edm --figure 8b --discipline pim
+expect 2 edm --figure 7 --quick
+expect 2 edm --full
+grep -q -- 'say --figure' "$TMP/err" || fail "--full was ignored"
+expect 0 edm --figure 7 --messages 200
+cp "$TMP/out" "$TMP/seed1"
+expect 0 edm --figure 7 --messages 200 --seed 2
+cmp -s "$TMP/seed1" "$TMP/out" && fail "the seed changes nothing"
+expect 0 edm --constants
+grep -q 'EDM_LAT_CYCLE_PS *2560' "$TMP/out" || fail "no constants"
+
 # The NIC over each fabric; what a lone READ takes tells them apart.
-for fabric in ethernet:1154 edm:611 cxl:300; do
+for fabric in ethernet:1154 edm:308 cxl:300; do
 	expect 0 "$AQUIFER" sim verbs --fabric "${fabric%:*}" --seed 2 --json
 	[[ $(json "$TMP/out" 'd["fabric"], d["violations"]') == \
 		"('${fabric%:*}', 0)" ]] || fail "${fabric%:*}: not run"

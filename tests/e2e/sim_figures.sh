@@ -5,9 +5,7 @@
 # shellcheck source=tests/e2e/lib.sh
 source "$(dirname "$0")/lib.sh"
 
-mkdir "$TMP/svg"
-
-# System, figure, and what makes it small.
+# System, figure, and what makes it small. The first one makes the folder.
 figure() {
 	expect 0 "$AQUIFER" sim "$1" --figure "$2" --json --out "$TMP/svg" "${@:3}"
 	[[ $(json "$TMP/out" 'd["sim"], d["figure"]') == "('$1', '$2')" ]] ||
@@ -17,14 +15,52 @@ figure() {
 	[[ -s $TMP/svg/$1-$2.svg ]] || fail "$1 $2: no picture"
 }
 figure offload 13 --quick
+cp "$TMP/out" "$TMP/ethernet"
+# Over another fabric the same figure has other times, and no switch to program.
+figure offload 13 --quick --fabric edm
+[[ $(json "$TMP/out" 'd["fabric"]') == edm ]] || fail "which fabric?"
+cmp -s <(json "$TMP/out" 'd["points"]') <(json "$TMP/ethernet" 'd["points"]') &&
+	fail "--fabric was ignored"
+figure switch 2.9 --quick --threads 8 --fabric cxl
+[[ $(json "$TMP/out" 'sorted({p["series"].split("/")[0] for p in d["points"]})') == "['cas']" ]] ||
+	fail "a program in a switch that reads no frames"
+# A seed changes what is random.
+figure offload 13 --quick --seed 2
+cmp -s <(json "$TMP/out" 'd["points"]') <(json "$TMP/ethernet" 'd["points"]') &&
+	fail "--seed was ignored"
+# What a figure does not use is refused.
+for words in "offload 13 --nic-mpps 5" "paging 12 --quick" "nic-model 1.2 --quick" \
+	"edm 7 --chunk 64"; do
+	read -ra word <<<"$words"
+	expect 2 "$AQUIFER" sim "${word[0]}" --figure "${word[@]:1}"
+	grep -q -- "${word[2]}: figure ${word[1]} does not use it" "$TMP/err" ||
+		fail "$words: no reason"
+done
+expect 2 "$AQUIFER" sim offload --figure 13 --fabric tokenring
+expect 2 "$AQUIFER" sim nic-model --figure 1.2 --fabric edm
+# A seed changes what is drawn, and an option that a figure does not use is refused.
+figure offload 13 --quick --seed 2
+cmp -s <(json "$TMP/out" 'd["points"]') <(json "$TMP/ethernet" 'd["points"]') &&
+	fail "--seed was ignored"
+expect 2 "$AQUIFER" sim offload --figure 13 --nic-mpps 60
+grep -q -- '--nic-mpps: figure 13 does not use it' "$TMP/err" || fail "which option?"
+expect 2 "$AQUIFER" sim offload --figure table5 --fabric edm
+figure offload 1 --quick
+figure offload 2 --quick
+figure offload 10 --quick
+figure offload 14 --quick
+figure offload table5 --quick
+figure offload options --quick
 figure kv 3.18 --quick
 figure switch 2.9 --quick --threads 8
-figure paging 12 --quick
+figure paging 12
+figure walk ratio --quick
+figure walk breakdown --quick
 figure edm 7 --quiet
 figure nic-model 1.2
 python3 "$(dirname "$0")/../unit/check_svg.py" "$TMP/svg" || fail "no SVG"
 
-for system in offload kv switch paging edm nic-model; do
+for system in offload kv switch paging walk edm nic-model; do
 	expect 2 "$AQUIFER" sim "$system" --figure none-such
 	grep -q -- '--figure none-such' "$TMP/err" || fail "$system: which option?"
 	expect 2 "$AQUIFER" sim "$system" --figure all --out /nowhere/at/all
@@ -32,5 +68,8 @@ for system in offload kv switch paging edm nic-model; do
 	expect 0 "$AQUIFER" sim "$system" --figure all --help
 	grep -q -- '--out DIR' "$TMP/out" || fail "$system: no help"
 done
+expect 0 "$AQUIFER" sim walk --costs
+grep -q '^load_ps .* PUBLISHED' "$TMP/out" || fail "no constants of walks"
+expect 2 "$AQUIFER" sim walk --figure ratio --fabric edm
 # None of its points were asked for.
 expect 1 "$AQUIFER" sim switch --figure 2.9 --threads 7

@@ -74,7 +74,7 @@ counted "d['counters']['forwarded'] > 100"
 expect 0 "$AQUIFER" switch --resources --fault loss=1%
 json "$TMP/out" "len(d['resources']) == 2 and d['resources'][1]['bits'] > 0" \
 	>/dev/null || fail "resources"
-expect 1 "$AQUIFER" switch --resources --program nonsense
+expect 2 "$AQUIFER" switch --resources --program nonsense
 expect 2 "$AQUIFER" switch --for never
 expect 1 "$AQUIFER" switch --name s9 --stats
-expect 1 "$AQUIFER" switch --name s9 --port udp
+expect 2 "$AQUIFER" switch --name s9 --port udp

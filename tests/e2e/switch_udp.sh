@@ -29,7 +29,7 @@ for i in 1 2; do
 	ip -n "$ns" link set vx0 up
 done
 
-expect 1 "$AQUIFER" switch --name s9 --port udp:nowhere
+expect 2 "$AQUIFER" switch --name s9 --port udp:nowhere
 grep -q "udp:ADDRESS" "$TMP/err" || fail "a wrong address is not explained"
 start_switch --port udp:0.0.0.0/7 --fault loss=1%,seed=5
 # By UDP sockets, and by whole frames.

@@ -109,6 +109,10 @@ static const char *const dissector_names[256] = {
 	[WIRE_UD_SEND_ONLY_IMM] = "UD Send Only Immediate ",
 	[WIRE_RC_MASKED_CAS] = "Unknown OpCode",
 	[WIRE_RC_MASKED_FAA] = "Unknown OpCode",
+	[WIRE_RC_WALK] = "Unknown OpCode",
+	[WIRE_RC_WALK_ANSWER] = "Unknown OpCode",
+	[WIRE_UD_WALK_ON] = "Unknown OpCode",
+	[WIRE_UD_WALK_BACK] = "Unknown OpCode",
 };
 
 /* One column, empty when the packet does not have it. */
@@ -124,11 +128,11 @@ static const char *const dissector_names[256] = {
 static void print_expected(const struct wire_pkt *pkt, uint32_t icrc)
 {
 	uint32_t flags = wire_opcodes[pkt->opcode].flags;
-	bool vendor = flags & (WIRE_OP_CMASK | WIRE_OP_FMASK);
-	bool deth = flags & WIRE_OP_DETH;
+	bool vendor = flags & (WIRE_OP_CMASK | WIRE_OP_FMASK | WIRE_OP_WALK);
+	bool deth = (flags & WIRE_OP_DETH) && !vendor;
 	bool reth = flags & WIRE_OP_RETH;
 	bool atomic = flags & WIRE_OP_ATOMIC && !vendor;
-	bool aeth = flags & WIRE_OP_AETH;
+	bool aeth = flags & WIRE_OP_AETH && !vendor;
 
 	printf("%u,%d,0,%u,0,65535,0x%06" PRIx32 ",%d,%" PRIu32, pkt->opcode,
 	       pkt->solicited, -pkt->payload_len & 3, pkt->dest_qpn,

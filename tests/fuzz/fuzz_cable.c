@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
+#include "fuzz_count.h"
 #include "os/cable.h"
 #include "os/pages.h"
 #include "os/slot.h"
@@ -202,6 +203,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 	if (slot_connect(&h->sockets, h->cfg.address, h->slot, &sock))
 		abort();
 	for (unsigned i = 0; i < MESSAGES_MAX && in.at < in.end; i++) {
+		fuzz_operations++;
 		speak(sock, &in, h->slot);
 		hear(h);
 	}

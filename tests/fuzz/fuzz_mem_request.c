@@ -5,22 +5,26 @@
  *   <who><METHOD> <path> <body>
  *
  * <who> is d (tenant), a (administrator) or anything else (nobody). In path and
- * body '@' stands for the last connection's id, '#' for the last grant's, so
- * that inputs reach what depends on them. Whatever comes, every answer has a
+ * body '@' stands for the last connection's id, '#' for the last grant's, '$'
+ * for the image of a small walk and '^' for its hash, so that inputs reach what
+ * depends on them. Whatever comes, every answer has a
  * known status and is JSON, the pool's books balance, and nothing is left over.
  */
 #include <stdio.h>
 
 #include "../unit/verbs_loop.h"
+#include "base/hex.h"
 #include "control/ctl_http.h"
 #include "fuzz.h"
 #include "memnode/memnode.h"
 #include "verbs/verbs.h"
+#include "walk/build.h"
 
 enum {
 	LINE_MAX_BYTES = 1024,
 	LINES_MAX = 64,
 	POOL_BYTES = 1 << 20,
+	IMAGE_DIGITS = 2 * (WALK_HEADER_BYTES + 8),
 };
 
 static const char token_default[] = "11111111111111111111111111111111"
@@ -34,6 +38,8 @@ struct world {
 	struct mem_node *node;
 	char connection[64];
 	char grant[64];
+	char image[IMAGE_DIGITS + 1];
+	char hash[17];
 };
 
 static uint64_t now_ns(struct env *env)
@@ -68,6 +74,10 @@ static size_t expand(const struct world *w, const char *in, size_t len,
 				   strlen(w->connection));
 		else if (in[i] == '#')
 			used = put(out, used, w->grant, strlen(w->grant));
+		else if (in[i] == '$')
+			used = put(out, used, w->image, strlen(w->image));
+		else if (in[i] == '^')
+			used = put(out, used, w->hash, strlen(w->hash));
 		else
 			used = put(out, used, &in[i], 1);
 	}
@@ -152,6 +162,24 @@ static void check_books(struct world *w)
 	ctl_reply_release(&r);
 }
 
+/* One that is done at once. */
+static void make_image(struct world *w)
+{
+	struct walk_build *b = walk_build_create("ret", 0, 8, 0, 0);
+	uint8_t bytes[IMAGE_DIGITS / 2];
+	struct walk_image image;
+	int err;
+
+	walk_build_op(b, WALK_OP_RET, 0, 0, 0, 0);
+	err = walk_build_end(b, 0, &image, NULL);
+	ASSERT(err == 0 && walk_image_bytes(&image) == sizeof(bytes));
+	walk_image_write(&image, bytes);
+	hex_write(w->image, bytes, sizeof(bytes));
+	(void)snprintf(w->hash, sizeof(w->hash), "%016llx",
+		       (unsigned long long)image.hash);
+	walk_build_destroy(b);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
 	struct world w = {.env = {.ops = &ops}, .clock_ns = 1};
@@ -167,6 +195,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 	int err;
 
 	verbs_set_provider(loop_provider());
+	make_image(&w);
 	err = mem_node_create(&config, &w.node);
 	ASSERT(err == 0);
 	for (unsigned i = 0; i < LINES_MAX && at < end; i++) {

@@ -21,6 +21,7 @@
 #include "base/rng.h"
 #include "control/ctl_http.h"
 #include "fuzz.h"
+#include "fuzz_count.h"
 #include "memnode/memnode.h"
 #include "verbs/verbs.h"
 #include "wire/page_wire.h"
@@ -155,6 +156,7 @@ static unsigned ask(struct world *w, const struct model_tenant *as,
 	};
 	unsigned status;
 
+	fuzz_operations++;
 	mem_node_handle(w->node, &q, &r);
 	status = r.status;
 	ASSERT(status >= 200 && status < 600 && status != 500);
@@ -215,8 +217,13 @@ static void doubt_conn(struct model_tenant *t, unsigned which)
 
 static void doubt_session(struct model_tenant *t, int session)
 {
-	for (unsigned i = 0; i < CONNS; i++)
-		if (session >= 0 && t->conn[i].session == session)
+	/* Of connections that are remembered no more, one may have had this
+	 * session and the pages that others joined. */
+	const bool are_forgotten = t->next_conn > CONNS;
+
+	for (unsigned i = 0; session >= 0 && i < CONNS; i++)
+		if (t->conn[i].session == session ||
+		    (are_forgotten && t->conn[i].is_member))
 			doubt_conn(t, i);
 }
 
@@ -589,6 +596,33 @@ static void tenant_make(struct world *w, struct model_tenant *t)
 	t->fate = HERE;
 }
 
+/* Another token, and back: the old one opens nothing meanwhile, and what was
+ * connected with it has ended. */
+static void token_change(struct step *s, const char *path)
+{
+	static const char other[] = "99999999999999999999999999999999"
+				    "99999999999999999999999999999999";
+	const unsigned want = s->me->fate == HERE ? 200 : 404;
+	char at[LINE_BYTES + 8], body[BODY_BYTES];
+	unsigned status;
+
+	snprintf(at, sizeof(at), "%s/token", path);
+	snprintf(body, sizeof(body), "{\"token\":\"%s\"}", other);
+	status = ask(s->w, NULL, CTL_PATCH, at, body);
+	ASSERT(status == want);
+	status = ask(s->w, s->me, CTL_GET, "/v1/regions", "");
+	ASSERT(status == 401);
+	if (s->c & 1) {
+		status = ask(s->w, NULL, CTL_DELETE, at, "");
+		ASSERT(status == (want == 200 ? 204 : 404));
+	}
+	snprintf(body, sizeof(body), "{\"token\":\"%s\"}", s->me->token);
+	status = ask(s->w, NULL, CTL_PATCH, at, body);
+	ASSERT(status == want);
+	for (unsigned i = 0; i < CONNS; i++)
+		doubt_conn(s->me, i);
+}
+
 static void administer(struct step *s)
 {
 	char path[LINE_BYTES], body[BODY_BYTES];
@@ -601,6 +635,8 @@ static void administer(struct step *s)
 		status = ask(s->w, NULL, CTL_DELETE, path, "");
 		ASSERT(status == (s->me->fate == HERE ? 204 : 404));
 		forget_all(s->me);
+	} else if ((s->b & 3) == 2) {
+		token_change(s, path);
 	} else if (s->b & 1) {
 		snprintf(body, sizeof(body), "{\"quota\":%u}",
 			 (unsigned)s->c << 13);

@@ -22,6 +22,8 @@ enum {
 	CANARY = 0x5a,
 	QKEY = 3,
 	CQ_SIZE = 32,
+	WALK_ROOM = 3,
+	WALK_NODE = 24,
 };
 
 /* Parts of the arena, each of REGION_BYTES; keys open only two of them. */
@@ -70,6 +72,8 @@ struct fuzz {
 	struct nic_mw *mw;
 	struct nic_ah *ah;
 	struct nic_qp *qp[QPS];
+	struct nic_walk *walk[WALK_ROOM]; /* that are under way */
+	uint64_t walk_at[WALK_ROOM];
 	uint8_t *arena;
 };
 
@@ -157,6 +161,85 @@ static const struct nic_upcalls upcalls = {
 	.async_event = on_event,
 };
 
+/* ---- a walker ------------------------------------------------------------ */
+
+static int walk_start(void *ctx, struct nic_walk *walk)
+{
+	struct fuzz *f = ctx;
+
+	ASSERT(walk->send_bytes <= walk->pad_room);
+	ASSERT(walk->answer_bytes <= walk->pad_room);
+	if (walk->program % 4 == 3)
+		return -ENOENT;
+	for (unsigned i = 0; i < WALK_ROOM; i++) {
+		if (f->walk[i])
+			continue;
+		f->walk[i] = walk;
+		f->walk_at[i] = walk->at;
+		return 0;
+	}
+	return -EAGAIN;
+}
+
+static void walk_end(struct fuzz *f, unsigned i, uint8_t status)
+{
+	struct nic_walk *walk = f->walk[i];
+
+	f->walk[i] = NULL;
+	nic_walk_done(walk, status, f->walk_at[i], walk->iterations,
+		      walk->pad[0]);
+}
+
+/* What memory says is the next pointer; all of the pad is used. */
+static void walk_step(struct fuzz *f, unsigned i)
+{
+	static const uint8_t status[] = {
+		[NIC_WALK_ELSEWHERE] = WALK_WIRE_ELSEWHERE,
+		[NIC_WALK_FAULT] = WALK_WIRE_FAULT,
+		[NIC_WALK_NO_RIGHT] = WALK_WIRE_NO_RIGHT,
+	};
+	struct nic_walk *walk = f->walk[i];
+	bool stores = walk->program % 2;
+	enum nic_walk_where where;
+	uint8_t *host;
+
+	where = nic_walk_reach(walk, f->walk_at[i], WALK_NODE, stores, &host);
+	if (where != NIC_WALK_HERE) {
+		walk_end(f, i, status[where]);
+		return;
+	}
+	memset(walk->pad, host[0], walk->pad_room);
+	if (stores)
+		memset(host, 1 + (int)walk->iterations, WALK_NODE);
+	memcpy(&f->walk_at[i], host + 1, sizeof(f->walk_at[i]));
+	f->walk_at[i] %= 3 * REGION_BYTES + 64;
+	if (walk->iterations-- % 8 == 0)
+		walk_end(f, i, WALK_WIRE_DONE);
+}
+
+static bool walk_turn(void *ctx, uint32_t iterations)
+{
+	struct fuzz *f = ctx;
+	bool more = false;
+
+	for (unsigned i = 0; i < WALK_ROOM && iterations--; i++)
+		if (f->walk[i])
+			walk_step(f, i);
+	for (unsigned i = 0; i < WALK_ROOM; i++)
+		more |= f->walk[i] != NULL;
+	return more;
+}
+
+static void walk_forget(void *ctx, struct nic_walk *walk)
+{
+	struct fuzz *f = ctx;
+	unsigned i = 0;
+
+	while (f->walk[i] != walk)
+		ASSERT(++i < WALK_ROOM);
+	f->walk[i] = NULL;
+}
+
 /* ---- the NIC and its objects --------------------------------------------- */
 
 static const uint8_t our_ip[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1};
@@ -204,6 +287,13 @@ static void make_mr(struct fuzz *f, unsigned i)
 
 	attr.iova = (uintptr_t)attr.addr;
 	must(nic_mr_reg(f->pd[i == 3], &attr, &f->mr[i]));
+	/* One of them is a piece of a striped region, for walks. */
+	if (i == 2)
+		must(nic_mr_set_place(f->mr[i],
+				      &(struct nic_place){.space = 7,
+							  .index = 1,
+							  .count = 3,
+							  .shift = 8}));
 }
 
 static void modify(struct fuzz *f, unsigned i, enum ibv_qp_state state,
@@ -278,6 +368,8 @@ static void make_qp(struct fuzz *f, unsigned i)
 	unsigned n;
 
 	must(nic_qp_create(f->pd[0], &attr, &f->qp[i]));
+	if (i < 2)
+		must(nic_qp_set_walk_pad(f->qp[i], i ? 900 : 100));
 	for (n = 0; n < steps[i]; n++)
 		step_up(f, i);
 }
@@ -287,6 +379,7 @@ static void setup(struct fuzz *f)
 	struct nic_config cfg = {.slot = 1, .gid_count = 1, .node_guid = 1};
 	struct ibv_srq_attr srq = {.max_wr = 4, .max_sge = 2, .srq_limit = 2};
 	struct ibv_ah_attr ah = {.is_global = 1, .port_num = 1};
+	struct nic_walker walker = {f, walk_start, walk_turn, walk_forget};
 	unsigned i;
 
 	f->env.ops = &ops;
@@ -298,6 +391,7 @@ static void setup(struct fuzz *f)
 	memset(f->arena, CANARY, PARTS * REGION_BYTES);
 	must(nic_create(&f->env, &cfg, &f->nic));
 	nic_set_upcalls(f->nic, &upcalls);
+	must(nic_set_walker(f->nic, &walker));
 	must(nic_pd_create(f->nic, &f->pd[0]));
 	must(nic_pd_create(f->nic, &f->pd[1]));
 	must(nic_cq_create(f->nic, CQ_SIZE, &f->cq, &f->cq));
@@ -317,6 +411,9 @@ static void teardown(struct fuzz *f)
 
 	for (i = 0; i < QPS; i++)
 		nic_qp_destroy(f->qp[i]);
+	for (i = 0; i < WALK_ROOM; i++)
+		ASSERT(!f->walk[i]);
+	must(nic_set_walker(f->nic, NULL));
 	must(nic_mw_dealloc(f->mw));
 	for (i = 0; i < KEYS; i++)
 		must(nic_mr_dereg(f->mr[i]));
@@ -429,6 +526,25 @@ static uint32_t choose_psn(struct fuzz *f, const struct nic_qp *qp,
 	return wire_psn_add(base, (uint32_t)(off / 64 * (off & 7)));
 }
 
+/* Offsets count from the region; most pads fit. */
+static void choose_walk(struct fuzz *f, struct wire_pkt *pkt)
+{
+	uint8_t n = next_u8(&f->s);
+
+	pkt->walk = (struct wire_walk){
+		.at = pkt->va % (REGION_BYTES + 64),
+		.program = n,
+		.key = pkt->rkey,
+		.left = n >> 4,
+		.took = n,
+		.pad_bytes = (uint16_t)(n == 255 ? 2000 : n % 104),
+		.status = n % 8,
+	};
+	pkt->payload_len = u32_min(pkt->payload_len, (uint32_t)n * 4);
+	if (n & 1 && wire_opcodes[pkt->opcode].flags & WIRE_OP_RESPONSE)
+		pkt->payload_len = pkt->walk.pad_bytes;
+}
+
 static void send_packet(struct fuzz *f)
 {
 	static uint8_t payload[WIRE_MTU_MAX];
@@ -466,6 +582,8 @@ static void send_packet(struct fuzz *f)
 		.compare_mask = flags & 64 ? UINT64_MAX : flags,
 		.boundary = flags,
 	};
+	if (wire_opcodes[pkt.opcode].flags & WIRE_OP_WALK)
+		choose_walk(f, &pkt);
 	memcpy(pkt.src_ip, peer_ip, 16);
 	memcpy(pkt.dst_ip, our_ip, 16);
 	if ((flags & 0xc0) == 0xc0)
@@ -529,6 +647,9 @@ static void post_send(struct fuzz *f)
 	struct nic_masked_atomic m = {.is_add = flags & 1};
 	struct nic_send_extra extra = {
 		.ah = f->ah, .mw = f->mw, .bind_mr = f->mr[0]};
+	struct nic_walk_request walk = {.program = flags,
+					.iterations = flags,
+					.send_bytes = flags % 64};
 	struct ibv_send_wr wr = {
 		.wr_id = 2,
 		.sg_list = sge,
@@ -552,6 +673,11 @@ static void post_send(struct fuzz *f)
 	}
 	if (flags & 0x80)
 		extra.masked = &m;
+	if (!extra.masked && wr.opcode == 11) { /* none that verbs has */
+		walk.at = wr.wr.rdma.remote_addr;
+		walk.rkey = wr.wr.rdma.rkey;
+		extra.walk = &walk;
+	}
 	may_be_refused(nic_qp_post_send(qp, &wr, &extra));
 	if (!(flags & 0x40))
 		nic_qp_kick(qp);

@@ -10,6 +10,7 @@
 #include "../unit/guest_rig.h"
 
 #include "fuzz.h"
+#include "fuzz_count.h"
 
 enum {
 	LIAR,
@@ -265,6 +266,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 	for (unsigned i = 0; f.left && i < STEPS_MAX; i++) {
 		uint8_t op = next_u8(&f);
 
+		fuzz_operations++;
 		move(&f, op, next_u8(&f));
 		check_pframes(&f);
 		check_answers(&f);

@@ -10,11 +10,14 @@
 #include "base/json_out.h"
 #include "fuzz.h"
 #include "switch/tor_program.h"
+#include "tor_rings.h"
 #include "wire/vlist_layout.h"
 
 enum {
 	PORTS = 4,
 	STEPS_MAX = 400,
+	OWN_WALK = 7, /* the address of the switch towards nodes */
+	SPACE = 5,
 };
 
 struct input {
@@ -31,6 +34,10 @@ struct fuzz {
 	const uint8_t *raw; /* the frame that was given as it is */
 	size_t raw_bytes;
 	bool full;
+	struct rings rings;
+	/* The walk that was carried on last, as its node got it. */
+	struct wire_pkt on;
+	uint8_t on_payload[WIRE_MTU_MAX];
 };
 
 static uint8_t next_u8(struct input *s)
@@ -60,6 +67,15 @@ static bool tx(void *ctx, const uint8_t *frame, size_t len_bytes,
 	if (!(f->raw && len_bytes == f->raw_bytes &&
 	      memcmp(frame, f->raw, len_bytes) == 0))
 		ASSERT(wire_parse(frame, len_bytes, &pkt) == WIRE_OK);
+	if (!f->full && wire_parse(frame, len_bytes, &pkt) == WIRE_OK) {
+		rings_note(&f->rings, &pkt);
+		if (pkt.opcode == WIRE_UD_WALK_ON &&
+		    pkt.src_ip[15] == OWN_WALK) {
+			f->on = pkt;
+			f->on.payload = f->on_payload;
+			memcpy(f->on_payload, pkt.payload, pkt.payload_len);
+		}
+	}
 	return !f->full;
 }
 
@@ -100,9 +116,11 @@ static void tell(struct fuzz *f, const char *text)
 static void tell_any(struct fuzz *f)
 {
 	static const char *const heads[] = {"swordbox ", "fault reload ",
-					    "fault ", "steer "};
+					    "fault ",	 "steer ",
+					    "cowbird ",	 "walk "};
 	char text[96];
-	size_t n = strlen(strcpy(text, heads[next_u8(&f->s) % 4]));
+	size_t n =
+		strlen(strcpy(text, heads[next_u8(&f->s) % ARRAY_LEN(heads)]));
 	size_t len = next_u8(&f->s) % 64;
 
 	while (len-- && n < sizeof(text) - 1)
@@ -111,6 +129,63 @@ static void tell_any(struct fuzz *f)
 	/* Damage on purpose is not what is looked for here. */
 	if (!strstr(text, "corrupt") && !strstr(text, "pattern"))
 		tell(f, text);
+}
+
+/* An application at port 1, and at port 3 a memory node that is no server of
+ * swordbox. */
+static void declare_session(struct fuzz *f)
+{
+	char text[256];
+
+	rings_init(&f->rings);
+	ASSERT(tor_program_add_text(f->tor, "cowbird:sessions=2,requests=8,"
+					    "rto_us=50,filter=on") == 0);
+	snprintf(text, sizeof(text),
+		 "cowbird session id=1 owner=e0 app=10.0.0.1 own_ip=10.0.0.8 "
+		 "qpn=%d psn=%d own_qpn=%d mtu=512 addr=%d bytes=%llu rkey=1 "
+		 "epoch=1 patience_ms=5",
+		 RINGS_QPN, RINGS_PSN, RINGS_OWN_QPN, RINGS_AT,
+		 (unsigned long long)f->rings.map.total_bytes);
+	tell(f, text);
+	snprintf(text, sizeof(text),
+		 "cowbird node id=1 ip=10.0.0.3 read_qpn=%d read_psn=1 "
+		 "write_qpn=%d write_psn=%d",
+		 RINGS_NODE_QPN, RINGS_NODE_QPN + 1, RINGS_PSN);
+	tell(f, text);
+	tell(f, "cowbird region id=1 size=4096");
+	tell(f, "cowbird piece id=1 node=0 read_rkey=1 write_rkey=1 addr=64 "
+		"size=4096");
+	tell(f, "cowbird start id=1");
+}
+
+static void set_ip(uint8_t ip[16], uint8_t last)
+{
+	memset(ip, 0, 16);
+	ip[10] = ip[11] = 0xff;
+	ip[12] = 10;
+	ip[15] = last;
+}
+
+/* Memory nodes at ports 2 and 3, with a region on both. The first has to say
+ * something, so that it is known where it is. */
+static void declare_walks(struct fuzz *f)
+{
+	struct wire_pkt pkt = {
+		.opcode = WIRE_RC_ACK, .ttl = 64, .pkey = 0xffff};
+	uint8_t frame[WIRE_FRAME_MAX];
+
+	set_ip(pkt.src_ip, 3);
+	set_ip(pkt.dst_ip, 1);
+	tor_begin(f->tor);
+	tor_input(f->port[2], frame, wire_build(&pkt, frame), NULL);
+	tor_end(f->tor);
+	ASSERT(tor_program_add_text(f->tor, "walk:spaces=2") == 0);
+	tell(f, "walk node name=m0 server=10.0.0.3 qpn=1 own_ip=10.0.0.7");
+	tell(f, "walk node name=m1 server=10.0.0.4 qpn=1 own_ip=10.0.0.7");
+	tell(f, "walk piece server=10.0.0.3 qpn=31 qkey=1 rkey=1 space=5 "
+		"index=0 count=2 shift=6 of=t/r token=1");
+	tell(f, "walk piece server=10.0.0.4 qpn=41 qkey=1 rkey=1 space=5 "
+		"index=1 count=2 shift=6 of=t/r token=1");
 }
 
 static void setup(struct fuzz *f)
@@ -136,6 +211,8 @@ static void setup(struct fuzz *f)
 		"server_qpn=21");
 	tell(f, "steer conn server=10.0.0.4 client=10.0.0.2 client_qpn=12 "
 		"server_qpn=22");
+	declare_session(f);
+	declare_walks(f);
 	ASSERT(tor_program_add_text(
 		       f->tor, "swordbox:open,conns=4,words=4,rto_us=50") == 0);
 	tell(f, "swordbox server ip=10.0.0.4 own_ip=10.0.0.9 qpn=7 own_qpn=8 "
@@ -145,14 +222,6 @@ static void setup(struct fuzz *f)
 		"server_qpn=21 psn=100");
 	tell(f, "swordbox conn server=10.0.0.4 client=10.0.0.2 client_qpn=12 "
 		"server_qpn=22 psn=16777215");
-}
-
-static void set_ip(uint8_t ip[16], uint8_t last)
-{
-	memset(ip, 0, 16);
-	ip[10] = ip[11] = 0xff;
-	ip[12] = 10;
-	ip[15] = last;
 }
 
 /* A packet about versions of a list: written, appended, read, answered. */
@@ -214,12 +283,73 @@ static void send_packet(struct fuzz *f)
 		pkt.payload_len = flags & 4 ? 8 : flags % 64;
 	}
 	pkt.dma_len = flags & 64 ? next_u8(&f->s) : pkt.payload_len;
+	pkt.walk = (struct wire_walk){.at = next_u8(&f->s),
+				      .key = SPACE,
+				      .left = flags >> 5,
+				      .pad_bytes = (uint16_t)pkt.payload_len,
+				      .status = flags & 2 ? flags >> 3
+							  : WALK_WIRE_ELSEWHERE,
+				      .hops = flags & 8 ? 254 : 0};
 	if (flags & 128)
 		about_versions(f, &pkt, payload);
 	len = wire_build(&pkt, frame);
 	f->raw = NULL;
 	tor_begin(f->tor);
 	tor_input(f->port[back ? 3 : client - 1], frame, len, NULL);
+	tor_end(f->tor);
+}
+
+/* An answer to one of the session's ends, while the rings may change. */
+static void send_answer(struct fuzz *f)
+{
+	static uint8_t zeros[WIRE_MTU_MAX], frame[WIRE_FRAME_MAX];
+	uint8_t how = next_u8(&f->s), poke = how >> 4;
+	struct wire_pkt pkt = {.ttl = 64, .pkey = 0xffff};
+	size_t len;
+
+	while (poke && poke-- < 4) {
+		size_t at = next_u8(&f->s) * 256u + next_u8(&f->s);
+
+		f->rings.memory[at % RINGS_BYTES] = next_u8(&f->s);
+	}
+	if (!rings_answer(&f->rings, how, zeros, &pkt))
+		return;
+	set_ip(pkt.src_ip,
+	       pkt.dest_qpn == RINGS_OWN_QPN ? RINGS_APP : RINGS_NODE);
+	set_ip(pkt.dst_ip, RINGS_OWN);
+	len = wire_build(&pkt, frame);
+	f->raw = NULL;
+	tor_begin(f->tor);
+	tor_input(f->port[pkt.src_ip[15] - 1], frame, len, NULL);
+	tor_end(f->tor);
+}
+
+/* What a node answers to the last walk that came to it, or a liar. */
+static void send_back(struct fuzz *f)
+{
+	static uint8_t frame[WIRE_FRAME_MAX];
+	uint8_t how = next_u8(&f->s), at = next_u8(&f->s);
+	struct wire_pkt pkt = f->on;
+
+	if (!pkt.opcode)
+		return;
+	pkt.opcode = WIRE_UD_WALK_BACK;
+	memcpy(pkt.src_ip, f->on.dst_ip, 16);
+	memcpy(pkt.dst_ip, f->on.src_ip, 16);
+	pkt.dest_qpn = f->on.src_qpn;
+	pkt.src_qpn = f->on.dest_qpn;
+	pkt.walk.status = how & 1 ? WALK_WIRE_ELSEWHERE : how >> 5;
+	pkt.walk.at = at;
+	if (how & 2)
+		pkt.payload_len = at;
+	if (how & 4)
+		f->on_payload[at % WALK_WIRE_ORIGIN] ^= how;
+	pkt.walk.pad_bytes =
+		(uint16_t)(how & 8 ? how : pkt.payload_len - WALK_WIRE_ORIGIN);
+	f->raw = NULL;
+	tor_begin(f->tor);
+	tor_input(f->port[how & 16 ? at % PORTS : pkt.src_ip[15] - 1u], frame,
+		  wire_build(&pkt, frame), NULL);
 	tor_end(f->tor);
 }
 
@@ -274,6 +404,13 @@ static void step(struct fuzz *f)
 	case 6:
 		f->full = !f->full;
 		break;
+	case 7:
+	case 8:
+		send_answer(f);
+		break;
+	case 9:
+		send_back(f);
+		break;
 	default:
 		send_packet(f);
 	}
@@ -287,6 +424,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 	for (unsigned n = 0; f.s.left && n < STEPS_MAX; n++)
 		step(&f);
 	tell(&f, "swordbox show");
+	tell(&f, "cowbird show");
+	tell(&f, "walk show");
 	tor_destroy(f.tor);
 	return 0;
 }

@@ -11,6 +11,7 @@
 enum {
 	SEEDS_DEFAULT = 80,
 	BUG_SEEDS = 100,
+	SWITCH_SEEDS = 40,
 	POINTS = 90,
 };
 
@@ -49,6 +50,16 @@ static void test_same_hash(void **state)
 	assert_memory_equal(s[0].count, s[1].count, sizeof(s[0].count));
 }
 
+/* The engine in the switch, alone and in turns with the other one. */
+static void test_switch(void **state)
+{
+	struct offload_play_options opt = {.engine = OFFLOAD_SWITCH};
+
+	play_test_hold(&offload_play, &opt.common, SWITCH_SEEDS, &sum);
+	opt.engine = OFFLOAD_BOTH;
+	play_test_hold(&offload_play, &opt.common, SWITCH_SEEDS, &sum);
+}
+
 /* Before, inside and after each of the first doorbells. */
 static void test_points(void **state)
 {
@@ -63,15 +74,24 @@ static void test_bugs(void **state)
 {
 	struct offload_play_options opt = {0};
 
-	play_test_finds_all(&offload_play, &opt.common, BUG_SEEDS);
+	for (const enum plant *b = offload_play.bugs; *b != PLANT_none; b++) {
+		bool is_switch = *b == PLANT_other_bytes || *b == PLANT_red_now;
+
+		opt.engine = is_switch ? OFFLOAD_SWITCH : OFFLOAD_SPOT;
+		play_test_finds(&offload_play, &opt.common, *b, BUG_SEEDS,
+				&sum);
+	}
+	/* Nodes are what keeps an old session of a switch from writing. */
+	opt.engine = OFFLOAD_SWITCH;
+	play_test_finds(&offload_play, &opt.common, PLANT_no_fence, BUG_SEEDS,
+			&sum);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_seeds),
-		cmocka_unit_test(test_same_hash),
-		cmocka_unit_test(test_points),
+		cmocka_unit_test(test_seeds),  cmocka_unit_test(test_same_hash),
+		cmocka_unit_test(test_switch), cmocka_unit_test(test_points),
 		cmocka_unit_test(test_bugs),
 	};
 

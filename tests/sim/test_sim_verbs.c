@@ -36,6 +36,7 @@ static void test_seeds(void **state)
 	assert_true(n->path_full && n->rnr);
 	assert_true(n->resets && n->flushes);
 	assert_true(n->duplicate_atomics && n->duplicate_reads);
+	assert_true(n->walks && n->walk_waits && n->duplicate_walks);
 	assert_true(n->timeouts && n->retries);
 	assert_true(n->bad_ops && n->cuts);
 	/* Sessions end with a request that is refused, if nobody crashed. */
@@ -62,6 +63,7 @@ static void test_auth_seeds(void **state)
 
 	hold(&opt, play_test_seeds(SEEDS_DEFAULT) / 2);
 	assert_true(n->duplicate_atomics && n->duplicate_reads);
+	assert_true(n->walks && n->duplicate_walks);
 	assert_true(n->resets && n->crashes);
 }
 

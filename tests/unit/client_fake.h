@@ -37,9 +37,11 @@ struct fake_region {
 
 struct fake_node {
 	bool is_down;
-	bool is_silent;	    /* takes requests and never answers */
-	bool forgets_conns; /* once: the next operation of a connection is
-			     * lost */
+	bool is_silent;	      /* takes requests and never answers */
+	bool forgets_conns;   /* once: the next operation of a connection is
+			       * lost */
+	bool is_claimed;      /* the name of the next region */
+	bool is_others_claim; /* so it cannot be */
 	uint64_t pool, used, quota;
 	unsigned incarnation;
 	uint32_t next_id;
@@ -143,6 +145,8 @@ static int fake_create(struct fake_rack *f, struct fake_node *n,
 	struct fake_region *g;
 	int err;
 
+	for (unsigned i = 0; i < FAKE_NODES; i++)
+		assert_true(f->node[i].is_claimed || f->node[i].is_down);
 	if (fake_region(n, name))
 		return fake_error(f, r, 409, "-EEXIST");
 	g = fake_region(n, "");
@@ -155,6 +159,18 @@ static int fake_create(struct fake_rack *f, struct fake_node *n,
 		return fake_show(f, n, r, 201, g);
 	}
 	return err;
+}
+
+static int fake_claim(struct fake_rack *f, struct fake_node *n,
+		      const char *method, struct client_http_reply *r)
+{
+	if (n->is_others_claim)
+		return fake_error(f, r, 409, "-EBUSY");
+	n->is_claimed = strcmp(method, "POST") == 0;
+	/* In the order of their names. */
+	for (const struct fake_node *k = f->node; n->is_claimed && k < n; k++)
+		assert_true(k->is_claimed || k->is_down);
+	return fake_say(f, r, 204, "%s", "");
 }
 
 static int fake_list(struct fake_rack *f, struct fake_node *n,
@@ -231,6 +247,8 @@ static int fake_route(struct fake_rack *f, struct fake_node *n,
 				(unsigned long long)(n->pool - n->used));
 	if (!q->token || strcmp(q->token, FAKE_TOKEN) != 0)
 		return fake_error(f, r, 401, "-EACCES");
+	if (strncmp(q->path, "/v1/claims", 10) == 0)
+		return fake_claim(f, n, q->method, r);
 	if (strcmp(q->path, "/v1/regions") == 0)
 		return strcmp(q->method, "POST") == 0
 			       ? fake_create(f, n, body, r)
@@ -408,6 +426,7 @@ static void fake_write_file(const char *dir, const char *name, const char *text)
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	file = fopen(path, "w");
 	assert_non_null(file);
+	assert_int_equal(fchmod(fileno(file), 0600), 0);
 	fputs(text, file);
 	fclose(file);
 }

@@ -287,6 +287,8 @@ static inline void pair_run(struct pair *p)
 			pair_deliver(p);
 		more = nic_flush(p->side[0].nic);
 		more |= nic_flush(p->side[1].nic);
+		more |= nic_has_walks(p->side[0].nic) ||
+			nic_has_walks(p->side[1].nic);
 		more |= p->tail != p->head;
 		assert_true(++steps < 100000);
 	}

@@ -351,10 +351,9 @@ static void bed_start(struct bed *b)
 	for (uint32_t i = 0; i < b->node_count; i++) {
 		struct offload_node_config *n = &b->config.node[i];
 
-		*n = (struct offload_node_config){.has_final = b->has_final[i],
-						  .final_epoch =
-							  b->final_epoch[i],
-						  .final_psn = b->final_psn[i]};
+		*n = (struct offload_node_config){.final = {b->has_final[i],
+							    b->final_epoch[i],
+							    b->final_psn[i]}};
 		if (b->node_is_lost[i]) {
 			n->err = -EHOSTDOWN;
 			continue;

@@ -233,7 +233,7 @@ static void every_ratio_has_its_subjects(void **state)
 		assert_true(bench_wants(&r.b, q->group));
 		bounds += q->must != NULL;
 	}
-	assert_int_equal(bounds, 6);
+	assert_int_equal(bounds, 13);
 	r.b.only = "hlog_comm_ratio";
 	assert_true(bench_wants(&r.b, "hlog64"));
 	assert_false(bench_wants(&r.b, "caller64"));

@@ -17,6 +17,8 @@
 #include "cli/cli_nic.h"
 #include "cli/cli_place.h"
 #include "cli/cli_swap.h"
+#include "page/page_store.h"
+#include "run/run.h"
 
 static void test_nearest(void **state)
 {
@@ -28,6 +30,7 @@ static void test_nearest(void **state)
 		{"ver", "version"},   {"h", "help"},
 		{"zzzzzz", NULL},     {"", NULL},
 		{"frobnicate", NULL}, {"infoinfoinfoinfo", NULL},
+		{"kvs", "kv"},	      {"pu", "up"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -41,6 +44,53 @@ static void test_nearest(void **state)
 			assert_null(c);
 		}
 	}
+}
+
+static void put(const char *dir, const char *name, const char *text)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+/* A network card is no RDMA adapter; one of InfiniBand or Mellanox is. */
+static void test_adapters_are_found(void **state)
+{
+	static const struct {
+		const char *class, *vendor;
+		bool is_adapter;
+	} rows[] = {
+		{"0x020000\n", "0x8086\n", false},
+		{"0x030000\n", "0x15b3\n", false},
+		{"0x020000\n", "0x15b3\n", true},
+		{"0x020700\n", "0x1fc1\n", true},
+	};
+	char bus[] = "/tmp/aquifer-bus.XXXXXX", dev[64], found[96];
+
+	assert_non_null(mkdtemp(bus));
+	assert_false(cli_check_find_adapter("/nonexistent", found));
+	assert_false(cli_check_find_adapter(bus, found));
+	snprintf(dev, sizeof(dev), "%s/0000:01:00.0", bus);
+	assert_int_equal(mkdir(dev, 0700), 0);
+	assert_false(cli_check_find_adapter(bus, found));
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		put(dev, "class", rows[i].class);
+		put(dev, "vendor", rows[i].vendor);
+		assert_int_equal(cli_check_find_adapter(bus, found),
+				 rows[i].is_adapter);
+	}
+	assert_string_equal(found, "0000:01:00.0");
+	snprintf(found, sizeof(found), "%s/class", dev);
+	assert_int_equal(unlink(found), 0);
+	snprintf(found, sizeof(found), "%s/vendor", dev);
+	assert_int_equal(unlink(found), 0);
+	assert_int_equal(rmdir(dev), 0);
+	assert_int_equal(rmdir(bus), 0);
 }
 
 static void test_tables_are_complete(void **state)
@@ -169,15 +219,29 @@ static void test_swap_device(void **state)
 	assert_false(swap_server_is_name("m0"));
 }
 
+/* What run and swap list in --help is what the page store takes. */
+static void all_modes_are_listed(void **state)
+{
+	char words[] = RUN_MODES;
+	unsigned count = 0;
+	enum page_mode mode;
+
+	for (char *w = strtok(words, "|"); w; w = strtok(NULL, "|"), count++)
+		assert_int_equal(page_mode_parse(w, &mode), 0);
+	assert_int_equal(count, PAGE_MODE_COUNT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nearest),
+		cmocka_unit_test(test_adapters_are_found),
 		cmocka_unit_test(test_tables_are_complete),
 		cmocka_unit_test(test_nic_choice),
 		cmocka_unit_test(test_place),
 		cmocka_unit_test(test_args),
 		cmocka_unit_test(test_swap_device),
+		cmocka_unit_test(all_modes_are_listed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

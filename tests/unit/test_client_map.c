@@ -32,7 +32,7 @@ static void test_names(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		assert_int_equal(client_name_is_valid(rows[i].name),
+		assert_int_equal(piece_region_is_valid(rows[i].name),
 				 rows[i].valid);
 }
 
@@ -43,23 +43,23 @@ static void test_piece_names(void **state)
 		"a.0-2-1f",  "a.00-2-10",  "a.0-2-10x", "a.0-2",    "a.-0-2-10",
 		"a.0-41-10", "a.0-2-10.1", "a. 0-2-10", "a.b",	    "a.0-2-010",
 	};
-	struct client_piece_id id;
+	struct piece_name id;
 	char name[CLIENT_PIECE_NAME_MAX];
 
-	client_piece_name("r", 0, 1, 0, name);
+	piece_name_write("r", 0, 1, 0, name);
 	assert_string_equal(name, "r");
-	assert_int_equal(client_piece_parse("r", &id), 0);
+	assert_int_equal(piece_name_parse("r", &id), 0);
 	assert_int_equal(id.count, 1);
 	for (uint32_t count = 2; count <= CLIENT_NODE_MAX; count++) {
-		client_piece_name("0123456789012345678901234567890123456789",
-				  count - 1, count, 30, name);
-		assert_int_equal(client_piece_parse(name, &id), 0);
+		piece_name_write("0123456789012345678901234567890123456789",
+				 count - 1, count, 30, name);
+		assert_int_equal(piece_name_parse(name, &id), 0);
 		assert_int_equal(id.index, count - 1);
 		assert_int_equal(id.count, count);
 		assert_int_equal(id.shift, 30);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-		assert_int_equal(client_piece_parse(bad[i], &id), -EINVAL);
+		assert_int_equal(piece_name_parse(bad[i], &id), -EINVAL);
 }
 
 /* Every byte of the region has a place of its own inside its piece, and the
@@ -109,6 +109,30 @@ static void test_size_is_exact(void **state)
 			m.piece[i].size_bytes =
 				client_piece_bytes(size, i, 3, 16);
 		assert_int_equal(client_map_size(&m), size);
+	}
+}
+
+/* A size that is the same on all nodes is known from any piece of it, others to
+ * within a stripe for each node. */
+static void test_size_of_a_part(void **state)
+{
+	static const uint64_t sizes[] = {3 * 4096, 12 * 4096, 13 * 4096 + 5,
+					 14 * 4096, 300000};
+	struct client_map m = {.piece_count = 3, .stripe_shift = 12};
+
+	for (unsigned s = 0; s < ARRAY_LEN(sizes); s++) {
+		for (unsigned i = 0; i < 3; i++)
+			m.piece[i].size_bytes =
+				client_piece_bytes(sizes[s], i, 3, 12);
+		for (uint64_t have = 1; have < 8; have++) {
+			uint64_t got = client_map_size_of(&m, have);
+
+			assert_in_range(got,
+					sizes[s] - u64_min(sizes[s], 12288),
+					sizes[s] + 12288);
+			if (sizes[s] % 12288 == 0 || have == 7)
+				assert_int_equal(got, sizes[s]);
+		}
 	}
 }
 
@@ -186,6 +210,7 @@ int main(void)
 		cmocka_unit_test(test_piece_names),
 		cmocka_unit_test(test_striping),
 		cmocka_unit_test(test_size_is_exact),
+		cmocka_unit_test(test_size_of_a_part),
 		cmocka_unit_test(test_atomics_stay_in_one_piece),
 		cmocka_unit_test(test_pointers),
 		cmocka_unit_test(test_completion_errors),

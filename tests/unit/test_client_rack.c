@@ -2,6 +2,7 @@
 /* Racks, regions and operations against nodes in memory. */
 #include "client_fake.h"
 
+#include <semaphore.h>
 #include <sys/wait.h>
 
 static struct aq_rack *open_rack(struct fake_rack *f)
@@ -73,6 +74,31 @@ static void test_settings(void **state)
 	assert_int_equal(aq_region_create(rack, "r", 4096, NULL, &r), -EACCES);
 	assert_int_equal(aq_region_open(rack, "r", 0, &r), -EACCES);
 	assert_non_null(strstr(aq_last_error(), "be nice"));
+	aq_rack_close(rack);
+}
+
+/* Two who make a region meet at any node that both can reach. */
+static void a_name_is_claimed_at_every_node(void **state)
+{
+	struct fake_rack *f = *state;
+	struct aq_rack *rack = open_rack(f);
+	struct aq_region *r;
+
+	assert_int_equal(aq_rack_set_deadline(rack, 20), 0);
+	for (unsigned i = 0; i < FAKE_NODES; i++) {
+		f->node[i].is_others_claim = true;
+		assert_int_equal(aq_region_create(rack, "r", 4096, NULL, &r),
+				 -EBUSY);
+		f->node[i].is_others_claim = false;
+		/* Nothing is left of the tries. */
+		for (unsigned k = 0; k < FAKE_NODES; k++)
+			assert_false(f->node[k].is_claimed);
+	}
+	f->node[0].is_down = true;
+	f->node[2].is_down = true;
+	assert_int_equal(aq_region_create(rack, "r", 4096, NULL, &r), 0);
+	assert_false(f->node[1].is_claimed);
+	aq_region_close(r);
 	aq_rack_close(rack);
 }
 
@@ -192,7 +218,14 @@ static void test_striped(void **state)
 	assert_int_equal(l.stat[0].nodes, 3);
 	assert_int_equal(l.stat[0].size_bytes, 2 * len);
 	assert_int_equal(l.stat[0].stripe_bytes, 4096);
+	assert_int_equal(l.stat[0].nodes_missing, 0);
 	f->node[2].is_down = true;
+	/* Its size is not forgotten with a node. */
+	assert_int_equal(aq_region_each(rack, take_listed, &l), 0);
+	assert_int_equal(l.stat[1].nodes, 3);
+	assert_int_equal(l.stat[1].nodes_missing, 1);
+	assert_in_range(l.stat[1].size_bytes, 2 * len - 3 * 4096,
+			2 * len + 3 * 4096);
 	assert_int_equal(aq_read(r, 0, b, 4096), 0);
 	assert_int_equal(aq_read(r, 0, b, len), -EHOSTDOWN);
 	aq_region_close(r);
@@ -461,6 +494,42 @@ static void *use_region(void *arg)
 	return aq_faa(arg, 0, 1, &old) ? arg : NULL;
 }
 
+static struct {
+	sem_t began;
+	_Atomic bool is_over;
+} slow_end;
+
+static void slow_thread_close(struct client_thread *t)
+{
+	sem_post(&slow_end.began);
+	usleep(20000);
+	fake_thread_close(t);
+	slow_end.is_over = true;
+}
+
+/* A thread that ends while its rack is closed is waited for, and what it had is
+ * destroyed once. */
+static void test_thread_ends_while_rack_closes(void **state)
+{
+	struct fake_rack *f = *state;
+	struct client_transport slow = fake_transport;
+	struct aq_rack *rack;
+	struct aq_region *r;
+	pthread_t thread;
+
+	slow.thread_close = slow_thread_close;
+	assert_int_equal(sem_init(&slow_end.began, 0, 0), 0);
+	assert_int_equal(client_rack_open(NULL, &slow, f, &rack), 0);
+	assert_int_equal(aq_region_create(rack, "r", 4096, NULL, &r), 0);
+	assert_int_equal(pthread_create(&thread, NULL, use_region, r), 0);
+	sem_wait(&slow_end.began);
+	aq_region_close(r);
+	aq_rack_close(rack);
+	assert_true(slow_end.is_over);
+	pthread_join(thread, NULL);
+	sem_destroy(&slow_end.began);
+}
+
 /* Each thread has connections of its own, and they end with the thread. */
 static void test_threads(void **state)
 {
@@ -510,6 +579,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_discovery),
 		TEST(test_settings),
+		TEST(a_name_is_claimed_at_every_node),
 		TEST(test_one_node),
 		TEST(test_striped),
 		TEST(test_make_errors),
@@ -520,6 +590,7 @@ int main(void)
 		TEST(test_answers_are_checked),
 		TEST(test_fork),
 		TEST(test_threads),
+		TEST(test_thread_ends_while_rack_closes),
 		TEST(test_handle_limit),
 		TEST(test_a_farewell_leaves_the_words_of_the_failure),
 	};

@@ -339,6 +339,39 @@ static void test_named_limit(void **state)
 	config_destroy(c);
 }
 
+static unsigned nodes_for(const char *path, const char *file_rack)
+{
+	struct config *c;
+	unsigned count;
+
+	if (file_rack)
+		setenv(CONFIG_RACK_VARIABLE, file_rack, 1);
+	assert_int_equal(config_open(path, &c), 0);
+	count = config_named_count(c, "node");
+	config_destroy(c);
+	unsetenv(CONFIG_RACK_VARIABLE);
+	return count;
+}
+
+static void sections_of_another_rack_are_left_out(void **state)
+{
+	char path[] = "/tmp/aquifer-test-XXXXXX";
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_true(dprintf(fd, "[rack]\nname = a\n[node m]\naddress = x:1\n") >
+		    0);
+	close(fd);
+	assert_int_equal(nodes_for(path, NULL), 1);
+	assert_int_equal(nodes_for(path, "a"), 1);
+	assert_int_equal(nodes_for(path, "b"), 0);
+	setenv("AQUIFER_RACK_NAME", "b", 1);
+	assert_int_equal(nodes_for(path, NULL), 1);
+	assert_int_equal(nodes_for(path, "a"), 0);
+	unsetenv("AQUIFER_RACK_NAME");
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,6 +384,7 @@ int main(void)
 		cmocka_unit_test(test_find_file),
 		cmocka_unit_test(test_named_sections),
 		cmocka_unit_test(test_named_limit),
+		cmocka_unit_test(sections_of_another_rack_are_left_out),
 	};
 	unsigned i;
 
@@ -364,6 +398,7 @@ int main(void)
 		unsetenv(name);
 	}
 	unsetenv("AQUIFER_CONFIG");
+	unsetenv(CONFIG_RACK_VARIABLE);
 	setenv("HOME", "/nonexistent", 1);
 	log_setup(LOG_LEVEL_ERR, false);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,6 +148,34 @@ static void processes(const struct fixture *fx)
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED);
 }
 
+static void *map_data(void)
+{
+	return mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static void no_code(const struct fixture *fx)
+{
+	void *p = map_data();
+
+	CHILD_CHECK(p != MAP_FAILED);
+	CHILD_CHECK(refuses(mprotect(p, 4096, PROT_READ | PROT_EXEC), EPERM));
+	CHILD_CHECK(mprotect(p, 4096, PROT_READ) == 0);
+}
+
+/* Who translates walks may make pages executable that it cannot write. */
+static void some_code(const struct fixture *fx)
+{
+	void *p = map_data();
+
+	CHILD_CHECK(p != MAP_FAILED);
+	CHILD_CHECK(refuses(
+		mprotect(p, 4096, PROT_READ | PROT_WRITE | PROT_EXEC), EPERM));
+	CHILD_CHECK(mprotect(p, 4096, PROT_READ | PROT_EXEC) == 0);
+	CHILD_CHECK(mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED);
+}
+
 /* Landlock's part where a sanitizer needs the calls themselves. */
 static void programs(const struct fixture *fx)
 {
@@ -290,8 +318,13 @@ static void test_calls(void **state)
 		skip();
 	in_child(state, calls, &plain, false);
 	in_child(state, threads, &plain, false);
-	if (!SANITIZED)
+	if (!SANITIZED) {
+		const struct confine maker = {.makes_code = true};
+
 		in_child(state, processes, &plain, false);
+		in_child(state, no_code, &plain, false);
+		in_child(state, some_code, &maker, false);
+	}
 }
 
 static void test_files(void **state)

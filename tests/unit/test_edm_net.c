@@ -173,18 +173,22 @@ static uint64_t read_ps(const char *name, uint32_t bytes)
 	return ps;
 }
 
-/* A READ is two frames: a request of 74 bytes, an answer of 62 and the data. */
+/* A READ is two frames: a request of 74 bytes, an answer of 62 and the data.
+ * Over EDM it is EDM's own: a request of BTH and RETH, an answer of BTH, AETH
+ * and the data, and no notification or grant of its own. */
 static void test_lone_read(void **state)
 {
 	const struct sim_fabric_choice *eth = choice("ethernet");
 	struct edm_config c;
 	struct edm_path path;
-	uint64_t wire_ps = (74 + 24 + 62 + 64 + 24) * 80;
+	uint64_t wire_ps = (74 + 24 + 62 + 64 + 24) * 80, own_ps;
 
 	edm_net_config(EDM_PROTO_EDM, 2, &c);
-	assert_int_equal(read_ps("edm", 64),
-			 edm_timing_alone_ps(&c, EDM_WRITE, 74) +
-				 edm_timing_alone_ps(&c, EDM_WRITE, 62 + 64));
+	own_ps = edm_timing_alone_ps(&c, EDM_READ, 12 + 4 + 64) +
+		 (edm_blocks(c.md, 12 + 16) -
+		  edm_request_blocks(c.md, EDM_READ)) *
+			 edm_block_ps(c.gbps);
+	assert_int_equal(read_ps("edm", 64), own_ps);
 	/* Stored and forwarded: every frame's bits count twice. */
 	assert_int_equal(read_ps("ethernet", 64),
 			 2 * wire_ps + 4 * eth->link.latency_ps +

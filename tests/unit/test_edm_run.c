@@ -457,6 +457,100 @@ static void test_same_seed_same_run(void **state)
 	assert_true(a.mean_ns != b.mean_ns);
 }
 
+static const char *trend_of(const struct edm_config *c)
+{
+	struct edm_point p = run(c);
+	const char *trend;
+
+	(void)edm_growth(&p, &trend);
+	return trend;
+}
+
+/* Frames take what they carry; in turns with memory they make it slower, behind
+ * it they get what it leaves. */
+static void test_frames_take_bandwidth(void **state)
+{
+	struct edm_point plain, some, fair, first;
+	struct edm_config c;
+
+	edm_config_init(&c);
+	c.nodes = 8;
+	c.messages = 5000;
+	c.load = 0.4;
+	plain = run(&c);
+	assert_true(plain.ip_share == 0);
+	c.ip_load_ppm = 300000;
+	some = run(&c);
+	/* All frames fit. */
+	assert_true(some.ip_share > 0.27 && some.ip_share < 0.33);
+	assert_true(some.mean_ns > plain.mean_ns + 2);
+	c.ip_load_ppm = 1000000;
+	fair = run(&c);
+	assert_true(fair.mean_ns > some.mean_ns);
+	assert_true(fair.ip_share > some.ip_share);
+	c.ip_policy = EDM_IP_MEMORY;
+	first = run(&c);
+	/* Four transmitters, at most a block of a frame at each; what is late
+	 * also makes others late. */
+	assert_true(first.mean_ns > plain.mean_ns);
+	assert_true(first.mean_ns < plain.mean_ns + 6);
+	/* And the frames have lost what memory took. */
+	assert_true(first.ip_share < 0.65);
+	assert_true(first.ip_share > 0.5);
+	/* In turns, half a link is all that memory has. */
+	c.ip_policy = EDM_IP_FAIR;
+	c.load = 0.7;
+	c.messages = 20000;
+	assert_string_equal(trend_of(&c), "overload");
+}
+
+/* What grows with the run is called overload, what does not is not. */
+static void test_overload(void **state)
+{
+	struct edm_config c;
+
+	edm_config_init(&c);
+	c.nodes = 16;
+	c.messages = 20000;
+	c.load = 0.9;
+	assert_null(trend_of(&c));
+	c.load_is_payload = true;
+	c.load = 0.811;
+	assert_string_equal(trend_of(&c), "overload");
+	c.load = 0.512;
+	assert_null(trend_of(&c));
+}
+
+/* The time of a matching: nothing at a low load beside what Table 1 has for it,
+ * and dear at a high one with chunks shorter than it. */
+static void test_timed(void **state)
+{
+	for (int d = EDM_ASYNC; d <= EDM_PIM; d++) {
+		struct edm_point none, timed;
+		struct edm_config c;
+
+		edm_config_init(&c);
+		c.nodes = 144;
+		c.messages = 8000;
+		c.discipline = (enum edm_discipline)d;
+		c.load = 0.1;
+		none = run(&c);
+		c.timed = true;
+		timed = run(&c);
+		assert_int_equal(timed.completed, timed.measured);
+		assert_true(fabs(timed.mean_ns - none.mean_ns) < 8);
+		c.load = 0.9;
+		timed = run(&c);
+		c.timed = false;
+		none = run(&c);
+		assert_int_equal(timed.completed, timed.measured);
+		/* A slot is hardly shorter than a matching, and PIM has its
+		 * iterations anyway. */
+		if (d == EDM_ASYNC || d == EDM_RESERVE)
+			assert_true(timed.mean_ns > none.mean_ns + 5);
+	}
+}
+
 static void test_options_of_edm(void **state)
 {
 	struct edm_config c;
@@ -467,13 +561,6 @@ static void test_options_of_edm(void **state)
 	c.messages = 5000;
 	c.load = 0.8;
 	plain = run(&c);
-	c.ip_load_ppm = 1000000;
-	r = run(&c);
-	/* Four transmitters, at most a block of a frame at each; what is late
-	 * also makes others late. */
-	assert_true(r.mean_ns > plain.mean_ns);
-	assert_true(r.mean_ns < plain.mean_ns + 6);
-	c.ip_load_ppm = 0;
 	c.active_max = 1;
 	r = run(&c);
 	assert_true(r.mean_ns > plain.mean_ns);
@@ -529,8 +616,10 @@ static void drive(struct edm_fabric *f, struct owner *o)
 static void test_link_model(void **state)
 {
 	struct owner o = {0};
-	struct edm_fabric_calls calls = {owner_sent, owner_delivered,
-					 owner_lost, &o};
+	struct edm_fabric_calls calls = {.sent = owner_sent,
+					 .delivered = owner_delivered,
+					 .lost = owner_lost,
+					 .owner = &o};
 	struct edm_config c;
 	struct edm_fabric *f;
 
@@ -554,8 +643,10 @@ static void test_link_model(void **state)
 static void test_link_model_loses(void **state)
 {
 	struct owner o = {0};
-	struct edm_fabric_calls calls = {owner_sent, owner_delivered,
-					 owner_lost, &o};
+	struct edm_fabric_calls calls = {.sent = owner_sent,
+					 .delivered = owner_delivered,
+					 .lost = owner_lost,
+					 .owner = &o};
 	struct edm_config c;
 	struct edm_fabric *f;
 
@@ -590,6 +681,9 @@ int main(void)
 		cmocka_unit_test(test_best),
 		cmocka_unit_test(test_delivery_in_order),
 		cmocka_unit_test(test_same_seed_same_run),
+		cmocka_unit_test(test_frames_take_bandwidth),
+		cmocka_unit_test(test_overload),
+		cmocka_unit_test(test_timed),
 		cmocka_unit_test(test_options_of_edm),
 		cmocka_unit_test(test_link_model),
 		cmocka_unit_test(test_link_model_loses),

@@ -161,7 +161,7 @@ static void run(struct rig *r)
 		else
 			demand(r, e.a);
 		/* Several ports may be released at one instant. */
-		if (r->c.discipline == EDM_ASYNC &&
+		if (r->c.discipline == EDM_ASYNC && !r->c.match_ps &&
 		    edm_queue_next_ps(r->q) != e.at_ps)
 			check_work_conserved(r);
 	}
@@ -236,6 +236,89 @@ static void test_invariants(void **state)
 	}
 }
 
+static void put(struct rig *r, uint64_t at, uint16_t src, uint16_t dst,
+		uint32_t bytes)
+{
+	r->m[r->count] =
+		(struct message){.src = src, .dst = dst, .bytes = bytes};
+	edm_queue_push(r->q, at, EV_DEMAND, 0, r->count++, 0);
+}
+
+/* The same invariants when a matching takes time, longer than a chunk or not.
+ */
+static void test_timed_invariants(void **state)
+{
+	static const enum edm_discipline all[] = {EDM_ASYNC, EDM_SLOT,
+						  EDM_RESERVE};
+	static const uint64_t match_ps[] = {1000, 8000, 61440};
+
+	for (unsigned i = 0; i < ARRAY_LEN(all); i++) {
+		for (unsigned k = 0; k < ARRAY_LEN(match_ps); k++) {
+			struct edm_sched_config c =
+				discipline(all[i], EDM_SRPT);
+
+			c.match_ps = match_ps[k];
+			check_random(c, k + 1);
+			c.policy = EDM_PAIR;
+			check_random(c, k + 4);
+		}
+	}
+}
+
+/* A matching delays the first grant, and is hidden behind chunks that are
+ * longer than it; shorter ones wait for it. */
+static void test_timed_chunks(void **state)
+{
+	struct rig *r = malloc(sizeof(*r));
+	struct edm_sched_config c = discipline(EDM_ASYNC, EDM_FCFS);
+	uint64_t hidden_ps, waits_ps;
+
+	assert_non_null(r);
+	c.match_ps = 8000;
+	rig_init(r, c);
+	put(r, 10000, 1, 2, 5840);
+	run(r);
+	hidden_ps = r->m[0].done_ps - 10000;
+	rig_release(r);
+	assert_int_equal(hidden_ps, 8000 + (34 + 21 * 33) * BLOCK_PS);
+	c.chunk_bytes = 64;
+	rig_init(r, c);
+	put(r, 10000, 1, 2, 640);
+	run(r);
+	waits_ps = r->m[0].done_ps - 10000;
+	/* Ten rounds, not ten chunks of 6.4 ns. */
+	assert_int_equal(waits_ps, 10 * 8000);
+	rig_release(r);
+	free(r);
+}
+
+/* A message that is withdrawn gets no grant; those around it do. */
+static void test_withdraw(void **state)
+{
+	struct rig *r = malloc(sizeof(*r));
+	struct edm_demand d = {.src = 1, .dst = 2, .handle = 2};
+
+	assert_non_null(r);
+	rig_init(r, discipline(EDM_ASYNC, EDM_FCFS));
+	r->m[0] = (struct message){.src = 3, .dst = 2, .bytes = 640};
+	for (unsigned i = 1; i < 4; i++)
+		r->m[i] = (struct message){.src = 1, .dst = 2, .bytes = 64};
+	for (unsigned i = 0; i < 4; i++)
+		demand(r, i);
+	assert_int_equal(edm_sched_backlog(r->s), 4);
+	edm_sched_withdraw(r->s, &d);
+	edm_sched_withdraw(r->s, &d); /* not known any more */
+	assert_int_equal(edm_sched_backlog(r->s), 3);
+	r->m[3].pair_turn = 1;
+	r->asked[1][2]--;
+	run(r);
+	assert_int_equal(edm_sched_backlog(r->s), 0);
+	assert_false(r->m[2].started);
+	assert_true(r->m[3].started && !r->m[3].left && !r->m[0].left);
+	rig_release(r);
+	free(r);
+}
+
 static void test_control_block_mode(void **state)
 {
 	struct edm_sched_config c = discipline(EDM_ASYNC, EDM_SRPT);
@@ -244,14 +327,6 @@ static void test_control_block_mode(void **state)
 	check_random(c, 9);
 	c.charge_control = false;
 	check_random(c, 9);
-}
-
-static void put(struct rig *r, uint64_t at, uint16_t src, uint16_t dst,
-		uint32_t bytes)
-{
-	r->m[r->count] =
-		(struct message){.src = src, .dst = dst, .bytes = bytes};
-	edm_queue_push(r->q, at, EV_DEMAND, 0, r->count++, 0);
 }
 
 /* Chunks of one message follow each other at the wire's rate. */
@@ -557,6 +632,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_invariants),
+		cmocka_unit_test(test_timed_invariants),
+		cmocka_unit_test(test_timed_chunks),
+		cmocka_unit_test(test_withdraw),
 		cmocka_unit_test(test_control_block_mode),
 		cmocka_unit_test(test_pipelined),
 		cmocka_unit_test(test_priority_inversion),

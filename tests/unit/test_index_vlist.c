@@ -376,9 +376,98 @@ static void a_slot_keeps_its_name(void **state)
 	assert_true(stop_at > 3);
 }
 
+/* ---- what clients of one process know together --------------------------- */
+
+static struct vlist_client *member(struct rig *r, const char *name,
+				   struct vlist_places *places)
+{
+	struct vlist_config cfg = {
+		.deadline_ms = 50, .shortcut = true, .places = places};
+	struct kit_remote p = remote_open(r, name);
+	struct vlist_client *c;
+
+	assert_int_equal(vlist_client_create(&p, &r->g, &cfg, &c), 0);
+	return c;
+}
+
+static uint64_t trips_of_get(struct vlist_client *c, uint64_t key,
+			     const char *want)
+{
+	uint64_t before = vlist_client_stats(c)->trips;
+
+	check_get(c, key, want);
+	return vlist_client_stats(c)->trips - before;
+}
+
+static void play_together(struct rig *r)
+{
+	struct vlist_places *places;
+	struct vlist_client *a, *b, *alone = client(r, "alone");
+
+	assert_int_equal(vlist_places_create(64, &places), 0);
+	a = member(r, "a", places);
+	b = member(r, "b", places);
+	put(a, 7, "one");
+	/* Who knows nothing searches the index first. */
+	assert_int_equal(trips_of_get(b, 7, "one"), 1);
+	assert_int_equal(trips_of_get(alone, 7, "one"), 2);
+	for (unsigned i = 0; i < 6; i++)
+		put(a, 7, "two");
+	assert_int_equal(trips_of_get(b, 7, "two"), 1);
+	/* Others of the machine do not send anybody back. */
+	check_get(a, 7, "two");
+	put(alone, 7, "three");
+	check_get(b, 7, "three");
+	assert_int_equal(trips_of_get(a, 7, "three"), 1);
+	vlist_client_destroy(a);
+	vlist_client_destroy(b);
+	vlist_client_destroy(alone);
+	vlist_places_destroy(places);
+}
+
+static void clients_of_a_process_share_places(void **state)
+{
+	play(&small, play_together);
+}
+
+/* ---- moving the entry -----------------------------------------------------
+ */
+
+static void play_moving(struct rig *r)
+{
+	struct vlist_client *c = client(r, "a");
+	const struct vlist_stats *s;
+
+	put(c, 3, "first");
+	for (unsigned i = 0; i < 30; i++) {
+		uint64_t before = vlist_client_stats(c)->trips;
+
+		put(c, 3, "again");
+		/* All chunks are taken by then. */
+		s = vlist_client_stats(c);
+		if (i >= 16)
+			assert_int_equal(s->trips - before, 1);
+	}
+	s = vlist_client_stats(c);
+	assert_true(s->heads >= 5);
+	assert_true(s->collected >= 20);
+	vlist_client_destroy(c);
+}
+
+static void an_entry_is_moved_without_a_round_trip(void **state)
+{
+	struct vlist_options few = small;
+
+	few.versions = 16;
+	few.clients = 1;
+	play(&few, play_moving);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(clients_of_a_process_share_places),
+		cmocka_unit_test(an_entry_is_moved_without_a_round_trip),
 		cmocka_unit_test(a_slot_keeps_its_name),
 		cmocka_unit_test(words_and_heads),
 		cmocka_unit_test(writes_reads_deletes),

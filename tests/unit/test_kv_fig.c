@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -18,7 +19,7 @@ static struct kv_fig_result run(struct kv_fig_config cfg)
 
 	cfg.clients = 6;
 	cfg.capacity = 4000;
-	cfg.seed = 3;
+	cfg.seed = cfg.seed ? cfg.seed : 3;
 	if (!cfg.span_ps)
 		cfg.span_ps = 40 * SIM_US;
 	assert_int_equal(kv_fig_run(&cfg, &r), 0);
@@ -46,6 +47,9 @@ static void test_table(void **state)
 	struct kv_fig_result r = run(updates), again = run(updates);
 
 	assert_memory_equal(&r, &again, sizeof(r));
+	updates.seed = 4;
+	again = run(updates);
+	assert_memory_not_equal(&r, &again, sizeof(r));
 	assert_true(r.trips_p50 > 1.9 && r.trips_p50 < 2.1);
 	assert_true(r.locks_p50 > 0.9 && r.locks_p50 < 1.1);
 	r = run((struct kv_fig_config){.read_ppm = 1000000});
@@ -85,24 +89,31 @@ static void test_failures(void **state)
 
 static void test_claims(void **state)
 {
-	const struct figure_options o = {0};
+	struct figure_options *o = calloc(1, FIGURE_OPTIONS_BYTES_MAX);
 	struct figure_run r;
 
+	assert_non_null(o);
+	memcpy(o, kv_figures.defaults, kv_figures.options_bytes);
 	assert_null(figure_by_name(&kv_figures, "3.8"));
 	assert_non_null(figure_by_name(&kv_figures, "3.14"));
-	figure_init(&r, &kv_figures, figure_by_name(&kv_figures, "3.10"), &o);
+	figure_init(&r, &kv_figures, figure_by_name(&kv_figures, "3.10"), o);
 	assert_int_equal(r.figure->plan(&r), 0);
 	assert_int_equal(r.count, 17);
 	for (size_t i = 0; i < r.count; i++)
 		((struct kv_row *)figure_row(&r, i))->res.mops = i < 4 ? 10 : 5;
 	figure_judge(&r);
-	assert_int_equal(r.verdicts, 2);
+	assert_int_equal(r.verdicts, 5);
 	assert_string_equal(r.verdict[0].what, "b_vs_best_rival");
 	assert_true(r.verdict[0].ours > 1.9 && r.verdict[0].ours < 2.1);
 	assert_int_equal(r.verdict[0].holds, 1);
 	assert_string_equal(r.verdict[1].what, "b_vs_slowest_rival");
-	assert_int_equal(r.verdict[1].holds, 0);
+	assert_int_equal(r.verdict[1].holds, 1);
+	/* Rates have two sides: 10 is too little for 38.6, 5 for 14.2. */
+	assert_string_equal(r.verdict[2].what, "b_table");
+	assert_int_equal(r.verdict[2].holds, 0);
+	assert_int_equal(r.verdict[3].holds, 0);
 	figure_release(&r);
+	free(o);
 }
 
 int main(void)

@@ -2,6 +2,8 @@
 /* Operations on a table: what they return, and how many round trips. */
 #include "kv_rig.h"
 
+#include "base/tally.h"
+
 static void put(struct aq_kv_client *c, const char *key, const char *value)
 {
 	assert_int_equal(
@@ -180,6 +182,11 @@ static uint64_t fake_now_ms(void *ctx)
 	return fake_ms;
 }
 
+static int nothing(const struct aq_kv_item *item, void *user)
+{
+	return 0;
+}
+
 static void test_expiry(void **state)
 {
 	struct aq_kv_options o = {
@@ -217,6 +224,70 @@ static void test_expiry(void **state)
 	rig_check_with(c, 1);
 	kv_client_destroy(c);
 	kit_rig_break(&r.far);
+}
+
+/* Every operation counts once, however it is submitted; a key that is not there
+ * is an answer, and each answer has a time. */
+static void test_tally(void **state)
+{
+	struct aq_kv_options o = {.capacity = 64, .clients = 4};
+	struct kv_client_config cfg = {.tally =
+					       calloc(1, sizeof(struct tally))};
+	const uint64_t *n = cfg.tally->count;
+	struct aq_kv_op op[4];
+	struct aq_kv_client *c;
+	uint64_t cursor = 0, timed;
+	char buf[64];
+	struct rig r;
+	size_t len;
+
+	rig_make(&r, &o);
+	c = rig_client(&r, &cfg);
+	put(c, "a", "12345");
+	expect(c, "a", "12345");
+	expect_none(c, "b");
+	assert_int_equal(aq_kv_del(c, "b", 1), -ENOENT);
+	assert_int_equal(aq_kv_incr(c, "i", 1, 1, NULL), 0);
+	assert_int_equal(n[TALLY_WRITES], 1);
+	assert_int_equal(n[TALLY_READS], 2);
+	assert_int_equal(n[TALLY_DELETES], 1);
+	assert_int_equal(n[TALLY_ATOMICS], 1);
+	assert_int_equal(n[TALLY_READ_BYTES], 5);
+	assert_int_equal(n[TALLY_WRITE_BYTES], 5);
+	assert_int_equal(n[TALLY_ERRORS], 0);
+	assert_int_equal(hist_count(&cfg.tally->latency), 5);
+	/* Together, of which one goes alone; and one that fails. */
+	for (unsigned i = 0; i < 4; i++)
+		op[i] = (struct aq_kv_op){.kind = i < 2 ? AQ_KV_OP_PUT
+							: AQ_KV_OP_GET,
+					  .key = i % 2 ? "c" : "a",
+					  .key_len = 1,
+					  .value = i == 1 ? (void *)"1" : buf,
+					  .value_len = i == 1 ? 1 : 64};
+	memset(buf, 'x', sizeof(buf));
+	assert_int_equal(aq_kv_batch(c, op, 4), 0);
+	assert_int_equal(n[TALLY_WRITES], 3);
+	assert_int_equal(n[TALLY_READS], 4);
+	assert_int_equal(n[TALLY_WRITE_BYTES], 5 + 65);
+	assert_int_equal(n[TALLY_READ_BYTES], 5 + 65);
+	/* One was timed; those that ended after it count with the next. */
+	timed = hist_count(&cfg.tally->latency);
+	assert_in_range(timed, 6, 9);
+	assert_int_equal(aq_kv_incr(c, "a", 1, 1, NULL), -EINVAL);
+	assert_int_equal(n[TALLY_ERRORS], 1);
+	assert_int_equal(hist_count(&cfg.tally->latency), timed);
+	assert_int_equal(aq_kv_get(c, "a", 1, buf, 3, &len), -EMSGSIZE);
+	assert_int_equal(n[TALLY_READ_BYTES], 5 + 65 + 3);
+	assert_int_equal(aq_kv_scan(c, &cursor, 64, 0, nothing, NULL), 0);
+	assert_true(n[TALLY_SCANS] == 1 && n[TALLY_ERRORS] == 1);
+	cursor = 0;
+	assert_int_equal(
+		aq_kv_scan(c, &cursor, 64, AQ_KV_SCAN_EXPIRED, nothing, NULL),
+		0);
+	assert_int_equal(n[TALLY_SCANS], 1);
+	kv_client_destroy(c);
+	kit_rig_break(&r.far);
+	free(cfg.tally);
 }
 
 /* A table of small pairs only. */
@@ -406,6 +477,7 @@ int main(void)
 		cmocka_unit_test(test_extents),
 		cmocka_unit_test(test_collection),
 		cmocka_unit_test(test_expiry),
+		cmocka_unit_test(test_tally),
 		cmocka_unit_test(test_small_entries),
 		cmocka_unit_test(test_trips),
 		cmocka_unit_test(test_fill),

@@ -61,6 +61,27 @@ static void test_text(void **state)
 				      "info base: 7\n");
 }
 
+static void say_time(void)
+{
+	log_setup(LOG_LEVEL_INFO, false);
+	log_show_time();
+	log_warn("os", "now");
+	unsetenv("JOURNAL_STREAM");
+}
+
+/* A daemon's lines begin with the time: 2026-01-31T12:00:00.000000Z. */
+static void test_time(void **state)
+{
+	static const char form[] = "dddd-dd-ddTdd:dd:dd.ddddddZ warn os: now\n";
+
+	capture(say_time);
+	assert_int_equal(strlen(captured), strlen(form));
+	for (size_t i = 0; form[i]; i++)
+		assert_true(form[i] == 'd' && i < 26
+				    ? captured[i] >= '0' && captured[i] <= '9'
+				    : captured[i] == form[i]);
+}
+
 static void say_json(void)
 {
 	log_setup(LOG_LEVEL_DEBUG, true);
@@ -182,6 +203,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_long),
 		cmocka_unit_test(test_env),

@@ -56,7 +56,8 @@ static void reply(struct fake *s, const char *line, char *out, size_t bytes)
 	if (strcmp(line, "hello") == 0)
 		snprintf(out, bytes,
 			 "{\"run\":\"%s\",\"programs\":[{\"name\":\"swordbox\","
-			 "\"shared_dead\":%u},{\"name\":\"steer\"}]}",
+			 "\"shared_dead\":%u},{\"name\":\"steer\"},"
+			 "{\"name\":\"walk\"}]}",
 			 s->run, s->given_up);
 	else if (strstr(line, "show"))
 		snprintf(out, bytes,
@@ -295,6 +296,59 @@ static void test_regions(void **state)
 	assert_int_equal(told(s, "steer gone"), 1);
 }
 
+/* Pieces of striped regions are where walks may go on; one that the switch
+ * does not take is tried again. */
+static void test_pieces(void **state)
+{
+	struct fake *s = *state;
+
+	assert_int_equal(told(s, "walk node name="), 1);
+	assert_int_equal(ask(&s->f, "POST /v1/regions",
+			     "{\"name\":\"plain\",\"size\":4096}"),
+			 201);
+	assert_int_equal(told(s, "walk piece"), 0);
+	assert_int_equal(ask(&s->f, "POST /v1/regions",
+			     "{\"name\":\"list.1-2-c\",\"size\":65536}"),
+			 201);
+	assert_int_equal(
+		told(s, " index=1 count=2 shift=12 of=default/list token="), 1);
+	/* With another size it has another key. */
+	assert_int_equal(
+		ask(&s->f, "PATCH /v1/regions/list.1-2-c", "{\"size\":131072}"),
+		200);
+	assert_int_equal(told(s, "walk piece"), 1);
+	tick(s);
+	assert_int_equal(told(s, "tell"), 0);
+
+	SET(s, busy, "of=default/tree");
+	assert_int_equal(ask(&s->f, "POST /v1/regions",
+			     "{\"name\":\"tree.0-2-c\",\"size\":65536}"),
+			 201);
+	assert_int_equal(told(s, "walk piece"), 1);
+	/* It has no number there, so there is nothing to take back. */
+	assert_int_equal(ask(&s->f, "DELETE /v1/regions/tree.0-2-c", NULL),
+			 204);
+	assert_int_equal(told(s, "walk gone"), 0);
+	assert_int_equal(ask(&s->f, "POST /v1/regions",
+			     "{\"name\":\"tree.0-2-c\",\"size\":65536}"),
+			 201);
+	tick(s);
+	assert_int_equal(told(s, "walk piece"), 2);
+	SET(s, busy, NULL);
+	tick(s);
+	assert_int_equal(told(s, "walk piece"), 1);
+	tick(s);
+	assert_int_equal(told(s, "tell"), 0);
+
+	/* Another run knows nothing. */
+	SET(s, run, "two");
+	tick(s);
+	assert_int_equal(told(s, "walk piece"), 2);
+	assert_int_equal(ask(&s->f, "DELETE /v1/regions/list.1-2-c", NULL),
+			 204);
+	assert_int_equal(told(s, "walk gone"), 1);
+}
+
 /* Another switch is told everything, one thing that it refuses or not. */
 static void test_restarted(void **state)
 {
@@ -320,6 +374,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_too_much, start, stop),
 		cmocka_unit_test_setup_teardown(test_given_up, start, stop),
 		cmocka_unit_test_setup_teardown(test_regions, start, stop),
+		cmocka_unit_test_setup_teardown(test_pieces, start, stop),
 		cmocka_unit_test_setup_teardown(test_restarted, start, stop),
 	};
 

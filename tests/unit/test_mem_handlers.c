@@ -4,6 +4,9 @@
 
 #include <unistd.h>
 
+#include "base/release.h"
+#include "memnode/claim.h"
+
 struct row {
 	const char *token;
 	const char *line;
@@ -94,6 +97,92 @@ static void test_table(void **state)
 	fixture_start(&f);
 	run_rows(&f, rows, ARRAY_LEN(rows));
 	assert_int_equal(pool_used(&f), 0);
+	fixture_stop(&f);
+}
+
+static void parts_are_changed_by_force_only(void **state)
+{
+	static const struct row rows[] = {
+		{D, "POST /v1/regions",
+		 "{\"name\":\"a\",\"size\":5000,\"part_of\":\"users\"}", 400,
+		 "-EINVAL"},
+		{D, "POST /v1/regions",
+		 "{\"name\":\"a\",\"size\":5000,\"part_of\":\"kv a b\"}", 400,
+		 "-EINVAL"},
+		{D, "POST /v1/regions",
+		 "{\"name\":\"a\",\"size\":5000,\"part_of\":7}", 400,
+		 "-EINVAL"},
+		{D, "POST /v1/regions",
+		 "{\"name\":\"a\",\"size\":5000,\"part_of\":\"kv users\"}", 201,
+		 NULL},
+		{D, "DELETE /v1/regions/a", NULL, 403, "-EPERM"},
+		{D, "DELETE /v1/regions/a", "{\"force\":false}", 403, "-EPERM"},
+		{D, "DELETE /v1/regions/a", "{\"force\":1}", 400, "-EINVAL"},
+		{D, "PATCH /v1/regions/a", "{\"size\":9000}", 403, "-EPERM"},
+		{D, "PATCH /v1/regions/a", "{\"size\":9000,\"force\":true}",
+		 200, NULL},
+		{D, "DELETE /v1/regions/a", "{\"force\":true}", 204, NULL},
+		{D, "GET /v1/regions/a", NULL, 404, "-ENOENT"},
+	};
+	struct mem_fixture f = {0};
+
+	fixture_start(&f);
+	run_rows(&f, rows, ARRAY_LEN(rows));
+	fixture_stop(&f);
+}
+
+#define CLAIM(name, holder, ms) \
+	"{\"name\":" name ",\"holder\":" holder ",\"ms\":" ms "}"
+
+static void a_name_has_one_claim(void **state)
+{
+	static const struct row rows[] = {
+		{NULL, "POST /v1/claims", CLAIM("\"n\"", "\"a\"", "9"), 401,
+		 "-EACCES"},
+		{D, "POST /v1/claims", "{\"name\":\"n\"}", 400, "-EINVAL"},
+		{D, "POST /v1/claims", CLAIM("\"../n\"", "\"a\"", "9"), 400,
+		 "-EINVAL"},
+		{D, "POST /v1/claims", CLAIM("\"n\"", "\"\"", "9"), 400,
+		 "-EINVAL"},
+		{D, "POST /v1/claims", CLAIM("\"n\"", "\"a\"", "0"), 400,
+		 "-EINVAL"},
+		{D, "POST /v1/claims", CLAIM("\"n\"", "\"a\"", "60001"), 400,
+		 "-EINVAL"},
+		{D, "POST /v1/claims", CLAIM("\"n\"", "\"a\"", "9"), 204, NULL},
+		{D, "POST /v1/claims", CLAIM("\"n\"", "\"b\"", "9"), 409,
+		 "-EBUSY"},
+		{D, "POST /v1/claims", CLAIM("\"n\"", "\"a\"", "9"), 204, NULL},
+		{D, "POST /v1/claims", CLAIM("\"m\"", "\"b\"", "9"), 204, NULL},
+		{D, "DELETE /v1/claims/n/b", NULL, 404, "-ENOENT"},
+		{D, "DELETE /v1/claims/n", NULL, 404, "-ENOENT"},
+		{D, "DELETE /v1/claims/n/a", NULL, 204, NULL},
+		{D, "DELETE /v1/claims/n/a", NULL, 404, "-ENOENT"},
+		{D, "POST /v1/claims", CLAIM("\"n\"", "\"b\"", "9"), 204, NULL},
+	};
+	struct mem_fixture f = {0};
+	char body[80], other[80];
+	unsigned i;
+
+	fixture_start(&f);
+	run_rows(&f, rows, ARRAY_LEN(rows));
+	/* Another tenant's names are others. */
+	assert_int_equal(
+		ask_as(&f, A, "POST /v1/tenants", "{\"name\":\"other\"}"), 201);
+	snprintf(other, sizeof(other), "%s", answer_text(&f, "token"));
+	assert_int_equal(ask_as(&f, other, "POST /v1/claims",
+				CLAIM("\"n\"", "\"c\"", "9")),
+			 204);
+	/* They end by themselves, and only so many can be held. */
+	f.clock_ns += 10 * 1000000;
+	for (i = 0; i < MEM_CLAIM_MAX; i++) {
+		snprintf(body, sizeof(body), CLAIM("\"n%u\"", "\"c\"", "9"), i);
+		assert_int_equal(ask(&f, "POST /v1/claims", body), 204);
+	}
+	assert_int_equal(
+		ask(&f, "POST /v1/claims", CLAIM("\"n\"", "\"c\"", "9")), 429);
+	f.clock_ns += 10 * 1000000;
+	assert_int_equal(
+		ask(&f, "POST /v1/claims", CLAIM("\"n0\"", "\"d\"", "9")), 204);
 	fixture_stop(&f);
 }
 
@@ -344,6 +433,45 @@ static void test_persistence(void **state)
 	assert_int_equal(rmdir(dir), 0);
 }
 
+/* A member that nobody knows is a mistake, and named; nothing is done. */
+static void test_unknown(void **state)
+{
+	struct ctl_request stranger = {.method = CTL_GET, .path = "/v1/status"};
+	struct ctl_reply reply = {0};
+	struct mem_fixture f = {0};
+
+	fixture_start(&f);
+	assert_int_equal(
+		ask(&f, "POST /v1/regions",
+		    "{\"name\":\"r\",\"size\":4096,\"colour\":\"red\"}"),
+		400);
+	assert_non_null(strstr(
+		json_string_value(json_object_get(
+			json_object_get(f.answer, "error"), "message")),
+		"\"colour\" is not known here; this request has: name size"));
+	assert_int_equal(ask(&f, "GET /v1/regions/r", NULL), 404);
+	/* Half a name, or two of them, are none. */
+	assert_int_equal(ask(&f, "POST /v1/regions",
+			     "{\"name\":\"r\",\"size\":4096,\"own\":1}"),
+			 400);
+	assert_int_equal(ask(&f, "POST /v1/regions",
+			     "{\"name\":\"r\",\"size\":4096,\"name size\":1}"),
+			 400);
+	assert_int_equal(ask_as(&f, A, "POST /v1/tenants",
+				"{\"name\":\"t\",\"qouta\":1}"),
+			 400);
+	/* Who has a token may know whose it is, and what answers. */
+	assert_int_equal(ask(&f, "GET /v1/status", NULL), 200);
+	assert_string_equal(answer_text(&f, "tenant"), "default");
+	assert_string_equal(answer_text(&f, "version"), AQ_RELEASE);
+	mem_node_handle(f.node, &stranger, &reply);
+	assert_int_equal(reply.status, 200);
+	assert_null(strstr(reply.body, "version"));
+	assert_null(strstr(reply.body, "tenant"));
+	ctl_reply_release(&reply);
+	fixture_stop(&f);
+}
+
 static void test_metrics(void **state)
 {
 	struct ctl_request q = {
@@ -363,6 +491,7 @@ static void test_metrics(void **state)
 	mem_node_handle(f.node, &q, &reply);
 	assert_int_equal(reply.status, 200);
 	assert_non_null(strstr(reply.body, "\naquifer_pool_used_bytes 4096\n"));
+	assert_non_null(strstr(reply.body, "\naquifer_build_info{version="));
 	assert_non_null(strstr(reply.body,
 			       "\naquifer_requests_total{method=\"GET\",route="
 			       "\"/v1/regions\",status=\"401\"} 1\n"));
@@ -430,12 +559,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
+		cmocka_unit_test(parts_are_changed_by_force_only),
+		cmocka_unit_test(a_name_has_one_claim),
 		cmocka_unit_test(test_connect_table),
 		cmocka_unit_test(test_oversize),
 		cmocka_unit_test(test_epochs),
 		cmocka_unit_test(test_tenants),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_persistence),
+		cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_metrics),
 		cmocka_unit_test(test_bad_nodes),
 	};

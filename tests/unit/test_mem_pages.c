@@ -398,6 +398,36 @@ static void tables_and_buffers_are_charged(void **state)
 	fixture_stop(&f);
 }
 
+/* The one that takes page frames ends whenever there are none. */
+static void a_chain_finds_its_room_again_at_a_full_node(void **state)
+{
+	char id[32], chain[32], more[96], body[96];
+	struct mem_fixture f = {0};
+	uint64_t used;
+
+	fixture_start(&f);
+	assert_int_equal(connect_as(&f, TOKEN_DEFAULT, "", id), 200);
+	assert_int_equal(
+		make_pages(&f, id, "{\"count\":64,\"bytes\":4096,\"depth\":8}"),
+		201);
+	snprintf(more, sizeof(more), ",\"pages\":\"unmapped\",\"owner\":\"%s\"",
+		 id);
+	assert_int_equal(connect_as(&f, TOKEN_DEFAULT, more, chain), 200);
+	used = pool_used(&f);
+	end(&f, chain);
+	snprintf(body, sizeof(body), "{\"name\":\"rest\",\"size\":%llu}",
+		 (unsigned long long)(FIXTURE_POOL - used));
+	assert_int_equal(ask(&f, "POST /v1/regions", body), 201);
+	assert_int_equal(pool_used(&f), FIXTURE_POOL);
+	assert_int_equal(connect_as(&f, TOKEN_DEFAULT, more, chain), 200);
+	/* There is none for others. */
+	assert_int_equal(join(&f, "load", id), 507);
+	end(&f, id);
+	assert_int_equal(pool_used(&f), FIXTURE_POOL - used);
+	assert_int_equal(charged(&f), FIXTURE_POOL - used);
+	fixture_stop(&f);
+}
+
 /* ---- what takes long ----------------------------------------------------- */
 
 struct slow {
@@ -524,6 +554,7 @@ int main(void)
 		cmocka_unit_test(
 			pages_have_half_of_what_is_left_and_give_it_back),
 		cmocka_unit_test(tables_and_buffers_are_charged),
+		cmocka_unit_test(a_chain_finds_its_room_again_at_a_full_node),
 		cmocka_unit_test(nobody_waits_while_spaces_come_and_go),
 		cmocka_unit_test(pages_without_an_owner_are_given_back),
 	};

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "mem_fixture.h"
 
 #define A TOKEN_ADMIN
@@ -209,12 +210,158 @@ static void deleting_is_all_or_nothing(void **state)
 	assert_int_equal(rmdir(dir), 0);
 }
 
+static size_t conn_count(struct mem_fixture *f, const char *token)
+{
+	assert_int_equal(ask_as(f, token, "GET /v1/connections", NULL), 200);
+	return json_array_size(json_object_get(f->answer, "connections"));
+}
+
+/* Who has the old one is out at once; what the tenant has stays. */
+static void another_token_shuts_the_old_one_out(void **state)
+{
+	char dir[] = "/tmp/aquifer-state.XXXXXX", path[64], id[32];
+	struct mem_fixture f = {.config = {.state_path = path}};
+	char first[80], second[80], body[128], id2[32];
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/tenants", dir);
+	fixture_start(&f);
+	make_tenant(&f, "{\"name\":\"t\"}", first);
+	assert_int_equal(ask_as(&f, first, "POST /v1/regions",
+				"{\"name\":\"a\",\"size\":4096}"),
+			 201);
+	assert_int_equal(connect_as(&f, first, "", id), 200);
+	assert_int_equal(connect_as(&f, TOKEN_DEFAULT, "", id2), 200);
+	assert_int_equal(ask_as(&f, first, "PATCH /v1/tenants/t/token", "{}"),
+			 403);
+	assert_int_equal(ask_as(&f, A, "PATCH /v1/tenants/t/token", "{}"), 200);
+	snprintf(second, sizeof(second), "%s", answer_text(&f, "token"));
+	assert_string_not_equal(first, second);
+	assert_int_equal(ask_as(&f, first, "GET /v1/regions", NULL), 401);
+	assert_int_equal(ask_as(&f, second, "GET /v1/regions/a", NULL), 200);
+	assert_int_equal(conn_count(&f, second), 0);
+	assert_int_equal(conn_count(&f, TOKEN_DEFAULT), 1);
+	/* The same again changes nothing: an answer may have been lost. */
+	assert_int_equal(connect_as(&f, second, "", id), 200);
+	snprintf(body, sizeof(body), "{\"token\":\"%s\"}", second);
+	assert_int_equal(ask_as(&f, A, "PATCH /v1/tenants/t/token", body), 200);
+	assert_int_equal(conn_count(&f, second), 1);
+	/* Nobody gets a token that somebody has. */
+	assert_int_equal(ask_as(&f, A, "PATCH /v1/tenants/t/token",
+				"{\"token\":\"" TOKEN_DEFAULT "\"}"),
+			 409);
+	assert_int_equal(ask_as(&f, A, "PATCH /v1/tenants/t/token",
+				"{\"token\":\"" TOKEN_ADMIN "\"}"),
+			 409);
+	assert_int_equal(ask_as(&f, A, "PATCH /v1/tenants/t/token",
+				"{\"token\":\"short\"}"),
+			 400);
+	assert_int_equal(ask_as(&f, A, "PATCH /v1/tenants/no/token", "{}"),
+			 404);
+	/* It holds after a restart, too. */
+	mem_node_destroy(f.node);
+	fixture_start(&f);
+	assert_int_equal(ask_as(&f, first, "GET /v1/regions", NULL), 401);
+	assert_int_equal(ask_as(&f, second, "GET /v1/regions", NULL), 200);
+	assert_int_equal(connect_as(&f, second, "", id), 200);
+	assert_int_equal(ask_as(&f, A, "DELETE /v1/tenants/t/token", NULL),
+			 204);
+	assert_int_equal(ask_as(&f, second, "GET /v1/regions", NULL), 401);
+	assert_int_equal(tenant_number(&f, "t", NULL, "connections"), 0);
+	assert_int_equal(
+		ask_as(&f, A, "DELETE /v1/tenants/default/token", NULL), 403);
+	/* Without the disk nothing changes. */
+	assert_int_equal(ask_as(&f, A, "PATCH /v1/tenants/t/token", body), 200);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+	assert_int_equal(ask_as(&f, A, "PATCH /v1/tenants/t/token", "{}"), 507);
+	assert_int_equal(ask_as(&f, second, "GET /v1/regions", NULL), 200);
+	fixture_stop(&f);
+}
+
+struct kept {
+	int err;
+	bool is_admin;
+	char token[80];
+};
+
+static int keep(void *ctx, bool is_admin, const char *token)
+{
+	struct kept *k = ctx;
+
+	if (k->err)
+		return error_set(k->err, "not now");
+	k->is_admin = is_admin;
+	snprintf(k->token, sizeof(k->token), "%s", token);
+	return 0;
+}
+
+/* The tokens of the rack are kept by whoever started the node. */
+static void the_racks_own_tokens_change(void **state)
+{
+	struct kept kept = {.err = -EACCES};
+	struct mem_fixture f = {
+		.config = {.keep_token = keep, .keep_ctx = &kept}};
+
+	fixture_start(&f);
+	assert_int_equal(ask_as(&f, A, "PATCH /v1/tenants/default/token",
+				"{\"token\":\"" TOKEN_NOBODY "\"}"),
+			 403);
+	assert_int_equal(ask(&f, "GET /v1/regions", NULL), 200);
+	kept.err = 0;
+	assert_int_equal(ask_as(&f, A, "PATCH /v1/tenants/default/token",
+				"{\"token\":\"" TOKEN_NOBODY "\"}"),
+			 200);
+	assert_string_equal(kept.token, TOKEN_NOBODY);
+	assert_false(kept.is_admin);
+	assert_int_equal(ask(&f, "GET /v1/regions", NULL), 401);
+	assert_int_equal(ask_as(&f, TOKEN_NOBODY, "GET /v1/regions", NULL),
+			 200);
+	assert_int_equal(ask_as(&f, A, "PATCH /v1/admin/token",
+				"{\"token\":\"" TOKEN_DEFAULT "\"}"),
+			 200);
+	assert_true(kept.is_admin);
+	assert_int_equal(ask_as(&f, A, "GET /v1/tenants", NULL), 401);
+	assert_int_equal(ask_as(&f, TOKEN_DEFAULT, "GET /v1/tenants", NULL),
+			 200);
+	fixture_stop(&f);
+}
+
+static void one_tenant_is_shown_with_its_regions(void **state)
+{
+	struct mem_fixture f = {.config = {0}};
+	char token[80];
+	json_t *row;
+
+	fixture_start(&f);
+	make_tenant(&f, "{\"name\":\"t\"}", token);
+	assert_int_equal(ask(&f, "POST /v1/regions",
+			     "{\"name\":\"mine\",\"size\":4096}"),
+			 201);
+	assert_int_equal(ask_as(&f, token, "POST /v1/regions",
+				"{\"name\":\"a\",\"size\":8192}"),
+			 201);
+	assert_int_equal(ask_as(&f, token, "GET /v1/tenants/t", NULL), 403);
+	assert_int_equal(ask_as(&f, A, "GET /v1/tenants/u", NULL), 404);
+	assert_int_equal(ask_as(&f, A, "GET /v1/tenants/t", NULL), 200);
+	assert_int_equal(answer_u64(&f, "regions"), 1);
+	assert_int_equal(json_array_size(json_object_get(f.answer, "names")),
+			 1);
+	row = json_array_get(json_object_get(f.answer, "names"), 0);
+	assert_string_equal(json_string_value(json_object_get(row, "name")),
+			    "a");
+	fixture_stop(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_tenant_cannot_take_all),
 		cmocka_unit_test(limits_are_set_and_seen),
 		cmocka_unit_test(deleting_is_all_or_nothing),
+		cmocka_unit_test(another_token_shuts_the_old_one_out),
+		cmocka_unit_test(the_racks_own_tokens_change),
+		cmocka_unit_test(one_tenant_is_shown_with_its_regions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When an attempt to attach gives a memory node up: one that was used before
- * has had the time of an attempt, others only what there is. */
+ * has had the time of an attempt, others only what there is. And which engine
+ * is tried first. */
 #include "client_fake.h"
 #include "offload/async_priv.h"
 
@@ -128,6 +129,110 @@ static void test_a_new_node_has_what_there_is(void **state)
 	close_scene(&s);
 }
 
+/* ---- which engine ---------------------------------------------------------
+ */
+
+/* What each of three engines answers; NULL: it does not. */
+struct engines {
+	struct fake_rack *f;
+	const char *says[3];
+	unsigned asked;
+	bool has_token;
+};
+
+static int answer_status(void *ctx, struct client_http *h,
+			 const struct client_http_request *req,
+			 struct client_http_reply *reply)
+{
+	struct engines *e = ctx;
+	const char *says = e->says[req->address[strlen("unix:/e")] - '0'];
+
+	assert_string_equal(req->path, "/v1/status");
+	e->asked++;
+	e->has_token = e->has_token || req->token;
+	return says ? fake_say(e->f, reply, 200, "%s", says)
+		    : error_set(-EHOSTDOWN, "no answer");
+}
+
+/* The order as digits, "201". */
+static const char *choose(struct engines *e, const struct aq_async *a,
+			  unsigned count)
+{
+	static const struct client_node nodes[3] = {
+		{.name = "e0", .address = "unix:/e0"},
+		{.name = "e1", .address = "unix:/e1"},
+		{.name = "e2", .address = "unix:/e2"}};
+	struct client_caller caller = {.send = answer_status,
+				       .send_ctx = e,
+				       .token = "the application's"};
+	static char text[4];
+	unsigned order[CLIENT_NODE_MAX];
+	unsigned n = offload_async_choose(a, &caller, nodes, count, 10, order);
+
+	assert_true(n <= count);
+	for (unsigned i = 0; i < n; i++)
+		text[i] = (char)('0' + order[i]);
+	text[n] = '\0';
+	return text;
+}
+
+#define SAYS(n)	  "{\"sessions\":" #n ",\"sessions_max\":9}"
+#define SWITCH(n) "{\"sessions\":" #n ",\"sessions_max\":9,\"switch\":\"s1\"}"
+
+static void the_engine_with_the_fewest_threads_is_first(void **state)
+{
+	struct engines e = {.f = *state, {SAYS(3), SAYS(1), SAYS(2)}, 0, false};
+	struct aq_async a = {0};
+
+	assert_string_equal(choose(&e, &a, 3), "120");
+	assert_false(e.has_token);
+	/* One that is full comes behind all that are not, silence last. */
+	e.says[1] = SAYS(9);
+	assert_string_equal(choose(&e, &a, 3), "201");
+	e.says[2] = NULL;
+	assert_string_equal(choose(&e, &a, 3), "012");
+	/* An answer that says nothing is none. */
+	e.says[1] = "{\"sessions\":-1}";
+	e.says[2] = "{\"sessions\":\"0\"}";
+	assert_int_equal(choose(&e, &a, 3)[0], '0');
+	e.says[0] = "[]";
+	assert_int_equal(strlen(choose(&e, &a, 3)), 3);
+}
+
+static void a_context_stays_where_it_is_served(void **state)
+{
+	struct engines e = {.f = *state, {SAYS(0), SAYS(8), SAYS(2)}, 0, false};
+	struct aq_async a = {.served_by = "e1"};
+
+	assert_string_equal(choose(&e, &a, 3), "102");
+	e.says[1] = NULL;
+	assert_string_equal(choose(&e, &a, 3), "021");
+}
+
+static void engines_of_one_kind_share_the_work(void **state)
+{
+	struct engines e = {
+		.f = *state, {SWITCH(5), SAYS(0), SWITCH(4)}, 0, false};
+	struct aq_async a = {0};
+
+	assert_string_equal(choose(&e, &a, 3), "201");
+	e.says[0] = SAYS(5);
+	assert_string_equal(choose(&e, &a, 3), "102");
+}
+
+/* A name, or one engine only, leaves nothing to ask for. */
+static void where_there_is_no_choice_nobody_is_asked(void **state)
+{
+	struct engines e = {.f = *state, {SAYS(0), SAYS(0), SAYS(0)}, 0, false};
+	struct aq_async a = {.engine_name = "e2"}, any = {0};
+
+	assert_string_equal(choose(&e, &a, 3), "2");
+	assert_string_equal(choose(&e, &a, 2), "");
+	assert_string_equal(choose(&e, &any, 1), "0");
+	assert_string_equal(choose(&e, &any, 0), "");
+	assert_int_equal(e.asked, 0);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, fake_setup, fake_teardown)
 
 int main(void)
@@ -137,6 +242,10 @@ int main(void)
 		TEST(test_silence_ends_with_an_answer),
 		TEST(test_who_refuses_is_gone_at_once),
 		TEST(test_a_new_node_has_what_there_is),
+		TEST(the_engine_with_the_fewest_threads_is_first),
+		TEST(a_context_stays_where_it_is_served),
+		TEST(engines_of_one_kind_share_the_work),
+		TEST(where_there_is_no_choice_nobody_is_asked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

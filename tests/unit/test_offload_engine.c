@@ -153,6 +153,45 @@ static void test_batches(void **state)
 	bed_free(b);
 }
 
+/* Reads `count` words that are `step` apart and counts work requests. */
+static unsigned wrs_of(struct bed *b, unsigned count, unsigned from, int step)
+{
+	unsigned before = b->node_qp[0][OFFLOAD_RD]->tail;
+	uint64_t out[64], want;
+
+	for (unsigned i = 0; i < count; i++)
+		assert_true(
+			offload_ring_read(&b->ring, 0,
+					  (uint64_t)((int)from + (int)i * step),
+					  &out[i], 8) > 0);
+	for (unsigned i = 0; i < 4; i++)
+		round_trip(b);
+	assert_int_equal(offload_ring_look(&b->ring), 0);
+	assert_int_equal(offload_ring_pending(&b->ring), 0);
+	for (unsigned i = 0; i < count; i++) {
+		memcpy(&want, b->node_mem[0] + (int)from + (int)i * step, 8);
+		assert_true(out[i] == want);
+	}
+	return b->node_qp[0][OFFLOAD_RD]->tail - before;
+}
+
+/* Records that lie one behind the other need one READ. */
+static void neighbours_are_read_at_once(void **state)
+{
+	struct bed *b = bed_make(1, 1, 64, 8192);
+
+	bed_region(b, 1, 0, BED_NODE_BYTES);
+	for (unsigned i = 0; i < BED_NODE_BYTES; i++)
+		b->node_mem[0][i] = (uint8_t)(i * 31 + i / 256);
+	bed_start(b);
+	round_trip(b);
+	/* The engine may have to look twice for all of them. */
+	assert_true(wrs_of(b, 60, 800, 8) <= 3);
+	assert_int_equal(wrs_of(b, 60, 1600, -8), 60);
+	assert_int_equal(wrs_of(b, 60, 800, 16), 60);
+	bed_free(b);
+}
+
 static void test_idle_is_cheap(void **state)
 {
 	struct bed *b = bed_make(1, 1, 64, 8192);
@@ -391,6 +430,9 @@ static void test_bad_sessions(void **state)
 	c.region[0].piece_count = OFFLOAD_NODES_MAX + 1;
 	assert_int_equal(offload_session_add(b->engine, &c, &s), -EINVAL);
 	c = b->config;
+	c.region[0].piece[0].size_bytes--; /* smaller than the region */
+	assert_int_equal(offload_session_add(b->engine, &c, &s), -EINVAL);
+	c = b->config;
 	c.node[0].mtu_bytes = 1000;
 	assert_int_equal(offload_session_add(b->engine, &c, &s), -EINVAL);
 	c = b->config;
@@ -432,6 +474,28 @@ static void test_lost_node(void **state)
 	assert_int_equal(offload_ring_result(&b->ring, id[1]), -EHOSTDOWN);
 	assert_int_equal(offload_ring_result(&b->ring, id[2]), -EHOSTDOWN);
 	assert_int_equal(offload_ring_result(&b->ring, id[3]), 1);
+	bed_free(b);
+}
+
+/* A write over three stripes, the middle one at a node that is gone: both
+ * others are executed, because whoever follows counts on their packets. */
+static void test_lost_middle(void **state)
+{
+	const uint32_t stripe = 1 << 9;
+	static uint8_t data[3 << 9];
+	struct bed *b = bed_make(7, 2, 64, 8192);
+	int64_t id;
+
+	bed_region(b, 2, 9, 8 * stripe);
+	b->node_is_lost[1] = true;
+	bed_start(b);
+	memset(data, 0x5a, sizeof(data));
+	id = offload_ring_write(&b->ring, 0, 0, data, sizeof(data));
+	assert_true(id > 0);
+	bed_settle(b);
+	assert_int_equal(offload_ring_result(&b->ring, id), -EHOSTDOWN);
+	assert_int_equal(*bed_at(b, 0, 0), 0x5a);
+	assert_int_equal(*bed_at(b, 0, 2 * stripe), 0x5a);
 	bed_free(b);
 }
 
@@ -503,7 +567,7 @@ static void check_takeover(uint64_t seed, uint32_t nodes, uint32_t shift)
 	uint64_t next = 0, kills = 0, at = 0;
 	unsigned count = 0;
 
-	bed_region(b, nodes, shift, SIZE * 16);
+	bed_region(b, nodes, shift, SIZE);
 	bed_start(b);
 	while (count < WRITES) {
 		size_t len =
@@ -707,6 +771,7 @@ int main(void)
 		cmocka_unit_test(test_model),
 		cmocka_unit_test(test_lone_request),
 		cmocka_unit_test(test_batches),
+		cmocka_unit_test(neighbours_are_read_at_once),
 		cmocka_unit_test(test_idle_is_cheap),
 		cmocka_unit_test(test_fair),
 		cmocka_unit_test(test_bad_metadata),
@@ -714,6 +779,7 @@ int main(void)
 		cmocka_unit_test(test_bad_green),
 		cmocka_unit_test(test_bad_sessions),
 		cmocka_unit_test(test_lost_node),
+		cmocka_unit_test(test_lost_middle),
 		cmocka_unit_test(test_failed_post),
 		cmocka_unit_test(test_lost_application),
 		cmocka_unit_test(test_takeover),

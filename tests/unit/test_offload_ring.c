@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "client/link.h"
 #include "offload/ring.h"
 
 enum {
@@ -218,6 +219,45 @@ static void test_failures(void **state)
 }
 
 /* Whatever the engine writes, nothing outside the rings is touched. */
+static uint64_t later(void *ctx)
+{
+	return *(uint64_t *)ctx += 100;
+}
+
+/* What ends is counted with its bytes; the first of 64 is timed for all that
+ * end until it is done. */
+static void test_tally(void **state)
+{
+	struct bed *b = bed_make();
+	struct tally *t = calloc(1, sizeof(*t));
+	uint64_t time_ns = 0;
+	const struct client_clock clock = {.now_ns = later, .ctx = &time_ns};
+	char buf[64];
+
+	b->ring.tally = t;
+	b->ring.clock = &clock;
+	assert_true(offload_ring_read(&b->ring, 0, 0, buf, 10) > 0);
+	assert_true(offload_ring_write(&b->ring, 0, 64, buf, 20) > 0);
+	assert_int_equal(t->count[TALLY_READS], 0); /* under way */
+	engine(b, 2);
+	assert_int_equal(offload_ring_look(&b->ring), 0);
+	assert_int_equal(t->count[TALLY_READS], 1);
+	assert_int_equal(t->count[TALLY_WRITES], 1);
+	assert_int_equal(t->count[TALLY_READ_BYTES], 10);
+	assert_int_equal(t->count[TALLY_WRITE_BYTES], 20);
+	assert_int_equal(t->latency.sum, 100);
+	for (unsigned i = 0; i < 140; i++) {
+		assert_true(offload_ring_read(&b->ring, 0, 0, buf, 1) > 0);
+		engine(b, 1);
+		assert_int_equal(offload_ring_look(&b->ring), 0);
+	}
+	assert_int_equal(t->count[TALLY_READS], 141);
+	assert_int_equal(time_ns, 600); /* two looks for each of three */
+	assert_in_range(hist_count(&t->latency), 120, 142);
+	free(t);
+	bed_free(b);
+}
+
 static void test_nonsense(void **state)
 {
 	static const struct offload_done rows[] = {
@@ -361,6 +401,7 @@ int main(void)
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_tally),
 		cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_backwards),
 		cmocka_unit_test(test_laps),

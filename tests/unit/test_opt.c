@@ -98,8 +98,11 @@ static void mistakes_are_named(void **state)
 		{"--odd", "cmd has no option '--odd'; see 'aquifer help cmd'"},
 		{"-x", "cmd has no option '-x'"},
 		{"--two -xy", "cmd has no option '-x'"},
-		{"--flag=1", "cmd has no option '--flag=1'"},
-		{"--text", "--text needs a value"},
+		{"--flag=1", "--flag takes no value, not '--flag=1'"},
+		{"--flga",
+		 "cmd has no option '--flga'; did you mean '--flag'?"},
+		{"--byets 1K", "did you mean '--bytes'?"},
+		{"--text", "--text needs a value: --text WORD"},
 		{"--word b", "--word is a or bc, not 'b'"},
 		{"--choice q", "--choice is x, y or z, not 'q'"},
 		{"--number 2", "--number: value '2' is not allowed; a whole "

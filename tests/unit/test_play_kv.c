@@ -21,7 +21,7 @@ static void histories_are_linearizable(void **state)
 	/* All of it must have happened, or nothing was shown. */
 	assert_true(n->gets && n->misses && n->puts && n->deletes);
 	assert_true(n->deaths && n->sleeps && n->stale && n->fenced);
-	assert_true(n->repairs && n->swaps && n->lost);
+	assert_true(n->repairs && n->swaps && n->lost && n->units);
 }
 
 static void same_seed_same_hash(void **state)
@@ -42,7 +42,7 @@ static void leaves_are_linearizable(void **state)
 static void missing_steps_are_found(void **state)
 {
 	static const enum plant bugs[] = {PLANT_kv_terms, PLANT_kv_mirror,
-					  PLANT_kv_graves};
+					  PLANT_kv_graves, PLANT_kv_copied};
 	struct kv_play_options opt = {.leaves = true};
 
 	for (size_t i = 0; i < ARRAY_LEN(bugs); i++)
@@ -59,6 +59,18 @@ static void missing_fence_is_found(void **state)
 			&sum);
 }
 
+/* A unit whose rows are open while they change, or that nobody ends. */
+static void halves_of_units_are_found(void **state)
+{
+	static const enum plant bugs[] = {PLANT_kv_unit_open,
+					  PLANT_kv_unit_redo};
+	struct kv_play_options opt = {0};
+
+	for (size_t i = 0; i < ARRAY_LEN(bugs); i++)
+		play_test_finds(&kv_play, &opt.common, bugs[i], BUG_SEEDS,
+				&sum);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -67,6 +79,7 @@ int main(void)
 		cmocka_unit_test(leaves_are_linearizable),
 		cmocka_unit_test(missing_steps_are_found),
 		cmocka_unit_test(missing_fence_is_found),
+		cmocka_unit_test(halves_of_units_are_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

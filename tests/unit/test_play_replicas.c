@@ -2,9 +2,11 @@
 /*
  * One client of a table of several replicas is killed before each of its
  * requests in turn: over a resize, over a change of two copies, over taking
- * over from a node that died. Another one finds everything that was
- * acknowledged, goes on, and in the end the table is whole.
+ * over from a node that died, over units of keys that are not copied to the
+ * next generation yet. Another one finds everything that was acknowledged, goes
+ * on, and in the end the table is whole.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +20,9 @@
 
 enum {
 	KEYS = 12,
+	OVERTAKEN = 6, /* times in one read */
+	LOOK = 14,     /* requests of a look around and a read */
+	PAIRS = KEYS / 2,
 	POINTS_MAX = 3000,
 	LIMIT_MS = 20000,
 };
@@ -26,16 +31,25 @@ enum deed {
 	RESIZE,
 	CHANGE,	   /* of a pair; then its first node dies */
 	TAKE_OVER, /* the first node dies, then the client comes */
+	UNITS,	   /* of two keys each; then the first of two copies dies */
+	READ,	   /* while others resize again and again */
 };
 
 struct scene {
 	const char *name;
 	enum deed deed;
 	uint32_t shards, copies;
+	bool kills; /* the first node dies after the client */
+	bool ends;  /* the resize is ended before the node dies */
 	/* This try. */
 	unsigned left; /* requests until the end */
 	bool is_armed, has_died, is_over;
 	enum kv_point last;
+	uint32_t units; /* that were done */
+	unsigned retries;
+	struct aq_kv_client *resizer; /* before requests of a READ */
+	unsigned resizes;
+	atomic_bool stop; /* resizes of the other */
 	struct rig_stage *stage;
 	struct kv_cluster *cluster;
 	struct kv_cluster_client victim, other;
@@ -50,12 +64,29 @@ struct scene {
 				 aq_last_error());                        \
 	} while (0)
 
+/* What the victim is about to ask is not there any more then. */
+static void overtake(struct scene *s)
+{
+	struct aq_kv_options same = {0};
+
+	if (s->resizes == OVERTAKEN || s->left++ % LOOK != 1)
+		return;
+	s->resizes++;
+	s->is_armed = false;
+	MUST(s, aq_kv_resize(s->resizer, &same) == 0);
+	s->is_armed = true;
+}
+
 static bool crash(void *ctx, int point)
 {
 	struct scene *s = ctx;
 
 	if (!s->is_armed)
 		return false;
+	if (s->deed == READ) {
+		overtake(s);
+		return false;
+	}
 	s->last = point;
 	if (s->left-- > 0)
 		return false;
@@ -71,6 +102,7 @@ static struct aq_kv_client *open_client(struct scene *s,
 	struct kv_world world = kv_cluster_world(v);
 	struct aq_kv_client *c = NULL;
 
+	cfg.stop = &s->stop;
 	if (v == &s->victim) {
 		cfg.crash = crash;
 		cfg.ctx = s;
@@ -99,6 +131,77 @@ static void see_keys(struct scene *s, struct aq_kv_client *c, uint32_t want)
 	}
 }
 
+/* From 1 to 2. */
+static int pair_fn(struct aq_kv_change *ch, void *user)
+{
+	static const uint32_t one = 1, two = 2;
+	struct scene *s = user;
+
+	s->retries++;
+	for (unsigned i = 0; i < 2; i++) {
+		MUST(s, ch[i].value && ch[i].value_len == sizeof(one) &&
+				memcmp(ch[i].value, &one, sizeof(one)) == 0);
+		ch[i].verdict = AQ_KV_STORE;
+		ch[i].new_value = &two;
+		ch[i].new_value_len = sizeof(two);
+	}
+	return 0;
+}
+
+static int change_pairs(struct scene *s, struct aq_kv_client *c)
+{
+	int err = 0;
+
+	s->retries = 0;
+	for (s->units = 0; s->units < PAIRS; s->units++) {
+		uint32_t key[2] = {s->units, s->units + PAIRS};
+		struct aq_kv_key keys[2] = {{&key[0], sizeof(key[0])},
+					    {&key[1], sizeof(key[1])}};
+
+		err = aq_kv_unit(c, keys, 2, pair_fn, s);
+		if (err)
+			break;
+	}
+	/* Some keys must have had no room, or nothing was shown. */
+	MUST(s, err || s->retries > PAIRS);
+	return err;
+}
+
+/* Both keys of each have the same, which is 2 if the unit was done. Where its
+ * client died between two copies and one of the keys was changed since, by the
+ * copying, and then the first copy dies, the same need not be. */
+static void see_pairs(struct scene *s, struct aq_kv_client *c)
+{
+	uint32_t value[2];
+	size_t len;
+
+	MUST(s, aq_kv_repair(c) == 0);
+	for (uint32_t i = 0; i < PAIRS && !s->problem[0]; i++) {
+		for (uint32_t k = 0; k < 2; k++) {
+			uint32_t key = i + k * PAIRS;
+
+			MUST(s, aq_kv_get(c, &key, sizeof(key), &value[k],
+					  sizeof(value[k]), &len) == 0);
+		}
+		MUST(s, value[0] == value[1] || (s->ends && i == s->units));
+		MUST(s, i >= s->units || value[0] == 2);
+		MUST(s, i <= s->units || value[0] == 1);
+	}
+}
+
+/* The next generation's, of which the keys are to be. */
+static void kill_next(struct scene *s)
+{
+	const struct kv_cluster_replica *at = s->cluster->replica;
+
+	for (unsigned i = 0; i < s->cluster->replica_count; i++)
+		if (at[i].id.name != at[0].id.name && at[i].id.copy == 0) {
+			kv_cluster_kill(s->cluster, at[i].node);
+			return;
+		}
+	MUST(s, !"there is a next generation");
+}
+
 static void act(struct scene *s, struct aq_kv_client *c)
 {
 	struct aq_kv_options o = {.capacity = 200};
@@ -121,6 +224,15 @@ static void act(struct scene *s, struct aq_kv_client *c)
 		if (!err)
 			err = aq_kv_put(c, &key, sizeof(key), "2\0\0", 4, NULL);
 		break;
+	case UNITS:
+		err = change_pairs(s, c);
+		break;
+	case READ:
+		err = aq_kv_get(c, &key, sizeof(key), &value, sizeof(value),
+				&len);
+		MUST(s, err || value == 1);
+		MUST(s, err || s->resizes == OVERTAKEN);
+		break;
 	}
 	MUST(s, err == (s->has_died ? -ESHUTDOWN : 0));
 }
@@ -132,8 +244,16 @@ static void go_on(struct scene *s, struct aq_kv_client *c)
 	struct aq_kv_options o = {.capacity = 200};
 	size_t len;
 
-	if (s->deed == CHANGE)
+	if (s->deed == CHANGE || s->kills)
 		kv_cluster_kill(s->cluster, s->cluster->replica[0].node);
+	if (s->ends)
+		MUST(s, aq_kv_resize(c, &(struct aq_kv_options){0}) == 0);
+	if (s->deed == UNITS && s->copies > 1)
+		kill_next(s);
+	if (s->deed == UNITS) {
+		see_pairs(s, c);
+		put_keys(s, c, 1);
+	}
 	MUST(s,
 	     aq_kv_get(c, &key, sizeof(key), &value, sizeof(value), &len) == 0);
 	MUST(s, value == 1 || s->deed != RESIZE);
@@ -164,6 +284,16 @@ static void check_all(struct scene *s, struct aq_kv_client *c)
 	MUST(s, h.capacity == 200 || h.capacity == 204);
 }
 
+/* A next generation with none of the keys. */
+static void freeze(struct scene *s, struct aq_kv_client *c)
+{
+	struct aq_kv_options same = {0};
+
+	s->stop = true;
+	MUST(s, aq_kv_resize(c, &same) == -ECANCELED);
+	s->stop = false;
+}
+
 static void play(void *arg)
 {
 	struct scene *s = arg;
@@ -182,8 +312,12 @@ static void play(void *arg)
 	struct aq_kv_client *victim, *other;
 	struct kv_geometry g;
 
+	if (s->deed == UNITS) { /* for some keys others have to move */
+		o.capacity = KEYS + 8;
+		o.entries_per_row = 1;
+	}
 	MUST(s, kv_geometry_make(&o, &g) == 0);
-	MUST(s, kv_replicas_make(&world, &g, KV_PHASE_STABLE) == 0);
+	MUST(s, kv_replicas_make(&world, &g, KV_PHASE_STABLE, NULL) == 0);
 	other = open_client(s, &s->other);
 	victim = open_client(s, &s->victim);
 	if (!s->problem[0]) {
@@ -191,6 +325,9 @@ static void play(void *arg)
 		if (s->deed == TAKE_OVER)
 			kv_cluster_kill(s->cluster,
 					s->cluster->replica[0].node);
+		if (s->deed == UNITS)
+			freeze(s, other);
+		s->resizer = other;
 		s->is_armed = true;
 		act(s, victim);
 		s->is_armed = false;
@@ -259,12 +396,18 @@ static void resizes(void **state)
 			     .deed = RESIZE,
 			     .shards = 1,
 			     .copies = 1},
-	      100);
+	      60);
 	sweep((struct scene){.name = "resize, two shards in two copies",
 			     .deed = RESIZE,
 			     .shards = 2,
 			     .copies = 2},
 	      200);
+	sweep((struct scene){.name = "resize, and the first copy is lost",
+			     .deed = RESIZE,
+			     .shards = 1,
+			     .copies = 2,
+			     .kills = true},
+	      100);
 }
 
 static void changes(void **state)
@@ -285,12 +428,44 @@ static void takes_over(void **state)
 	      8);
 }
 
+/* What an older generation has stays visible when a unit needs room. */
+static void units(void **state)
+{
+	sweep((struct scene){.name = "units in a resize",
+			     .deed = UNITS,
+			     .shards = 1,
+			     .copies = 1},
+	      20);
+	sweep((struct scene){.name = "units in a resize, two copies",
+			     .deed = UNITS,
+			     .shards = 1,
+			     .copies = 2},
+	      40);
+	sweep((struct scene){.name = "units in a resize that ends, two copies",
+			     .deed = UNITS,
+			     .shards = 1,
+			     .copies = 2,
+			     .ends = true},
+	      40);
+}
+
+/* No node is lost when what a client looks for was dropped by a resize. */
+static void reads_go_on(void **state)
+{
+	struct scene s = {.name = "read that resizes overtake",
+			  .deed = READ,
+			  .shards = 3,
+			  .copies = 1};
+
+	run_at(&s, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(resizes),
-		cmocka_unit_test(changes),
-		cmocka_unit_test(takes_over),
+		cmocka_unit_test(resizes),     cmocka_unit_test(changes),
+		cmocka_unit_test(takes_over),  cmocka_unit_test(units),
+		cmocka_unit_test(reads_go_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

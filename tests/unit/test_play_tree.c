@@ -25,6 +25,7 @@ static void linearizable(void **state)
 	assert_true(n->cuts && n->torn && n->rights && n->splits);
 	assert_true(n->grown && n->helped && n->pruned && n->handed);
 	assert_true(n->taken_over && n->fenced && n->adopted && n->lost);
+	assert_true(n->sums && n->walks);
 }
 
 static void same_seed_same_hash(void **state)

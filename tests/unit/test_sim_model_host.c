@@ -355,11 +355,39 @@ static void test_device_keys(void **state)
 	sim_destroy(sim);
 }
 
+/* Packets take their turns; one that is to leave room for RDMA takes none that
+ * is to come. */
+static void test_packet_limit(void **state)
+{
+	const unsigned count = 100;
+	struct model_host *mh = NULL;
+	struct sim *sim = NULL;
+	uint64_t now_ps, at_ps = 0;
+
+	assert_int_equal(sim_create(1, &sim), 0);
+	now_ps = sim_now_ps(sim);
+	assert_int_equal(sim_model_host_create(sim, &model_connectx5, 1, &mh),
+			 0);
+	for (unsigned i = 0; i < count; i++)
+		assert_true(sim_model_host_take(mh, true, &at_ps));
+	assert_int_equal(at_ps, now_ps);
+	sim_model_host_limit(mh, 10000000);
+	for (unsigned i = 0; i < count; i++)
+		assert_true(sim_model_host_take(mh, false, &at_ps));
+	/* The last of a hundred, each of which takes 100 ns. */
+	assert_in_range(at_ps - now_ps, 9 * SIM_US, 10 * SIM_US);
+	assert_false(sim_model_host_take(mh, true, &at_ps));
+	assert_in_range(at_ps - now_ps, 1, SIM_US);
+	sim_model_host_destroy(mh);
+	sim_destroy(sim);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fabric_reaches_model),
 		cmocka_unit_test(test_device_keys),
+		cmocka_unit_test(test_packet_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

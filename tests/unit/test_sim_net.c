@@ -26,6 +26,7 @@ struct end {
 	unsigned room;
 	uint32_t last;
 	uint64_t when_ps;
+	uint8_t tos; /* of the last one */
 };
 
 static void on_rx(void *ctx, struct sim_frame *f)
@@ -34,6 +35,7 @@ static void on_rx(void *ctx, struct sim_frame *f)
 	struct wire_pkt pkt;
 
 	e->got++;
+	e->tos = f->bytes[WIRE_ETH_BYTES + 1];
 	e->when_ps = sim_now_ps(sim_net_sim(e->net));
 	if (wire_parse(f->bytes, f->len_bytes, &pkt) != WIRE_OK) {
 		e->damaged++;
@@ -102,6 +104,12 @@ static void stop(struct setup *s)
 	sim_destroy(s->sim);
 }
 
+static void forward_to_b(void *ctx, struct sim_port *from, const uint8_t *frame,
+			 size_t len_bytes)
+{
+	sim_net_emit(((struct end *)ctx)->port, frame, len_bytes);
+}
+
 static void test_timing(void **state)
 {
 	struct sim_link link = {.latency_ps = 500 * SIM_NS,
@@ -127,6 +135,63 @@ static void test_timing(void **state)
 	assert_int_equal(s.b.got, 101);
 	assert_int_equal(s.b.late, 0);
 	stop(&s);
+}
+
+/* No RDMA, so it counts as damaged. */
+static void send_other(struct end *from, const uint8_t to_ip[16], uint8_t tos)
+{
+	struct sim_frame *f = sim_port_tx_begin(from->port, WIRE_FRAME_MAX);
+
+	memset(f->bytes, 0, FRAME_BYTES);
+	f->bytes[12] = 0x08;
+	f->bytes[WIRE_ETH_BYTES] = 0x45;
+	f->bytes[WIRE_ETH_BYTES + 1] = tos;
+	f->bytes[WIRE_ETH_BYTES + 9] = 6;
+	memcpy(f->bytes + WIRE_ETH_BYTES + 12, from->addr.ip + 12, 4);
+	memcpy(f->bytes + WIRE_ETH_BYTES + 16, to_ip + 12, 4);
+	sim_port_tx_end(from->port, f, FRAME_BYTES, 0);
+}
+
+/* Which frame of six comes when: two others, two of RDMA, one more other, and
+ * one with a code point. */
+static void classes(bool has_classes, bool has_switch, const char *expected)
+{
+	struct sim_link link = {.latency_ps = 500 * SIM_NS,
+				.bits_per_s = 100000000000ull};
+	char seen[7] = "";
+	struct setup s;
+
+	start(&s, 1, &link);
+	if (has_classes)
+		sim_net_set_classes(s.net);
+	if (has_switch)
+		sim_net_set_switch(s.net, forward_to_b, &s.b);
+	send_other(&s.a, s.b.addr.ip, 0);
+	send_other(&s.a, s.b.addr.ip, 1); /* ECN is none */
+	assert_true(send_one(&s.a, s.b.addr.ip, 3));
+	assert_true(send_one(&s.a, s.b.addr.ip, 4));
+	send_other(&s.a, s.b.addr.ip, 0);
+	send_other(&s.a, s.b.addr.ip, 0x80);
+	for (unsigned got = 0; got < 6; got++) {
+		unsigned damaged = s.b.damaged;
+
+		while (s.b.got == got)
+			assert_true(sim_run_next(s.sim));
+		seen[got] = s.b.damaged == damaged ? 'r'
+			    : s.b.tos >> 2	   ? 'u'
+						   : 'o';
+	}
+	assert_string_equal(seen, expected);
+	stop(&s);
+}
+
+/* What has begun goes on; then RDMA goes before all others, which keep their
+ * wire busy and are not lost. */
+static void test_classes(void **state)
+{
+	classes(false, false, "oorrou");
+	classes(true, false, "orruoo");
+	classes(true, true, "orruoo");
 }
 
 static void test_queue_and_routes(void **state)
@@ -231,6 +296,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_timing),
+		cmocka_unit_test(test_classes),
 		cmocka_unit_test(test_queue_and_routes),
 		cmocka_unit_test(test_faults),
 	};

@@ -302,7 +302,7 @@ static void reports(void **state)
 	struct json_out out;
 
 	assert_int_equal(tor_program_add_text(r->tor, "fault:loss=1%"), 0);
-	assert_int_equal(tor_program_add_text(r->tor, "nonsense"), -ENOENT);
+	assert_int_equal(tor_program_add_text(r->tor, "nonsense"), -EINVAL);
 	json_out_init(&out, f);
 	json_out_object(&out, NULL);
 	tor_report(r->tor, &out);

@@ -109,9 +109,9 @@ static void goes_back(void **state)
 	rig_pass(r, 200000);
 	assert_int_equal(rig_got(r, SERVER_PORT, 0).psn, 2);
 	/* Nobody answers for long: given up, and nothing is answered. */
-	for (unsigned i = 0; i < 2 * SWORD_TRIES; i++) {
+	for (unsigned i = 0; i < 2 * END_TX_TRIES; i++) {
 		rig_clear(r);
-		rig_pass(r, SWORD_RTO_MAX_NS + 1);
+		rig_pass(r, END_TX_RTO_MAX_NS + 1);
 	}
 	assert_int_equal(r->ports[SERVER_PORT].got, 0);
 	assert_int_equal(r->ports[1].got, 0);
@@ -294,7 +294,7 @@ static void the_port_flaps(void **state)
 		rig_send(r, SERVER_PORT, &hello);
 	}
 	rig_clear(r);
-	rig_pass(r, SWORD_RTO_MAX_NS);
+	rig_pass(r, END_TX_RTO_MAX_NS);
 	assert_int_equal(at_server(r).psn, 1);
 	assert_int_equal(at_server(r).payload[0], 1);
 	send_reply(r, 0, WIRE_RC_ACK, 1, WIRE_ACK_UNLIMITED, NULL);
@@ -428,9 +428,9 @@ static void the_dead_let_go(void **state)
 	tell(r, -EBUSY,
 	     "swordbox end server=10.0.0.9 client=10.0.0.1 client_qpn=101 "
 	     "server_qpn=201");
-	for (unsigned i = 0; i < 2 * SWORD_TRIES && !r->ports[2].got; i++) {
+	for (unsigned i = 0; i < 2 * END_TX_TRIES && !r->ports[2].got; i++) {
 		rig_clear(r);
-		rig_pass(r, SWORD_RTO_MAX_NS / 4);
+		rig_pass(r, END_TX_RTO_MAX_NS / 4);
 	}
 	assert_int_equal(rig_got(r, 2, 0).opcode, WIRE_RC_READ_REQ);
 	send_cas(r, 1, 1008, 0, 1);

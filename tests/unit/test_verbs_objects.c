@@ -372,7 +372,8 @@ static void test_direct_verbs_elsewhere(void **state)
 	pair_open(&p);
 	assert_int_equal(aqdv_query_device(p.ctx, &attr), 0);
 	assert_int_equal(attr.caps, AQDV_CAP_MASKED_CAS | AQDV_CAP_MASKED_FAA |
-					    AQDV_CAP_CHAINS | AQDV_CAP_AUTH);
+					    AQDV_CAP_CHAINS | AQDV_CAP_AUTH |
+					    AQDV_CAP_WALK);
 	attr.comp_mask = 1;
 	assert_int_equal(aqdv_query_device(p.ctx, &attr), -EINVAL);
 	/* This host has no direct port. */

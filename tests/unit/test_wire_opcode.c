@@ -50,6 +50,10 @@ static const struct expect expect[] = {
 	{0x65, "UD_SEND_ONLY_IMM", WIRE_UD, WIRE_SEND, 12, 'o', 0, 1, 1},
 	{0xc0, "RC_MASKED_CAS", WIRE_RC, WIRE_ATOMIC, 44, 'o', 0, 0, 0},
 	{0xc1, "RC_MASKED_FAA", WIRE_RC, WIRE_ATOMIC, 36, 'o', 0, 0, 0},
+	{0xc2, "RC_WALK", WIRE_RC, WIRE_WALK, 32, 'o', 0, 1, 0},
+	{0xc3, "RC_WALK_ANSWER", WIRE_RC, WIRE_WALK_ANSWER, 36, 'o', 1, 1, 0},
+	{0xc4, "UD_WALK_ON", WIRE_UD, WIRE_WALK_ON, 40, 'o', 0, 1, 0},
+	{0xc5, "UD_WALK_BACK", WIRE_UD, WIRE_WALK_BACK, 40, 'o', 0, 1, 0},
 };
 
 static void test_table(void **state)

@@ -201,6 +201,14 @@ static const struct field fields[] = {
 	FIELD(imm, 0xffffffff, WIRE_OP_IMM),
 	FIELD(qkey, 0xffffffff, WIRE_OP_DETH),
 	FIELD(src_qpn, WIRE_QPN_MASK, WIRE_OP_DETH),
+	FIELD(walk.at, UINT64_MAX, WIRE_OP_WALK),
+	FIELD(walk.program, UINT64_MAX, WIRE_OP_WALK),
+	FIELD(walk.key, 0xffffffff, WIRE_OP_WALK),
+	FIELD(walk.left, 0xffffffff, WIRE_OP_WALK),
+	FIELD(walk.took, 0xffffffff, WIRE_OP_WALK),
+	FIELD(walk.pad_bytes, 0xffff, WIRE_OP_WALK),
+	FIELD(walk.status, 0xff, WIRE_OP_WALK),
+	FIELD(walk.hops, 0xff, WIRE_OP_WALK),
 };
 
 /* Changing one field of the packet changes that field behind the wire and no

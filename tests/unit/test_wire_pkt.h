@@ -7,9 +7,9 @@
 
 /* Every opcode there is; test_wire_opcode.c checks that none is missing. */
 static const uint8_t test_opcodes[] = {
-	0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08,
-	0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 0x10, 0x11,
-	0x12, 0x13, 0x14, 0x16, 0x17, 0x64, 0x65, 0xc0, 0xc1,
+	0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a,
+	0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12, 0x13, 0x14, 0x16,
+	0x17, 0x64, 0x65, 0xc0, 0xc1, 0xc2, 0xc3, 0xc4, 0xc5,
 };
 
 /* xorshift64*; the state is the seed and not zero. */
@@ -71,6 +71,16 @@ static inline void test_random_extensions(uint64_t *state, uint32_t flags,
 		pkt->original = test_random(state);
 	if (flags & WIRE_OP_IMM)
 		pkt->imm = be32_put((uint32_t)test_random(state));
+	if (flags & WIRE_OP_WALK) {
+		pkt->walk.at = test_random(state);
+		pkt->walk.program = test_random(state);
+		pkt->walk.key = (uint32_t)test_random(state);
+		pkt->walk.left = (uint32_t)test_random(state);
+		pkt->walk.took = (uint32_t)test_random(state);
+		pkt->walk.pad_bytes = (uint16_t)test_random(state);
+		pkt->walk.status = (uint8_t)test_random(state);
+		pkt->walk.hops = (uint8_t)test_random(state);
+	}
 	if (flags & WIRE_OP_DETH) {
 		pkt->qkey = (uint32_t)test_random(state);
 		pkt->src_qpn = test_random(state) & WIRE_QPN_MASK;
@@ -127,7 +137,9 @@ static inline bool test_same_pkt(const struct wire_pkt *a,
 	       SAME(atomic.compare) && SAME(atomic.swap_mask) &&
 	       SAME(atomic.compare_mask) && SAME(atomic.boundary) &&
 	       SAME(original) && SAME(imm) && SAME(qkey) && SAME(src_qpn) &&
-	       SAME(payload_len);
+	       SAME(walk.at) && SAME(walk.program) && SAME(walk.key) &&
+	       SAME(walk.left) && SAME(walk.took) && SAME(walk.pad_bytes) &&
+	       SAME(walk.status) && SAME(walk.hops) && SAME(payload_len);
 #undef SAME
 }
 

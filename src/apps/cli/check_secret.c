@@ -10,9 +10,10 @@
 #include "base/config_key.h"
 #include "base/config_named.h"
 #include "base/error.h"
+#include "base/rack_token.h"
 #include "base/rundir.h"
+#include "base/statedir.h"
 #include "cli_check.h"
-#include "memnode/memnode.h"
 
 struct lax {
 	unsigned count;
@@ -110,7 +111,7 @@ static void look_at_keys(struct lax *lax, const struct config *c)
 
 void cli_check_secrets(struct cli_check_result *out)
 {
-	char rundir[RUNDIR_PATH_MAX], state[MEM_STATE_PATH_MAX];
+	char rundir[RUNDIR_PATH_MAX], state[STATEDIR_PATH_MAX];
 	struct lax lax = {0};
 	const char *rack;
 	struct config *c;
@@ -126,8 +127,15 @@ void cli_check_secrets(struct cli_check_result *out)
 	look_at_keys(&lax, c);
 	if (rundir_path(rack, rundir) == 0)
 		look_into(&lax, rundir, "token");
-	if (mem_state_path(rack, state) == 0)
+	if (statedir_path(rack, state) == 0) {
 		look_into(&lax, state, ".json");
+		look_into(&lax, state, "token");
+	}
+	for (int k = 0; k < RACK_TOKEN_KINDS; k++)
+		look_at_secret(&lax,
+			       config_string(c, "rack",
+					     rack_token_setting(
+						     (enum rack_token_kind)k)));
 	config_destroy(c);
 	if (!lax.count) {
 		cli_check_found(out, CLI_CHECK_OK,

@@ -5,14 +5,18 @@
  * How to add a command NAME:
  *  1. write src/apps/cli/cmd_NAME.c with `int cmd_NAME(const struct cli_command
  *     *, int argc, char **argv)`; argv[0] is the command's name. Its options
- *     are a table, cmd_NAME_options (base/opt.h). Parse with cli_parse, print
- *     with cli_report_print, return an exit code of enum cli_exit. Never call
- *     exit: only main.c does;
+ *     are a table, cmd_NAME_options (base/opt.h), with --json among them.
+ *     Parse with cli_parse, which takes --rack and --help by itself, print
+ *     with cli_report_print, complain with cli_error and cli_error_last, and
+ *     return an exit code of enum cli_exit; cli_error_exit knows the one of an
+ *     error. Never call exit: only main.c does;
  *  2. declare both below and add a row to commands[] in commands.c, which is in
  *     the order that `aquifer help` shows. --help is made from the two tables;
  *  3. add the file to src/apps/cli/meson.build;
  *  4. write man/aquifer-NAME.1.scd and name it in man/meson.build. The test
- *     cli_manpages fails until steps 2 and 4 agree.
+ *     cli_manpages fails until steps 2 and 4 agree;
+ *  5. add it to the tables of the tests cli_usage (wrong arguments) and
+ *     cli_json (every command, both ways).
  * `bench` and `sim` are programs of the laboratory (lab/main), with tables of
  * their own: a benchmark is a row of lab/bench, a play one of lab/plays.
  */
@@ -60,7 +64,10 @@ int cmd_switch(const struct cli_command *self, int argc, char **argv);
 int cmd_index(const struct cli_command *self, int argc, char **argv);
 int cmd_kv(const struct cli_command *self, int argc, char **argv);
 int cmd_redis(const struct cli_command *self, int argc, char **argv);
+int cmd_tenant(const struct cli_command *self, int argc, char **argv);
+int cmd_token(const struct cli_command *self, int argc, char **argv);
 int cmd_region(const struct cli_command *self, int argc, char **argv);
+int cmd_walk(const struct cli_command *self, int argc, char **argv);
 int cmd_lab(const struct cli_command *self, int argc, char **argv);
 
 extern const struct opt cmd_run_options[];
@@ -73,6 +80,9 @@ extern const struct opt cmd_index_options[];
 extern const struct opt cmd_kv_options[];
 extern const struct opt cmd_redis_options[];
 extern const struct opt cmd_region_options[];
+extern const struct opt cmd_tenant_options[];
+extern const struct opt cmd_token_options[];
+extern const struct opt cmd_walk_options[];
 
 /* The row called `name`, or NULL. */
 const struct cli_command *cli_command_find(const struct cli_command *table,
@@ -82,8 +92,13 @@ const struct cli_command *cli_command_find(const struct cli_command *table,
 const struct cli_command *cli_command_nearest(const struct cli_command *table,
 					      const char *name);
 
-/* The text of --help for one command. `parent` is "aquifer" or a group. */
-void cli_command_help(const struct cli_command *cmd, const char *parent);
+/* Its options, and those that all commands have. */
+void cli_command_options(const struct cli_command *cmd,
+			 struct opt out[OPT_ROWS_MAX]);
+
+/* Prints --help of one command, as JSON if that is wanted; returns the exit
+ * code. `parent` is "aquifer" or a group. */
+int cli_command_help(const struct cli_command *cmd, const char *parent);
 
 /* Finds argv[0] in the table and runs it; an unknown name is explained. */
 int cli_dispatch(const struct cli_command *table, const char *parent, int argc,
@@ -127,7 +142,8 @@ enum {
 	CLI_GO = -1
 };
 
-/* Reads self->options into `args`. CLI_GO, or the exit code to return at once:
+/* Reads self->options into `args`, and what all commands have: --rack and
+ * --help. CLI_GO, or the exit code to return at once:
  * --help was printed, or the arguments are wrong and stderr says how. `words`
  * is NULL with OPT_WORDS_NONE. */
 int cli_parse(const struct cli_command *self, int argc, char **argv,
@@ -138,14 +154,37 @@ int cli_parse(const struct cli_command *self, int argc, char **argv,
 int cli_parse_size(const char *what, const char *word,
 		   uint64_t *bytes) MUST_CHECK;
 
-/* The exit code of a program that printed something: a full pipe or disk must
- * not look like success. */
-int cli_flush(int code) MUST_CHECK;
+/* ---- the rack: --rack NAME|FILE ----------------------------------------- */
 
-/* One line on stderr: "aquifer: ..." */
+/* A word with a slash in it or .ini at its end is a file, others are names. */
+bool cli_rack_is_file(const char *word);
+/* From now on this process, and what it starts, uses that rack. CLI_GO, or the
+ * exit code when stderr says what is wrong. A name that a file sets beats the
+ * environment's. */
+int cli_rack_choose(const char *word) MUST_CHECK;
+int cli_rack_choose_file(const char *path) MUST_CHECK;
+/* Whether the options that were read last had --rack. */
+bool cli_rack_is_given(void);
+
+/* ---- errors ------------------------------------------------------------- */
+
+/* One line on stderr, "aquifer: what is wrong; what to do about it". With
+ * --json cli_flush prints all of them, see base/complaint.h. */
 void cli_error(const char *fmt, ...) PRINTF(1, 2);
-/* The same with the words of the last error, or else of this one. */
+/* The same with the words of the last error, or else those of the code. */
 void cli_error_last(int err);
+/* The exit code of an error of a call whose arguments the user gave: bad names,
+ * sizes and the like are wrong arguments, all else is a failure. */
+int cli_error_exit(int err) MUST_CHECK;
+
+/* Whether the words before a "--" ask for JSON: until the options are read. */
+bool cli_words_ask_json(int argc, char **argv);
+
+/* Whether all that was printed so far could be written; -EIO, with words. Right
+ * after printing, because errno says why. */
+int cli_output_check(void) MUST_CHECK;
+/* What main returns. A full pipe or disk must not look like success. */
+int cli_flush(int code) MUST_CHECK;
 
 /* ---- version ------------------------------------------------------------ */
 

@@ -1,56 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How commands read their options, and the one way to report an error. */
-#include <stdarg.h>
+/* How commands read their options, those that all of them have among them. */
 #include <stdio.h>
 
+#include "base/complaint.h"
 #include "base/error.h"
 #include "cli.h"
 
-void cli_error(const char *fmt, ...)
-{
-	va_list ap;
+/* --rack is the same for all; its value is not in the struct of the command. A
+ * process runs one command. */
+static const char *rack_given;
 
-	va_start(ap, fmt);
-	fputs("aquifer: ", stderr);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
-	va_end(ap);
+static int take_rack(void *args, const char *word)
+{
+	(void)args;
+	rack_given = word;
+	return 0;
 }
 
-int cli_flush(int code)
+static const struct opt common_options[] = {
+	OPT_CALL(take_rack, "rack", "NAME|FILE",
+		 "the rack: its name, or its rack.ini (a slash or .ini says "
+		 "that it is a file; default: as configured)"),
+	OPT_END,
+};
+
+void cli_command_options(const struct cli_command *cmd,
+			 struct opt out[OPT_ROWS_MAX])
 {
-	if (fflush(stdout) != 0 || ferror(stdout)) {
-		perror("aquifer: cannot write the output");
-		return code == CLI_OK ? CLI_FAILED : code;
-	}
-	return code;
+	opt_join(out, cmd->options, cmd->options ? common_options : NULL);
 }
 
-void cli_error_last(int err)
+bool cli_rack_is_given(void)
 {
-	cli_error("%s",
-		  error_last_code() == err ? error_last() : error_text(err));
+	return rack_given != NULL;
+}
+
+/* What --json says, when the options have been read. */
+static bool wants_json(const struct opt *table, const void *args)
+{
+	const struct opt *o = opt_find(table, "json");
+
+	return o && o->kind == OPT_KIND_FLAG &&
+	       *(const bool *)((const char *)args + o->at);
 }
 
 int cli_parse(const struct cli_command *self, int argc, char **argv,
 	      enum opt_words accept, void *args, struct cli_words *words)
 {
-	int first;
+	struct opt table[OPT_ROWS_MAX];
+	int first, code = CLI_GO;
 
-	switch (opt_parse(self->options, self->name, argc, argv, accept, args,
+	rack_given = NULL;
+	cli_command_options(self, table);
+	switch (opt_parse(table, self->name, argc, argv, accept, args,
 			  &first)) {
 	case OPT_HELP:
-		cli_command_help(self, "aquifer");
-		return CLI_OK;
+		return cli_command_help(self, "aquifer");
 	case OPT_WRONG:
 		cli_error("%s", error_last());
 		return CLI_USAGE;
 	case OPT_DONE:
 		break;
 	}
+	complaint_set_json(wants_json(table, args));
+	if (rack_given)
+		code = cli_rack_choose(rack_given);
 	if (words)
 		*words = (struct cli_words){argc - first, argv + first};
-	return CLI_GO;
+	return code;
 }
 
 int cli_parse_size(const char *what, const char *word, uint64_t *bytes)

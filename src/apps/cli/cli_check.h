@@ -39,6 +39,9 @@ void cli_check_fix(struct cli_check_result *out, const char *fmt, ...)
 /* The first line of a small file; -errno if there is none. */
 int cli_check_read(const char *path, char *buf, size_t len_bytes) MUST_CHECK;
 
+/* An adapter on a PCI bus, which sysfs shows in that folder. */
+bool cli_check_find_adapter(const char *bus, char found[64]);
+
 void cli_check_kernel(struct cli_check_result *out);
 void cli_check_cpus(struct cli_check_result *out);
 void cli_check_realtime(struct cli_check_result *out);
@@ -60,19 +63,13 @@ void cli_check_tls(struct cli_check_result *out);
 void cli_check_password(struct cli_check_result *out);
 void cli_check_units(struct cli_check_result *out);
 
-/* Checks of the path to another machine, in rows: route, port, mtu. */
-struct cli_check_peer;
+/* The way to another machine, an address or a name, in the rows of
+ * client/reach.h. error_last() has the words. */
+struct client_reach;
 
-enum {
-	CLI_CHECK_PEER_ROWS = 3,
-};
-
-/* -EINVAL if `address` is no IP address. */
-int cli_check_peer_create(const char *address,
-			  struct cli_check_peer **out) MUST_CHECK;
-void cli_check_peer_destroy(struct cli_check_peer *p);
-/* Runs the checks in the order of the rows. */
-void cli_check_peer_run(struct cli_check_peer *p, unsigned row,
+int cli_check_peer_create(const char *host,
+			  struct client_reach **out) MUST_CHECK;
+void cli_check_peer_run(struct client_reach *p, unsigned row,
 			struct cli_check_result *out);
 
 #endif

@@ -44,13 +44,20 @@ void cli_daemon_ready(const struct daemon *d, json_t *tree, const char *fmt,
 int cli_daemon_run(struct cli_daemon *args, const struct daemon_kind *kind,
 		   void *self, void (*ready)(struct daemon *d))
 {
-	int err;
+	struct config *config;
+	int err = config_open(NULL, &config);
 
+	/* A rack.ini that is wrong is no wrong argument. */
+	if (err) {
+		cli_error_last(err);
+		return CLI_FAILED;
+	}
+	config_destroy(config);
 	args->daemon.kind = kind;
 	args->daemon.self = self;
 	args->daemon.ready = ready;
 	err = daemon_run(&args->daemon);
 	if (err)
 		cli_error_last(err);
-	return err ? CLI_FAILED : CLI_OK;
+	return cli_error_exit(err);
 }

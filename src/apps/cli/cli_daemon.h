@@ -15,10 +15,8 @@ struct cli_daemon {
 };
 
 /* Rows about a struct `args` that has a struct cli_daemon `base`. */
-#define CLI_DAEMON_NAME(args, help)                                      \
-	OPT_TEXT(args, base.daemon.options.name, "name", "NAME", help),  \
-		OPT_TEXT(args, base.daemon.options.rack, "rack", "RACK", \
-			 "the rack it belongs to (default: as configured)")
+#define CLI_DAEMON_NAME(args, help) \
+	OPT_TEXT(args, base.daemon.options.name, "name", "NAME", help)
 
 #define CLI_DAEMON_HTTP(args)                                                  \
 	OPT_TEXT(args, base.daemon.options.listen, "listen", "ADDRESS:PORT",   \

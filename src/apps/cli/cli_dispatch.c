@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/complaint.h"
+#include "base/near.h"
 #include "cli.h"
+#include "cli_report.h"
 
 const struct cli_command *cli_command_find(const struct cli_command *table,
 					   const char *name)
@@ -14,66 +17,54 @@ const struct cli_command *cli_command_find(const struct cli_command *table,
 	return NULL;
 }
 
-enum {
-	NAME_MAX_CHARS = 32
-};
-
-/* Edits (insert, delete, replace) between two short names. */
-static unsigned edit_distance(const char *a, const char *b)
-{
-	unsigned row[NAME_MAX_CHARS + 1];
-	size_t blen = strlen(b);
-
-	if (blen > NAME_MAX_CHARS)
-		return NAME_MAX_CHARS;
-	for (unsigned j = 0; j <= blen; j++)
-		row[j] = j;
-	for (unsigned i = 1; *a; a++, i++) {
-		unsigned diagonal = row[0];
-
-		row[0] = i;
-		for (unsigned j = 1; j <= blen; j++) {
-			unsigned replace = diagonal + (*a != b[j - 1]);
-
-			diagonal = row[j];
-			row[j] = u32_min(u32_min(row[j], row[j - 1]) + 1,
-					 replace);
-		}
-	}
-	return row[blen];
-}
-
 const struct cli_command *cli_command_nearest(const struct cli_command *table,
 					      const char *name)
 {
 	const struct cli_command *best = NULL;
-	unsigned best_edits = 0;
+	unsigned least = NEAR_NOT;
 
 	for (; table->name; table++) {
-		size_t len = strlen(table->name);
-		unsigned edits = edit_distance(name, table->name);
+		unsigned typos = near_typos(name, table->name);
 
-		/* An unfinished word counts as near. */
-		if (*name && strncmp(table->name, name, strlen(name)) == 0)
-			edits = 0;
-		/* More than half the letters wrong is not a typo. */
-		if (edits > 3 || edits * 2 > len)
-			continue;
-		if (!best || edits < best_edits) {
+		if (typos < least) {
+			least = typos;
 			best = table;
-			best_edits = edits;
 		}
 	}
 	return best;
 }
 
-void cli_command_help(const struct cli_command *cmd, const char *parent)
+json_t *cli_command_describe(const struct cli_command *cmd)
 {
+	json_t *tree = json_object(), *options = json_array();
+	struct opt table[OPT_ROWS_MAX];
+
+	cli_command_options(cmd, table);
+	cli_report_set(tree, "name", "%s", cmd->name);
+	cli_report_set(tree, "summary", "%s", cmd->summary);
+	cli_report_set(tree, "usage", "%s", cmd->usage);
+	for (const struct opt *o = table; o->name; o++)
+		(void)json_array_append_new(
+			options, json_pack("{s:s, s:s*, s:s}", "name", o->name,
+					   "value", o->value, "help", o->help));
+	(void)json_object_set_new(tree, "options", options);
+	return tree;
+}
+
+int cli_command_help(const struct cli_command *cmd, const char *parent)
+{
+	struct opt table[OPT_ROWS_MAX];
+
+	if (complaint_is_json())
+		return cli_report_print(cli_command_describe(cmd), true)
+			       ? CLI_FAILED
+			       : CLI_OK;
+	cli_command_options(cmd, table);
 	printf("%s %s: %s\n\nusage: %s %s %s\n", parent, cmd->name,
 	       cmd->summary, parent, cmd->name, cmd->usage);
-	if (cmd->options)
-		opt_help(cmd->options, stdout);
+	opt_help(table, stdout);
 	fputs(cmd->notes ? cmd->notes : "", stdout);
+	return CLI_OK;
 }
 
 int cli_dispatch(const struct cli_command *table, const char *parent, int argc,

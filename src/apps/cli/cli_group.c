@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/complaint.h"
 #include "cli.h"
 #include "cli_report.h"
 
@@ -10,9 +11,10 @@ enum {
 	ENTRY_MAX = 16
 };
 
-static int list_json(const struct cli_entry *table)
+static int list_json(const struct cli_command *self,
+		     const struct cli_entry *table)
 {
-	json_t *tree = json_object();
+	json_t *tree = cli_command_describe(self);
 	json_t *array = json_array();
 
 	for (; table->name; table++) {
@@ -26,14 +28,20 @@ static int list_json(const struct cli_entry *table)
 	return cli_report_print(tree, true) ? CLI_FAILED : CLI_OK;
 }
 
-static void list_text(const struct cli_command *self,
-		      const struct cli_entry *table)
+static int list_text(const struct cli_command *self,
+		     const struct cli_entry *table)
 {
-	cli_command_help(self, "aquifer");
+	/* Actions of one command share its options; others have their own. */
+	bool has_own = table->run != NULL;
+	int code = cli_command_help(self, "aquifer");
+
 	puts("\nnames:");
 	for (; table->name; table++)
 		printf("  %-12s %s\n", table->name, table->summary);
-	printf("\n'aquifer %s NAME --help' explains one.\n", self->name);
+	if (has_own)
+		printf("\n'aquifer %s NAME --help' explains one.\n",
+		       self->name);
+	return code;
 }
 
 /* The same words for a typo as for commands. */
@@ -56,6 +64,11 @@ static int explain_unknown(const struct cli_command *self,
 	return CLI_USAGE;
 }
 
+static bool is_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 const struct cli_entry *cli_group_find(const struct cli_command *self,
 				       const struct cli_entry *table, int argc,
 				       char **argv, int *code)
@@ -71,14 +84,12 @@ const struct cli_entry *cli_group_find(const struct cli_command *self,
 	for (const struct cli_entry *e = table; e->name; e++)
 		if (strcmp(e->name, word) == 0)
 			return e;
-	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-		list_text(self, table);
-		*code = CLI_OK;
-	} else if (strcmp(word, "--json") == 0 && argc == 2) {
-		*code = list_json(table);
-	} else {
-		*code = explain_unknown(self, table, word);
-	}
+	if (strcmp(word, "--json") == 0 ||
+	    (complaint_is_json() && is_help(word)))
+		*code = list_json(self, table);
+	else
+		*code = is_help(word) ? list_text(self, table)
+				      : explain_unknown(self, table, word);
 	return NULL;
 }
 
@@ -86,8 +97,10 @@ int cli_group_run(const struct cli_command *self, const struct cli_entry *table,
 		  int argc, char **argv)
 {
 	int code;
-	const struct cli_entry *e =
-		cli_group_find(self, table, argc, argv, &code);
+	const struct cli_entry *e;
+
+	complaint_set_json(cli_words_ask_json(argc, argv));
+	e = cli_group_find(self, table, argc, argv, &code);
 
 	return e ? e->run(argc - 1, argv + 1) : code;
 }

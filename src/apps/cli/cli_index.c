@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "cli_bytes.h"
 #include "cli_report.h"
@@ -29,11 +30,21 @@ static int show_pair(void *user, const void *key, size_t key_len,
 		     const void *value, size_t value_len)
 {
 	struct scan *s = user;
+	char number[24];
+	int err;
 
+	/* As `put` takes it. */
+	if (s->a->kind == AQ_INDEX_VERSIONS && !s->a->common.json) {
+		key_len = (size_t)snprintf(
+			number, sizeof(number), "%llu",
+			(unsigned long long)be64_get(*(const be64 *)key));
+		key = number;
+	}
 	cli_pair_print(s->a->common.json, key, key_len,
 		       s->a->keys_only ? NULL : value, value_len, 0);
-	if (ferror(stdout))
-		return -EIO;
+	err = cli_output_check();
+	if (err)
+		return err;
 	return ++s->count == s->a->count ? STOPPED : 0;
 }
 

@@ -22,7 +22,7 @@ static int show_item(const struct aq_kv_item *item, void *user)
 
 	cli_pair_print(a->common.json, item->key, item->key_len, item->value,
 		       item->value_len, item->expire_at_ms);
-	return ferror(stdout) ? -EIO : 0;
+	return cli_output_check();
 }
 
 int cli_kv_scan(void *args)

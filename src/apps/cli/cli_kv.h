@@ -9,8 +9,10 @@
 
 struct cli_kv {
 	struct cli_action_args common; /* NAME, KEY, VALUE */
+	bool walk;		       /* get */
 	bool keys_only;
 	bool repair; /* before checking */
+	bool merge;  /* load, although there are keys */
 	struct aq_kv_options options;
 	uint64_t ttl_ms;
 	uint64_t count; /* fill */
@@ -23,5 +25,7 @@ struct cli_kv {
 int cli_kv_scan(void *args) MUST_CHECK;
 int cli_kv_fill(void *args) MUST_CHECK;
 int cli_kv_check(void *args) MUST_CHECK;
+int cli_kv_dump(void *args) MUST_CHECK;
+int cli_kv_load(void *args) MUST_CHECK;
 
 #endif

@@ -130,6 +130,22 @@ static int write_pid_file(const char *rundir, const char *node,
 	return err ? error_set(err, "%s cannot be written", path) : 0;
 }
 
+/* A log holds many starts; each begins with its time. */
+static void note_start(const char *log, const char *node)
+{
+	int fd = rundir_file_open(log, O_WRONLY | O_CREAT | O_APPEND);
+	time_t now = time(NULL);
+	char when[32];
+	struct tm tm;
+
+	if (fd < 0)
+		return; /* spawn() says so */
+	gmtime_r(&now, &tm);
+	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	(void)dprintf(fd, "%s start of %s\n", when, node);
+	close(fd);
+}
+
 static int spawn(const char *log, char *const argv[], pid_t *pid)
 {
 	posix_spawn_file_actions_t files;
@@ -167,6 +183,7 @@ int cli_proc_start(const char *rundir, const char *node, char *const argv[],
 	int err;
 
 	path_of(log, rundir, node, "log");
+	note_start(log, node);
 	err = spawn(log, argv, &p.pid);
 	if (err)
 		return err;

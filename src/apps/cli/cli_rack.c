@@ -10,22 +10,16 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/size.h"
 #include "cli.h"
 
 int cli_rack_open(struct cli_rack *rack, const char *file, bool make)
 {
-	char full[PATH_MAX];
 	int err;
 
 	memset(rack, 0, sizeof(*rack));
-	/* Absolute: programs started from here may have another folder. */
-	if (file && !realpath(file, full)) {
-		err = -errno;
-		cli_error("%s: %s", file, strerror(errno));
-		return err;
-	}
-	if (file && setenv("AQUIFER_CONFIG", full, 1) != 0)
-		return -errno;
+	if (file && cli_rack_choose_file(file) != CLI_GO)
+		return -EINVAL;
 	err = config_open(NULL, &rack->config);
 	if (!err) {
 		rack->name = config_string(rack->config, "rack", "name");
@@ -33,7 +27,7 @@ int cli_rack_open(struct cli_rack *rack, const char *file, bool make)
 			   : rundir_path(rack->name, rack->rundir);
 	}
 	if (err) {
-		cli_error("%s", error_last());
+		cli_error_last(err);
 		cli_rack_close(rack);
 		return err;
 	}
@@ -50,8 +44,9 @@ int cli_rack_parse(const struct cli_command *self, int argc, char **argv,
 
 	if (code != CLI_GO)
 		return code;
-	if (words.count > 1) {
-		cli_error("%s takes one file, see 'aquifer help %s'",
+	if (words.count + cli_rack_is_given() > 1) {
+		cli_error("%s takes one rack, by its file or by --rack; see "
+			  "'aquifer help %s'",
 			  self->name, self->name);
 		return CLI_USAGE;
 	}
@@ -102,7 +97,8 @@ int cli_rack_ask(const struct cli_rack *rack, const struct client_node *node,
 		node >= rack->node && node < rack->node + CLIENT_NODE_MAX;
 
 	if (is_node && strncmp(node->address, "unix:", 5) != 0 &&
-	    client_token_read(rack->rundir, "token", token))
+	    client_token_read(rack->config, rack->rundir, RACK_TOKEN_DEFAULT,
+			      token))
 		token[0] = '\0'; /* it is asked as a stranger */
 	return ask(node, "/v1/status", token, CLIENT_REPLY_MAX, timeout_ms,
 		   status);
@@ -112,7 +108,8 @@ int cli_rack_list(const struct cli_rack *rack, const struct client_node *node,
 		  const char *path, uint32_t timeout_ms, json_t **out)
 {
 	char token[CLIENT_TOKEN_MAX] = "";
-	int err = client_token_read(rack->rundir, "token", token);
+	int err = client_token_read(rack->config, rack->rundir,
+				    RACK_TOKEN_DEFAULT, token);
 
 	return err ? err
 		   : ask(node, path, token, CLIENT_LIST_MAX, timeout_ms, out);
@@ -120,18 +117,6 @@ int cli_rack_list(const struct cli_rack *rack, const struct client_node *node,
 
 const char *cli_rack_size(uint64_t bytes, char out[16])
 {
-	static const char units[] = "BKMGTPE";
-	double value = (double)bytes;
-	unsigned unit = 0;
-
-	while (value >= 1024 && units[unit + 1]) {
-		value /= 1024;
-		unit++;
-	}
-	snprintf(out, 16,
-		 value < 10 && unit && value != (double)(uint64_t)value
-			 ? "%.1f%c"
-			 : "%.0f%c",
-		 value, units[unit]);
+	(void)snprintf(out, 16, "%s", SIZE_TEXT(bytes));
 	return out;
 }

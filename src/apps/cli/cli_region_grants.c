@@ -28,13 +28,13 @@ static void take_rows(const json_t *answer, const char *node, const char *name,
 		      json_t *rows)
 {
 	const json_t *list = json_object_get(answer, "grants");
-	struct client_piece_id id;
+	struct piece_name id;
 	json_t *row;
 	size_t i;
 
 	json_array_foreach(list, i, row)
 	{
-		if (client_piece_parse(text(row, "region"), &id) ||
+		if (piece_name_parse(text(row, "region"), &id) ||
 		    (name && strcmp(id.region, name) != 0))
 			continue;
 		cli_report_set(row, "region", "%s", id.region);

@@ -7,6 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/size.h"
+#include "cli.h"
+
 void cli_report_set(json_t *obj, const char *key, const char *fmt, ...)
 {
 	va_list ap;
@@ -17,14 +21,28 @@ void cli_report_set(json_t *obj, const char *key, const char *fmt, ...)
 	va_end(ap);
 }
 
-static void print_scalar(json_t *v)
+/* Whether a number of that name is one of bytes. */
+static bool is_size(const char *key)
+{
+	size_t len = strlen(key);
+
+	return strcmp(key, "size") == 0 || strcmp(key, "stripe") == 0 ||
+	       strcmp(key, "used") == 0 || strcmp(key, "free") == 0 ||
+	       (len > 6 && strcmp(key + len - 6, "_bytes") == 0);
+}
+
+static void print_scalar(const char *key, json_t *v)
 {
 	switch (json_typeof(v)) {
 	case JSON_STRING:
 		fputs(json_string_value(v), stdout);
 		return;
 	case JSON_INTEGER:
-		printf("%" JSON_INTEGER_FORMAT, json_integer_value(v));
+		if (is_size(key) && json_integer_value(v) >= 1024)
+			fputs(SIZE_TEXT((uint64_t)json_integer_value(v)),
+			      stdout);
+		else
+			printf("%" JSON_INTEGER_FORMAT, json_integer_value(v));
 		return;
 	case JSON_REAL:
 		printf("%g", json_real_value(v));
@@ -61,7 +79,7 @@ static void print_inline(json_t *obj)
 		if (left && json_is_string(v)) {
 			printf("%-22s ", json_string_value(v));
 		} else {
-			print_scalar(v);
+			print_scalar(key, v);
 			if (left)
 				putchar(' ');
 		}
@@ -80,7 +98,7 @@ static void print_array(json_t *array, int indent)
 		if (i)
 			printf("\n%*s", indent, "");
 		if (is_scalar(v))
-			print_scalar(v);
+			print_scalar("", v);
 		else
 			print_inline(v);
 	}
@@ -110,7 +128,7 @@ static void print_object(json_t *obj, int indent)
 			print_array(v, KEY_COLUMNS + 1);
 			continue;
 		}
-		print_scalar(v);
+		print_scalar(key, v);
 		fputc('\n', stdout);
 	}
 }
@@ -120,13 +138,13 @@ int cli_report_print(json_t *tree, bool as_json)
 	int err = 0;
 
 	if (!tree)
-		return -ENOMEM;
+		return error_set(-ENOMEM, "no memory for the output");
 	if (!as_json)
 		print_object(tree, 0);
 	else if (json_dumpf(tree, stdout, JSON_INDENT(2)) == 0)
 		fputc('\n', stdout);
-	else
-		err = -EIO;
+	else if (!ferror(stdout))
+		err = error_set(-ENOMEM, "no memory for the output");
 	json_decref(tree);
-	return err;
+	return err ? err : cli_output_check();
 }

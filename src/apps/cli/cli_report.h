@@ -17,6 +17,10 @@ int cli_report_print(json_t *tree, bool as_json) MUST_CHECK;
 void cli_report_set(json_t *obj, const char *key, const char *fmt, ...)
 	PRINTF(3, 4);
 
+struct cli_command;
+/* What --help of a command says. */
+json_t *cli_command_describe(const struct cli_command *cmd);
+
 /* For "s:I" of json_pack: a number of a struct under its own name. */
 #define CLI_FIELD(from, field) #field, (json_int_t)(from).field
 

@@ -39,6 +39,7 @@ enum {
 
 struct swap_server {
 	char name[64]; /* of its pid file and its log */
+	char rack[RUNDIR_RACK_MAX + 1];
 	char rundir[RUNDIR_PATH_MAX];
 	char socket[SWAP_TEXT_MAX];
 };

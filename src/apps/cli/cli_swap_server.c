@@ -38,6 +38,7 @@ int swap_server_place(const char *device, struct swap_server *out)
 	(void)snprintf(out->socket, sizeof(out->socket), "%s/%s.nbd",
 		       rack.rundir, out->name);
 	(void)snprintf(out->rundir, sizeof(out->rundir), "%s", rack.rundir);
+	(void)snprintf(out->rack, sizeof(out->rack), "%s", rack.name);
 	cli_rack_close(&rack);
 	return 0;
 }

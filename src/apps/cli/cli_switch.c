@@ -136,17 +136,20 @@ unsigned cli_switch_up(const struct cli_rack *rack, json_t *rows)
 /* ---- a switch that replaces atomics -------------------------------------- */
 
 /* Of a switch that is not the rack's own. */
-static bool runs_swordbox(const struct cli_rack *rack, const char *name)
+static bool runs(const struct cli_rack *rack, const char *name,
+		 const char *program)
 {
 	char *text = NULL;
 	size_t len = 0;
 	FILE *f = open_memstream(&text, &len);
 	int err = f ? switchd_ask(rack->name, name, "hello", f) : -ENOMEM;
+	char word[32];
 	bool found;
 
 	if (f)
 		fclose(f);
-	found = !err && strstr(text, "\"swordbox\"");
+	snprintf(word, sizeof(word), "\"%s\"", program);
+	found = !err && strstr(text, word);
 	free(text);
 	return found;
 }
@@ -166,7 +169,7 @@ static const char *replacing(const struct cli_rack *rack)
 				      "swordbox")
 				       ? port + 7
 				       : NULL;
-	return runs_swordbox(rack, port + 7) ? port + 7 : NULL;
+	return runs(rack, port + 7, "swordbox") ? port + 7 : NULL;
 }
 
 const char *cli_switch_address(const struct cli_rack *rack, unsigned index,
@@ -231,4 +234,38 @@ int cli_switch_open(const struct cli_rack *rack, unsigned nodes)
 			 "it stays closed until 'aquifer switch --name %s "
 			 "--tell \"swordbox ready\"'",
 			 name, name);
+}
+
+/* ---- a switch that is an engine ------------------------------------------ */
+
+/* Whether a list of programs has one with that name. */
+static bool lists(const char *programs, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = programs; *at; at += strcspn(at, " \t")) {
+		at += strspn(at, " \t");
+		if (strncmp(at, name, len) == 0 && strchr(": \t", at[len]))
+			return true;
+	}
+	return false;
+}
+
+const char *cli_switch_engine(const struct cli_rack *rack, const char *setting)
+{
+	const struct config *c = rack->config;
+	const char *port = config_string(c, "nic", "port");
+
+	if (strcmp(setting, "none") == 0)
+		return NULL;
+	if (setting[0] && strcmp(setting, "auto") != 0)
+		return setting;
+	for (unsigned i = 0; i < config_named_count(c, "switch"); i++)
+		if (lists(config_named_text(c, "switch", i, "programs"),
+			  "cowbird"))
+			return config_named_name(c, "switch", i);
+	return strncmp(port, "switch:", 7) == 0 &&
+			       runs(rack, port + 7, "cowbird")
+		       ? port + 7
+		       : NULL;
 }

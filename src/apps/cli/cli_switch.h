@@ -24,4 +24,7 @@ const char *cli_switch_address(const struct cli_rack *rack, unsigned index,
  * opens it. 0 or -errno with words. */
 int cli_switch_open(const struct cli_rack *rack, unsigned nodes) MUST_CHECK;
 
+/* The switch that an engine with this setting is inside of; NULL: none. */
+const char *cli_switch_engine(const struct cli_rack *rack, const char *setting);
+
 #endif

@@ -1,40 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples of counter files and their differences. */
+/* Samples of counter files and their differences. The files are other users'
+ * too: what they say is bounded here and shown, and nothing depends on it. */
 #include "cli_top.h"
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/counter.h"
 
-/* How a counter is called, and where its sum goes. */
+/* How a counter of a process is called, and where its sum goes. */
 static const struct field {
+	const char *prefix;
 	const char *suffix; /* after the last dot */
-	bool is_client;	    /* or an engine */
-	bool is_switch;
 	size_t offset;
 } fields[] = {
-#define SWITCH_FIELD(name)                                                 \
-	{                                                                  \
-#name, false, true, offsetof(struct cli_top_process, name) \
+#define FIELD(prefix, name)                                           \
+	{                                                             \
+		prefix, #name, offsetof(struct cli_top_process, name) \
 	}
-	SWITCH_FIELD(frames),	     SWITCH_FIELD(forwarded),
-	SWITCH_FIELD(program_drops), SWITCH_FIELD(program_frames),
-#undef SWITCH_FIELD
-#define FIELD(name, client)                                                  \
-	{                                                                    \
-#name, client, false, offsetof(struct cli_top_process, name) \
-	}
-	FIELD(reads, true),	     FIELD(writes, true),
-	FIELD(atomics, true),	     FIELD(errors, true),
-	FIELD(read_bytes, true),     FIELD(write_bytes, true),
-	FIELD(rx_bytes, false),	     FIELD(tx_bytes, false),
-	FIELD(rx_frames, false),     FIELD(tx_frames, false),
-	FIELD(direct_ops, false),    FIELD(probes, true),
-	FIELD(publications, true),
+	FIELD("switch.", frames),	 FIELD("switch.", forwarded),
+	FIELD("switch.", program_drops), FIELD("switch.", program_frames),
+	FIELD("engine.", reads),	 FIELD("engine.", writes),
+	FIELD("engine.", errors),	 FIELD("engine.", read_bytes),
+	FIELD("engine.", write_bytes),	 FIELD("engine.", probes),
+	FIELD("engine.", publications),	 FIELD("nic.", rx_bytes),
+	FIELD("nic.", tx_bytes),	 FIELD("nic.", rx_frames),
+	FIELD("nic.", tx_frames),	 FIELD("nic.", direct_ops),
 #undef FIELD
 };
 
@@ -43,44 +37,31 @@ static uint64_t *value_of(struct cli_top_process *p, const struct field *f)
 	return (uint64_t *)(void *)((char *)p + f->offset);
 }
 
-static struct cli_top_process *find(struct cli_top_sample *s, uint64_t pid)
+static bool starts_with(const char *text, const char *prefix)
 {
-	unsigned i;
-
-	for (i = 0; i < s->count; i++)
-		if (s->process[i].pid == pid)
-			return &s->process[i];
-	return NULL;
+	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-static void take_view(struct cli_top_sample *s, struct cli_top_process *p,
-		      const struct counter_view *v)
+static void take_value(struct cli_top_process *p, const struct counter_view *v,
+		       const char *own_name)
 {
-	bool is_engine = strncmp(v->name, "engine.", 7) == 0;
-	bool is_client = strncmp(v->name, "client.", 7) == 0 || is_engine;
-	bool is_switch = strncmp(v->name, "switch.", 7) == 0;
+	bool is_engine = starts_with(v->name, "engine.");
+	bool is_switch = starts_with(v->name, "switch.");
 	const char *suffix = strrchr(v->name, '.');
 	size_t i;
 
-	if (!suffix ||
-	    (!is_client && !is_switch && strncmp(v->name, "nic.", 4) != 0))
-		return;
-	suffix++;
-	if (v->kind == COUNTER_GAUGE && is_engine)
-		p->sessions = v->value;
-	if (v->kind == COUNTER_HIST && is_client) {
-		hist_merge(&s->latency, v->hist);
-		return;
-	}
-	for (i = 0; i < ARRAY_LEN(fields); i++)
-		if (v->kind == COUNTER_COUNT &&
-		    fields[i].is_client == is_client &&
-		    fields[i].is_switch == is_switch &&
-		    strcmp(fields[i].suffix, suffix) == 0)
-			*value_of(p, &fields[i]) += v->value;
-	p->is_client |= is_client && !is_engine;
+	if ((is_engine || is_switch) && !p->is_engine && !p->is_switch)
+		snprintf(p->name, sizeof(p->name), "%s",
+			 starts_with(own_name, "switch-") ? own_name + 7
+							  : own_name);
 	p->is_engine |= is_engine;
 	p->is_switch |= is_switch;
+	if (v->kind == COUNTER_GAUGE && strcmp(v->name, "engine.sessions") == 0)
+		p->sessions = v->value;
+	for (i = 0; i < ARRAY_LEN(fields) && v->kind == COUNTER_COUNT; i++)
+		if (suffix && strcmp(fields[i].suffix, suffix + 1) == 0 &&
+		    starts_with(v->name, fields[i].prefix))
+			*value_of(p, &fields[i]) += v->value;
 }
 
 static void name_process(struct cli_top_process *p)
@@ -96,6 +77,52 @@ static void name_process(struct cli_top_process *p)
 	p->name[strcspn(p->name, "\n")] = '\0';
 	if (f)
 		fclose(f);
+	/* Its process gave itself that name. */
+	for (char *c = p->name; *c; c++)
+		if (*c < 0x20 || *c >= 0x7f)
+			*c = '?';
+}
+
+static struct cli_top_process *process_of(struct cli_top_sample *s,
+					  uint64_t pid)
+{
+	struct cli_top_process *p;
+	unsigned i;
+
+	for (i = 0; i < s->process_count; i++)
+		if (s->process[i].pid == pid)
+			return &s->process[i];
+	if (i == CLI_TOP_PROCESS_MAX)
+		return NULL;
+	p = &s->process[s->process_count++];
+	p->pid = pid;
+	name_process(p);
+	return p;
+}
+
+static void take_tallies(struct cli_top_sample *s,
+			 const struct cli_top_process *p,
+			 const struct counter_snapshot *snap)
+{
+	unsigned cursor = 0, n = 0;
+	struct tally_view t;
+
+	while (s->client_count < CLI_TOP_CLIENT_MAX && n++ < TALLY_FILE_MAX &&
+	       tally_next(snap, &cursor, &t)) {
+		struct cli_top_client *c = &s->client[s->client_count++];
+
+		*c = (struct cli_top_client){
+			.pid = p->pid,
+			.start_ns = counter_snapshot_start_ns(snap),
+			.number = t.number,
+			.kind = t.kind};
+		memcpy(c->process, p->name, sizeof(c->process));
+		memcpy(c->object, t.object, sizeof(c->object));
+		memcpy(c->tenant, t.tenant, sizeof(c->tenant));
+		memcpy(c->count, t.count, sizeof(c->count));
+		if (t.latency)
+			c->latency = *t.latency;
+	}
 }
 
 static int take_file(const char *path, void *user)
@@ -109,58 +136,106 @@ static int take_file(const char *path, void *user)
 	/* It may have ended since it was listed. */
 	if (counter_snapshot_read(path, &snap))
 		return 0;
-	p = find(s, counter_snapshot_pid(snap));
-	if (!p && s->count < CLI_TOP_PROCESS_MAX) {
-		p = &s->process[s->count++];
-		p->pid = counter_snapshot_pid(snap);
-		name_process(p);
-	}
+	p = process_of(s, counter_snapshot_pid(snap));
 	while (p && counter_snapshot_next(snap, &cursor, &view))
-		take_view(s, p, &view);
+		take_value(p, &view, counter_snapshot_process(snap));
+	if (p)
+		take_tallies(s, p, snap);
 	counter_snapshot_free(snap);
 	return 0;
 }
 
+/* Leaves it empty, with room for clients; false: there is no memory. */
+static bool clear(struct cli_top_sample *s)
+{
+	struct cli_top_client *client = s->client;
+
+	if (!client)
+		client = malloc(CLI_TOP_CLIENT_MAX * sizeof(*client));
+	memset(s, 0, sizeof(*s));
+	s->client = client;
+	return client != NULL;
+}
+
 void cli_top_take(const char *rundir, struct cli_top_sample *out)
 {
-	int err;
+	bool has_room = clear(out);
+	int err = 0;
 
-	memset(out, 0, sizeof(*out));
-	hist_init(&out->latency);
 	out->at_ns = clock_mono_ns();
-	err = counter_dir_each(rundir, take_file, out);
+	if (has_room)
+		err = counter_dir_each(rundir, take_file, out);
 	/* A directory that cannot be read has nothing to show. */
 	(void)err;
 }
+
+void cli_top_release(struct cli_top_sample *s)
+{
+	free(s->client);
+	s->client = NULL;
+}
+
+/* ---- differences --------------------------------------------------------- */
 
 static uint64_t minus(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
 
+static void diff_process(struct cli_top_process *p, struct cli_top_process old)
+{
+	for (size_t f = 0; f < ARRAY_LEN(fields); f++)
+		*value_of(p, &fields[f]) = minus(*value_of(p, &fields[f]),
+						 *value_of(&old, &fields[f]));
+}
+
+static void diff_client(struct cli_top_client *c,
+			const struct cli_top_client *old)
+{
+	unsigned i;
+
+	for (i = 0; i < TALLY_COUNT; i++)
+		c->count[i] = minus(c->count[i], old->count[i]);
+	c->latency.sum = minus(c->latency.sum, old->latency.sum);
+	for (i = 0; i < HIST_BUCKETS; i++)
+		c->latency.bucket[i] =
+			minus(c->latency.bucket[i], old->latency.bucket[i]);
+}
+
+static const struct cli_top_client *find_client(
+	const struct cli_top_sample *s, const struct cli_top_client *like)
+{
+	for (unsigned i = 0; i < s->client_count; i++) {
+		const struct cli_top_client *c = &s->client[i];
+
+		if (c->start_ns == like->start_ns &&
+		    c->number == like->number && cli_top_same_client(c, like))
+			return c;
+	}
+	return NULL;
+}
+
 void cli_top_diff(const struct cli_top_sample *before,
 		  const struct cli_top_sample *now, struct cli_top_sample *out)
 {
+	const struct cli_top_client *old;
 	unsigned i, k;
 
-	*out = *now;
+	if (!clear(out))
+		return;
 	out->at_ns = now->at_ns - before->at_ns;
-	for (i = 0; i < out->count; i++) {
-		struct cli_top_process *p = &out->process[i];
-
-		for (k = 0; k < before->count; k++) {
-			struct cli_top_process old = before->process[k];
-
-			if (old.pid != p->pid)
-				continue;
-			for (size_t f = 0; f < ARRAY_LEN(fields); f++)
-				*value_of(p, &fields[f]) =
-					minus(*value_of(p, &fields[f]),
-					      *value_of(&old, &fields[f]));
-		}
+	out->process_count = now->process_count;
+	memcpy(out->process, now->process, sizeof(out->process));
+	for (i = 0; i < out->process_count; i++)
+		for (k = 0; k < before->process_count; k++)
+			if (before->process[k].pid == out->process[i].pid)
+				diff_process(&out->process[i],
+					     before->process[k]);
+	out->client_count = now->client_count;
+	for (i = 0; i < out->client_count; i++) {
+		out->client[i] = now->client[i];
+		old = find_client(before, &now->client[i]);
+		if (old)
+			diff_client(&out->client[i], old);
 	}
-	out->latency.sum = minus(now->latency.sum, before->latency.sum);
-	for (i = 0; i < HIST_BUCKETS; i++)
-		out->latency.bucket[i] = minus(now->latency.bucket[i],
-					       before->latency.bucket[i]);
 }

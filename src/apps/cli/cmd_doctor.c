@@ -2,9 +2,11 @@
 /* `aquifer doctor`: what this machine lacks and the command that fixes it. */
 #include <stdio.h>
 
+#include "base/error.h"
 #include "cli.h"
 #include "cli_check.h"
 #include "cli_report.h"
+#include "client/reach.h"
 
 static const char *const state_names[] = {
 	[CLI_CHECK_OK] = "ok",
@@ -71,16 +73,16 @@ static void take(const struct cli_check *check,
 }
 
 /* The rows about one address; who asked for it needs it. */
-static void check_peer(struct cli_check_peer *peer, const char *address,
+static void check_peer(struct client_reach *peer, const char *address,
 		       json_t *array, bool json, struct tally *tally)
 {
-	static const struct cli_check rows[CLI_CHECK_PEER_ROWS] = {
+	static const struct cli_check rows[CLIENT_REACH_ROWS] = {
 		{"route", true, "packets must find their way there", NULL},
 		{"port", true, "RoCEv2 arrives there on UDP 4791", NULL},
 		{"mtu", false, "packets that do not fit are lost", NULL},
 	};
 
-	for (unsigned i = 0; i < CLI_CHECK_PEER_ROWS; i++) {
+	for (unsigned i = 0; i < CLIENT_REACH_ROWS; i++) {
 		struct cli_check_result res = {0};
 		struct cli_check row = rows[i];
 		char name[80];
@@ -92,19 +94,19 @@ static void check_peer(struct cli_check_peer *peer, const char *address,
 	}
 }
 
-/* False: one of the words is no address. */
+/* False: one of the words is no host. */
 static bool check_peers(const struct cli_words *words, bool as_json,
 			json_t *array, struct tally *tally)
 {
 	for (int i = 0; i < words->count; i++) {
-		struct cli_check_peer *peer;
+		struct client_reach *peer;
 
 		if (cli_check_peer_create(words->word[i], &peer)) {
-			cli_error("'%s' is not an IP address", words->word[i]);
+			cli_error("%s", error_last());
 			return false;
 		}
 		check_peer(peer, words->word[i], array, as_json, tally);
-		cli_check_peer_destroy(peer);
+		client_reach_destroy(peer);
 	}
 	return true;
 }

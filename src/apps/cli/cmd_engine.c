@@ -10,6 +10,8 @@ struct engine_args {
 
 const struct opt cmd_engine_options[] = {
 	CLI_DAEMON_NAME(struct engine_args, "the engine's name (default e0)"),
+	OPT_TEXT(struct engine_args, serve.switch_name, "switch", "NAME",
+		 "the program cowbird of that switch moves the data"),
 	OPT_U32(struct engine_args, serve.batch, "batch", "N", 1, 65536,
 		"completions that may be told together (default 32; 1: each at "
 		"once)"),
@@ -21,6 +23,8 @@ const struct opt cmd_engine_options[] = {
 	OPT_SIZE(struct engine_args, serve.memory_bytes, "memory", "SIZE",
 		 1 << 20, 1ull << 46,
 		 "limit for copies of applications' rings"),
+	OPT_U32(struct engine_args, serve.sessions, "sessions", "N", 1, 256,
+		"application threads that it serves at most (default 256)"),
 	CLI_DAEMON_HTTP(struct engine_args),
 	CLI_DAEMON_CONFINE(struct engine_args),
 	CLI_DAEMON_JSON(struct engine_args,

@@ -119,8 +119,9 @@ int cmd_exec(const struct cli_command *self, int argc, char **argv)
 	int code =
 		cli_parse(self, argc, argv, OPT_WORDS_PROGRAM, &args, &words);
 
+	/* 1 would be the program's own. */
 	if (code != CLI_GO)
-		return code;
+		return code == CLI_FAILED ? CLI_CANNOT_RUN : code;
 	if (words.count == 0 && !args.json) {
 		cli_error("exec needs a program: aquifer exec -- PROGRAM "
 			  "[ARGUMENT...]");

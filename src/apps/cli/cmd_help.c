@@ -35,8 +35,9 @@ static int list_json(void)
 static void list_text(void)
 {
 	puts("aquifer: memory in other machines, over RDMA\n\n"
-	     "usage: aquifer [-v] [--log-json] [--config FILE] COMMAND "
-	     "[OPTION...]\n\n"
+	     "usage: aquifer [-v] [--log-json] [--config FILE] [--rack "
+	     "NAME|FILE] COMMAND\n"
+	     "               [OPTION...]\n\n"
 	     "commands:");
 	for (const struct cli_command *c = cli_commands; c->name; c++)
 		printf("  %-10s %s\n", c->name, c->summary);
@@ -44,14 +45,17 @@ static void list_text(void)
 	     "  -v, --verbose  log more; twice: everything\n"
 	     "  --log-json     log JSON lines\n"
 	     "  --config FILE  settings, instead of the rack.ini found\n"
+	     "  --rack NAME|FILE\n"
+	     "                 the rack, also after the command\n"
 	     "  --version      the same as the command\n\n"
-	     "Every command has --help, --json and a man page "
+	     "Every command has --help, --json, --rack and a man page "
 	     "(man aquifer-COMMAND).\n"
 	     "Exit codes: 0 done, 1 failed, 2 wrong arguments.");
 }
 
 int cmd_help(const struct cli_command *self, int argc, char **argv)
 {
+	char *ask[4] = {NULL, (char[]){"--help"}, NULL, NULL};
 	const struct cli_command *cmd;
 	struct cli_args args = {0};
 	struct cli_words words;
@@ -68,22 +72,12 @@ int cmd_help(const struct cli_command *self, int argc, char **argv)
 	cmd = cli_command_find(cli_commands, words.word[0]);
 	if (!cmd)
 		return cli_dispatch(cli_commands, "aquifer", 1, words.word);
-	if (args.json) {
-		json_t *tree = json_object(), *options = json_array();
-
-		cli_report_set(tree, "name", "%s", cmd->name);
-		cli_report_set(tree, "summary", "%s", cmd->summary);
-		cli_report_set(tree, "usage", "%s", cmd->usage);
-		for (const struct opt *o = cmd->options; o && o->name; o++)
-			(void)json_array_append_new(
-				options,
-				json_pack("{s:s, s:s*, s:s}", "name", o->name,
-					  "value", o->value, "help", o->help));
-		(void)json_object_set_new(tree, "options", options);
-		return cli_report_print(tree, true) ? CLI_FAILED : CLI_OK;
-	}
-	cli_command_help(cmd, "aquifer");
-	return CLI_OK;
+	/* The laboratory need not be installed. */
+	if (cmd->run == cmd_lab)
+		return cli_command_help(cmd, "aquifer");
+	ask[0] = words.word[0];
+	ask[2] = args.json ? (char[]){"--json"} : NULL;
+	return cmd->run(cmd, args.json ? 3 : 2, ask);
 }
 
 int cmd_version(const struct cli_command *self, int argc, char **argv)

@@ -5,26 +5,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli_bytes.h"
 #include "cli_index.h"
+#include "cli_list.h"
 #include "cli_report.h"
 
 /* ---- options ------------------------------------------------------------ */
 
 const struct opt cmd_index_options[] = {
 	OPT_CHOICE(struct cli_index, options.kind, "kind", "tree|versions",
-		   "create: tree: keys in order (default); versions: numbers, "
+		   "create, load: tree: keys in order (default); versions: "
+		   "numbers, "
 		   "in no order, whose writes append"),
 	OPT_U32(struct cli_index, options.value_max, "value", "BYTES", 0,
 		UINT32_MAX,
-		"create: bytes that values may have (default 32, or 128)"),
+		"create, load: bytes that values may have (default 32, or "
+		"128)"),
 	OPT_U32(struct cli_index, options.clients, "clients", "N", 0,
-		UINT32_MAX, "create: clients at a time"),
+		UINT32_MAX, "create, load: clients at a time"),
 	OPT_U32(struct cli_index, options.failure_ms, "failure", "MS", 0,
 		UINT32_MAX,
-		"create: a client that is silent for so long is dead (default "
+		"create, load: a client that is silent for so long is dead "
+		"(default "
 		"1000)"),
 	OPT_TEXT(struct cli_index, options.node, "node", "NAME",
-		 "create: on this node"),
+		 "create, load: on this node"),
 	OPT_SIZE(struct cli_index, options.size_bytes, "memory", "SIZE", 0,
 		 1ull << 48, "tree: its memory (default 64M)"),
 	OPT_U32(struct cli_index, options.key_max, "key", "BYTES", 0,
@@ -42,16 +47,23 @@ const struct opt cmd_index_options[] = {
 		 "tree: locks that the rack's switch decides on"),
 	OPT_SIZE(struct cli_index, options.keys, "room", "KEYS", 0, 1ull << 48,
 		 "versions: keys that there is room for"),
-	OPT_TEXT(struct cli_index, from, "from", "KEY", "scan: the first key"),
+	OPT_TEXT(struct cli_index, from, "from", "KEY",
+		 "scan, count, sum, min, max: the first key"),
 	OPT_TEXT(struct cli_index, to, "to", "KEY",
-		 "scan: the first key that is not wanted"),
+		 "scan, count, sum, min, max: the first key that is not "
+		 "wanted"),
+	OPT_FLAG(struct cli_index, walk, "walk",
+		 "get: the memory node walks from the root to the leaf"),
 	OPT_FLAG(struct cli_index, keys_only, "keys", "scan: without values"),
+	OPT_FLAG(struct cli_index, merge, "merge",
+		 "load: also into an index that has keys"),
 	OPT_U64(struct cli_index, count, "count", "N", 0, 1ull << 40,
 		"scan, fill: so many keys"),
 	OPT_U64(struct cli_index, value_bytes, "size", "BYTES", 0,
 		AQ_INDEX_VALUE_MAX, "fill: of a value (default 8)"),
 	OPT_U32(struct cli_index, threads, "threads", "N", 0,
 		CLI_INDEX_THREADS_MAX, "fill: at a time"),
+	CLI_OPT_TIMEOUT(struct cli_index),
 	OPT_FLAG(struct cli_index, common.json, "json", "print JSON"),
 	OPT_END,
 };
@@ -61,11 +73,13 @@ const struct opt cmd_index_options[] = {
 static int open_index(void *args)
 {
 	struct cli_index *a = args;
+	const struct aq_index_client_options o = {
+		.flags = a->walk ? AQ_INDEX_WALK : 0};
 	struct aq_index_info info;
 	int err = aq_index_open(a->common.rack, a->common.word[0], &a->index);
 
 	if (!err)
-		err = aq_index_client_open(a->index, NULL, &a->client);
+		err = aq_index_client_open(a->index, &o, &a->client);
 	if (!err) {
 		aq_index_get_info(a->index, &info);
 		a->kind = (enum aq_index_kind)info.kind;
@@ -120,11 +134,32 @@ static int index_create(void *args)
 	return err ? err : index_stat(a);
 }
 
+static int index_list(void *args)
+{
+	const struct cli_index *a = args;
+	json_t *rows = NULL;
+	int err = cli_list_indexes(a->common.rack, &rows);
+
+	if (!err && a->common.json)
+		err = cli_report_print(json_pack("{s:O}", "indexes", rows),
+				       true);
+	else if (!err)
+		cli_list_print_indexes(rows);
+	json_decref(rows);
+	return err;
+}
+
 static int index_drop(void *args)
 {
 	const struct cli_index *a = args;
+	const char *name = a->common.word[0];
+	int err = aq_index_drop(a->common.rack, name);
 
-	return aq_index_drop(a->common.rack, a->common.word[0]);
+	return err || !a->common.json
+		       ? err
+		       : cli_report_print(json_pack("{s:s, s:b}", "index", name,
+						    "dropped", 1),
+					  true);
 }
 
 /* ---- one key ------------------------------------------------------------ */
@@ -170,7 +205,7 @@ static int index_get(void *args)
 		err = aq_index_get(a->client, key, key_len, buf,
 				   AQ_INDEX_VALUE_MAX * 2, &len);
 	if (!err)
-		(void)fwrite(buf, 1, len, stdout);
+		cli_value_print(a->common.json, key, key_len, buf, len);
 	free(buf);
 	return cli_action_key_result(err);
 }
@@ -183,8 +218,11 @@ static int index_put(void *args)
 	size_t len;
 	int err = take_key(a, key, &len);
 
-	return err ? err
-		   : aq_index_put(a->client, key, len, value, strlen(value));
+	if (!err)
+		err = aq_index_put(a->client, key, len, value, strlen(value));
+	if (!err)
+		cli_key_done(a->common.json, "stored", key, len);
+	return err;
 }
 
 static int index_del(void *args)
@@ -194,8 +232,11 @@ static int index_del(void *args)
 	size_t len;
 	int err = take_key(a, key, &len);
 
-	return cli_action_key_result(err ? err
-					 : aq_index_del(a->client, key, len));
+	if (!err)
+		err = aq_index_del(a->client, key, len);
+	if (!err)
+		cli_key_done(a->common.json, "deleted", key, len);
+	return cli_action_key_result(err);
 }
 
 /* ---- the actions -------------------------------------------------------- */
@@ -205,6 +246,8 @@ int cmd_index(const struct cli_command *self, int argc, char **argv)
 	static const struct cli_action table[] = {
 		{"create", 1, 1, NULL, CLI_NEEDS_RACK, index_create,
 		 "make an index: NAME"},
+		{"list", 0, 0, NULL, CLI_NEEDS_RACK, index_list,
+		 "all indexes of this user"},
 		{"drop", 1, 1, NULL, CLI_NEEDS_RACK, index_drop,
 		 "remove an index for everybody: NAME"},
 		{"stat", 1, 1, NULL, CLI_NEEDS_OPEN, index_stat,
@@ -216,11 +259,23 @@ int cmd_index(const struct cli_command *self, int argc, char **argv)
 		{"del", 2, 2, NULL, CLI_NEEDS_OPEN, index_del,
 		 "remove a key: NAME KEY"},
 		{"scan", 1, 1, NULL, CLI_NEEDS_OPEN, cli_index_scan,
-		 "keys and values in their order: NAME"},
+		 "keys and values, a tree's in their order: NAME"},
+		{"count", 1, 1, NULL, CLI_NEEDS_OPEN, cli_index_count,
+		 "how many keys there are in a range of a tree: NAME"},
+		{"sum", 1, 1, NULL, CLI_NEEDS_OPEN, cli_index_sum,
+		 "the sum of their values, numbers of 8 bytes: NAME"},
+		{"min", 1, 1, NULL, CLI_NEEDS_OPEN, cli_index_min,
+		 "the least of them: NAME"},
+		{"max", 1, 1, NULL, CLI_NEEDS_OPEN, cli_index_max,
+		 "the greatest of them: NAME"},
 		{"fill", 1, 1, NULL, CLI_NEEDS_OPEN, cli_index_fill,
 		 "store and read numbered keys: NAME"},
 		{"check", 1, 1, NULL, CLI_NEEDS_OPEN, cli_index_check,
 		 "verify every invariant: NAME"},
+		{"dump", 1, 2, NULL, CLI_NEEDS_OPEN, cli_index_dump,
+		 "all of an index to a file: NAME [FILE|-]"},
+		{"load", 1, 2, NULL, CLI_NEEDS_RACK, cli_index_load,
+		 "an index from such a file: NAME [FILE|-]"},
 		{0},
 	};
 	static const struct cli_actions actions = {table, open_index,

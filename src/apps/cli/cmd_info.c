@@ -120,6 +120,17 @@ static void add_nic(json_t *tree, const struct config *config)
 		add_soft(tree);
 }
 
+/* nbdkit finds it by itself only where its own plugins are. */
+static void add_plugin(json_t *tree)
+{
+	char path[PATH_MAX];
+
+	if (cli_place_nbd_plugin(path) == 0)
+		cli_report_set(tree, "nbd_plugin", "%s", path);
+	else
+		(void)json_object_set_new(tree, "nbd_plugin", json_null());
+}
+
 int cmd_info(const struct cli_command *self, int argc, char **argv)
 {
 	struct config *config;
@@ -136,6 +147,7 @@ int cmd_info(const struct cli_command *self, int argc, char **argv)
 	cli_report_set(tree, "version", "%s", cli_version());
 	cli_report_set(tree, "commit", "%s", cli_commit());
 	add_nic(tree, config);
+	add_plugin(tree);
 	cli_settings_report(config, tree);
 	config_destroy(config);
 	opened = json_object_get(tree, "device") != NULL;

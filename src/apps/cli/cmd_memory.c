@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `aquifer memory`: one memory node, until a signal ends it. */
-#include <inttypes.h>
+#include <sys/sysinfo.h>
 
+#include "base/size.h"
 #include "cli_daemon.h"
 #include "memnode/memnode.h"
 
@@ -30,8 +31,30 @@ static void say_ready(struct daemon *d)
 		json_pack("{s:s, s:s, s:s, s:I, s:i}", "node", d->options.name,
 			  "rack", d->rack, "socket", d->socket, "size",
 			  (json_int_t)s->pool_bytes, "port", (int)d->port),
-		"memory node %s of rack %s: %" PRIu64 " MiB, socket %s\n",
-		d->options.name, d->rack, s->pool_bytes >> 20, d->socket);
+		"memory node %s of rack %s: %s, socket %s\n", d->options.name,
+		d->rack, SIZE_TEXT(s->pool_bytes), d->socket);
+}
+
+/* The pool is filled as it is used, so one that is too large would be found out
+ * by clients, when the kernel ends the node. CLI_GO, or the exit code. */
+static int check_size(uint64_t pool_bytes)
+{
+	uint64_t ram_bytes, swap_bytes;
+	struct sysinfo info;
+
+	if (sysinfo(&info))
+		return CLI_GO;
+	ram_bytes = (uint64_t)info.totalram * info.mem_unit;
+	swap_bytes = (uint64_t)info.totalswap * info.mem_unit;
+	if (pool_bytes <= ram_bytes)
+		return CLI_GO;
+	cli_error("%sa pool of %s is larger than this machine's memory of %s "
+		  "with %s of swap; choose a smaller --size, or 'size' in "
+		  "[memory NAME] of rack.ini",
+		  pool_bytes > ram_bytes + swap_bytes ? "" : "warning: ",
+		  SIZE_TEXT(pool_bytes), SIZE_TEXT(ram_bytes),
+		  SIZE_TEXT(swap_bytes));
+	return pool_bytes > ram_bytes + swap_bytes ? CLI_FAILED : CLI_GO;
 }
 
 int cmd_memory(const struct cli_command *self, int argc, char **argv)
@@ -43,6 +66,8 @@ int cmd_memory(const struct cli_command *self, int argc, char **argv)
 		cli_error("memory needs --size, for example --size 8G");
 		return CLI_USAGE;
 	}
+	if (code == CLI_GO)
+		code = check_size(a.serve.pool_bytes);
 	return code != CLI_GO ? code
 			      : cli_daemon_run(&a.base, &mem_daemon, &a.serve,
 					       say_ready);

@@ -44,6 +44,16 @@ static int take_protection(void *args, const char *word)
 		       : error_set(-EINVAL, "--protected-mode is yes or no");
 }
 
+static int take_lost(void *args, const char *word)
+{
+	struct redis_args *a = args;
+
+	a->serve.ends_when_lost = strcmp(word, "exit") == 0;
+	return a->serve.ends_when_lost || strcmp(word, "recreate") == 0
+		       ? 0
+		       : error_set(-EINVAL, "--lost is recreate or exit");
+}
+
 const struct opt cmd_redis_options[] = {
 	OPT_TEXT(struct redis_args, serve.table, "table", "NAME",
 		 "the table (default redis); made if there is none"),
@@ -76,6 +86,11 @@ const struct opt cmd_redis_options[] = {
 	OPT_CALL(take_protection, "protected-mode", "yes|no",
 		 "yes (the default): without a password only on loopback "
 		 "addresses"),
+	OPT_CALL(take_lost, "lost", "recreate|exit",
+		 "when the table is gone: look for it and, where the whole "
+		 "rack answers without it, make it anew (the default), or end"),
+	OPT_TEXT(struct redis_args, serve.http, "http", "ADDRESS:PORT|PATH",
+		 "serve /health and /metrics here; a path is a unix socket's"),
 	CLI_DAEMON_CONFINE(struct redis_args),
 	CLI_DAEMON_JSON(struct redis_args,
 			"say what was started as one JSON object"),
@@ -112,18 +127,21 @@ static void say_ready(struct daemon *d)
 	char tcp[80] = "", local[160] = "";
 	json_t *tree = json_pack("{s:s}", "table", o->table);
 
-	if (d->port) {
+	if (o->port > 0) {
 		(void)json_object_set_new(tree, "address",
 					  json_string(address));
-		(void)json_object_set_new(tree, "port", json_integer(d->port));
-		(void)snprintf(tcp, sizeof(tcp), " redis-cli -h %s -p %u",
-			       address, d->port);
+		(void)json_object_set_new(tree, "port", json_integer(o->port));
+		(void)snprintf(tcp, sizeof(tcp), " redis-cli -h %s -p %d",
+			       address, (int)o->port);
 	}
+	if (d->port)
+		(void)json_object_set_new(tree, "http_port",
+					  json_integer(d->port));
 	if (o->unix_path) {
 		(void)json_object_set_new(tree, "socket",
 					  json_string(o->unix_path));
 		(void)snprintf(local, sizeof(local), "%s redis-cli -s %s",
-			       d->port ? ", or" : "", o->unix_path);
+			       o->port > 0 ? ", or" : "", o->unix_path);
 	}
 	cli_daemon_ready(d, tree, "table %s as a Redis server:%s%s\n", o->table,
 			 tcp, local);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli_action.h"
+#include "cli_list.h"
 #include "cli_rack.h"
 #include "cli_region.h"
 #include "cli_report.h"
@@ -13,7 +14,7 @@
 struct region_args {
 	struct cli_action_args common; /* NAME, SIZE */
 	struct aq_region_options options;
-	uint32_t deadline_ms;
+	bool force;
 };
 
 static int take_nodes(void *args, const char *word)
@@ -36,28 +37,26 @@ const struct opt cmd_region_options[] = {
 	OPT_BITS(struct region_args, options.flags, AQ_REGION_SWITCH_ATOMICS,
 		 "switch-atomics",
 		 "create: the rack's switch replaces atomics on it"),
-	OPT_U32(struct region_args, deadline_ms, "timeout", "MILLISECONDS", 1,
-		3600000, "for each request"),
+	OPT_FLAG(struct region_args, force, "force",
+		 "resize, delete: also a part of a table or an index, which is "
+		 "damaged by that"),
+	CLI_OPT_TIMEOUT(struct region_args),
 	OPT_FLAG(struct region_args, common.json, "json", "print JSON"),
 	OPT_END,
 };
 
-/* What every action but `grants` wants of a rack. */
-static int set_deadline(void *args)
-{
-	const struct region_args *a = args;
-
-	return a->deadline_ms
-		       ? aq_rack_set_deadline(a->common.rack, a->deadline_ms)
-		       : 0;
-}
-
 static json_t *row_of(const char *name, const struct aq_region_stat *s)
 {
-	return json_pack("{s:s, s:I, s:i, s:I, s:i, s:I}", "name", name, "size",
-			 (json_int_t)s->size_bytes, "nodes", (int)s->nodes,
-			 "stripe", (json_int_t)s->stripe_bytes, "id",
-			 (int)s->id, "epoch", (json_int_t)s->epoch);
+	json_t *row =
+		json_pack("{s:s, s:I, s:i, s:I, s:i, s:I}", "name", name,
+			  "size", (json_int_t)s->size_bytes, "nodes",
+			  (int)s->nodes, "stripe", (json_int_t)s->stripe_bytes,
+			  "id", (int)s->id, "epoch", (json_int_t)s->epoch);
+
+	if (s->nodes_missing)
+		(void)json_object_set_new(row, "nodes_missing",
+					  json_integer(s->nodes_missing));
+	return row;
 }
 
 /* Shows a region and closes it. */
@@ -92,6 +91,25 @@ static int region_stat(void *args)
 	return err ? err : show(a, region);
 }
 
+/* Nodes refuse to change a part of something by itself. Parts that were made
+ * before nodes knew of them are known by their names. */
+static int check_part(const struct region_args *a)
+{
+	const char *name = a->common.word[0];
+	char owner[CLI_LIST_OWNER_BYTES];
+
+	if (a->force || !cli_list_owner(name, owner))
+		return 0;
+	cli_error("region %s is a part of %s; 'aquifer %.*s drop%s' removes "
+		  "it%s, and --force changes this region alone",
+		  name, owner, (int)strcspn(owner, " "), owner,
+		  strchr(owner, ' '),
+		  strncmp(owner, "kv ", 3) == 0
+			  ? ", 'aquifer kv resize' gives it another size"
+			  : "");
+	return CLI_FAILED;
+}
+
 static int region_resize(void *args)
 {
 	const struct region_args *a = args;
@@ -100,7 +118,10 @@ static int region_resize(void *args)
 
 	if (err)
 		return err;
-	err = aq_region_resize(region, a->common.size);
+	err = check_part(a);
+	if (!err)
+		err = a->force ? aq_region_resize_forced(region, a->common.size)
+			       : aq_region_resize(region, a->common.size);
 	if (!err)
 		return show(a, region);
 	aq_region_close(region);
@@ -111,7 +132,11 @@ static int region_delete(void *args)
 {
 	const struct region_args *a = args;
 	const char *name = a->common.word[0];
-	int err = aq_region_delete(a->common.rack, name);
+	int err = check_part(a);
+
+	if (!err)
+		err = a->force ? aq_region_delete_forced(a->common.rack, name)
+			       : aq_region_delete(a->common.rack, name);
 
 	return err || !a->common.json
 		       ? err
@@ -123,7 +148,12 @@ static int region_delete(void *args)
 static int take_row(const char *name, const struct aq_region_stat *stat,
 		    void *user)
 {
-	return json_array_append_new(user, row_of(name, stat)) ? -ENOMEM : 0;
+	char owner[CLI_LIST_OWNER_BYTES];
+	json_t *row = row_of(name, stat);
+
+	if (cli_list_owner(name, owner))
+		cli_report_set(row, "part_of", "%s", owner);
+	return json_array_append_new(user, row) ? -ENOMEM : 0;
 }
 
 static void print_list(const json_t *rows)
@@ -132,16 +162,24 @@ static void print_list(const json_t *rows)
 	char size[16];
 	size_t i;
 
-	printf("%-40s %8s %6s\n", "REGION", "SIZE", "NODES");
+	printf("%-40s %8s %6s  %s\n", "REGION", "SIZE", "NODES", "PART OF");
 	json_array_foreach(rows, i, row)
 	{
 		json_int_t bytes =
 			json_integer_value(json_object_get(row, "size"));
+		const char *owner =
+			json_string_value(json_object_get(row, "part_of"));
+		int missing = (int)json_integer_value(
+			json_object_get(row, "nodes_missing"));
 
-		printf("%-40s %8s %6d\n",
+		printf("%-40s %8s %6d  %s",
 		       json_string_value(json_object_get(row, "name")),
-		       bytes ? cli_rack_size((uint64_t)bytes, size) : "?",
-		       (int)json_integer_value(json_object_get(row, "nodes")));
+		       cli_rack_size((uint64_t)bytes, size),
+		       (int)json_integer_value(json_object_get(row, "nodes")),
+		       owner ? owner : "-");
+		if (missing)
+			printf("  %d of its nodes down", missing);
+		putchar('\n');
 	}
 }
 
@@ -164,7 +202,7 @@ static int region_grants(void *args)
 {
 	const struct region_args *a = args;
 
-	return cli_region_grants(a->common.word[0], a->deadline_ms,
+	return cli_region_grants(a->common.word[0], a->common.deadline_ms,
 				 a->common.json);
 }
 
@@ -185,7 +223,7 @@ int cmd_region(const struct cli_command *self, int argc, char **argv)
 		 "remove for everybody: NAME"},
 		{0},
 	};
-	static const struct cli_actions actions = {table, set_deadline, NULL};
+	static const struct cli_actions actions = {table, NULL, NULL};
 	struct region_args a = {0};
 
 	return cli_actions_run(self, &actions, argc, argv, &a);

@@ -52,14 +52,6 @@ static int take_overflow(void *args, const char *word)
 	return 0;
 }
 
-static int take_mode(void *args, const char *word)
-{
-	struct run_args *a = args;
-
-	a->run.mode = word;
-	return run_check_mode(word) ? error_prefix(-EINVAL, "--mode: ") : 0;
-}
-
 const struct opt cmd_run_options[] = {
 	OPT_SIZE(struct run_args, run.local_bytes, "local", "SIZE", 0,
 		 1ull << 48,
@@ -72,7 +64,7 @@ const struct opt cmd_run_options[] = {
 		"pages to fetch ahead of a stream (default 64; 0: off)"),
 	OPT_U32(struct run_args, run.copies, "copies", "N", 1, COPIES_MAX,
 		"of every page, on different nodes (default 1)"),
-	OPT_CALL(take_mode, "mode", "MODE",
+	OPT_WORD(struct run_args, run.mode, "mode", RUN_MODES,
 		 "how the nodes find room for a page (default static)"),
 	OPT_CALL(take_overflow, "overflow", "keep|fail|SIZE",
 		 "what the rack has no room for: keep it in local memory (the "
@@ -94,8 +86,6 @@ const struct opt cmd_run_options[] = {
 		 "takes pages out as on kernels before Linux 6.8"),
 	OPT_FLAG(struct run_args, run.shows_stats, "stats",
 		 "a line per second and a report at the end, on stderr"),
-	OPT_TEXT(struct run_args, run.rack, "rack", "RACK",
-		 "the rack to use (default: as configured)"),
 	OPT_TEXT(struct run_args, user, "user", "NAME",
 		 "whom the program runs as (default: the caller, also the "
 		 "caller of sudo; root: stays root)"),
@@ -171,10 +161,11 @@ static void report(const struct run_result *result, uint64_t local_bytes,
 	};
 	char size[16];
 
-	(void)fprintf(stderr,
-		      as_json ? "{\"local\": %" PRIu64
-			      : "aquifer: run: local          %" PRIu64 "\n",
-		      local_bytes);
+	if (as_json)
+		(void)fprintf(stderr, "{\"local\": %" PRIu64, local_bytes);
+	else
+		(void)fprintf(stderr, "aquifer: run: %-14s %s\n", "local",
+			      cli_rack_size(local_bytes, size));
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
 		uint64_t v = atomic_load_explicit(lines[i].value,
 						  memory_order_relaxed);
@@ -231,8 +222,9 @@ int cmd_run(const struct cli_command *self, int argc, char **argv)
 	int code = parse(self, argc, argv, &a, &program);
 	int err;
 
+	/* 1 would be the program's own. */
 	if (code != CLI_GO)
-		return code;
+		return code == CLI_FAILED ? CLI_CANNOT_RUN : code;
 	if (cli_place_run_library(library) != 0) {
 		cli_error("no %s; run 'make' or 'make install'", library);
 		return CLI_CANNOT_RUN;
@@ -246,8 +238,10 @@ int cmd_run(const struct cli_command *self, int argc, char **argv)
 	a.run.user = &user;
 	err = run_program(&a.run, program.word, &result);
 	run_user_release(&user);
-	if (err)
+	if (err) {
+		cli_error("run: %s", error_last());
 		return err == -ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_RUN;
+	}
 	if (a.run.shows_stats || a.json)
 		report(&result, a.run.local_bytes, a.json);
 	if (result.near && !a.json)

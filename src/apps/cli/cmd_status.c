@@ -8,9 +8,11 @@
 
 #include "base/error.h"
 #include "cli.h"
+#include "cli_list.h"
 #include "cli_proc.h"
 #include "cli_rack.h"
 #include "cli_report.h"
+#include "cli_top.h"
 
 enum {
 	ASK_MS = 2000,
@@ -29,9 +31,10 @@ static json_t *describe_node(const struct cli_rack *rack,
 			     const struct client_node *node)
 {
 	static const char *const members[] = {
-		"uptime_s",    "pool",	    "regions",	"connections",
-		"tenants",     "proto",	    "sessions", "counters",
-		"incarnation", "direct_ops"};
+		"version",     "uptime_s",    "pool",	    "regions",
+		"connections", "tenants",     "proto",	    "sessions",
+		"counters",    "incarnation", "direct_ops", "switch",
+		"sessions_max"};
 	json_t *row = json_object(), *status = NULL;
 	struct cli_proc proc;
 	int err = cli_rack_ask(rack, node, ASK_MS, &status);
@@ -59,28 +62,65 @@ static json_t *describe_node(const struct cli_rack *rack,
 static int add_region(const char *name, const struct aq_region_stat *stat,
 		      void *user)
 {
-	json_t *row = json_pack("{s:s, s:I, s:i, s:I}", "name", name, "size",
-				(json_int_t)stat->size_bytes, "nodes",
-				(int)stat->nodes, "stripe",
-				(json_int_t)stat->stripe_bytes);
+	char owner[CLI_LIST_OWNER_BYTES];
+	json_t *row;
 
+	if (cli_list_owner(name, owner)) /* which is listed instead */
+		return 0;
+	row = json_pack("{s:s, s:I, s:i, s:I}", "name", name, "size",
+			(json_int_t)stat->size_bytes, "nodes", (int)stat->nodes,
+			"stripe", (json_int_t)stat->stripe_bytes);
+	if (stat->nodes_missing)
+		(void)json_object_set_new(row, "nodes_missing",
+					  json_integer(stat->nodes_missing));
 	return json_array_append_new(user, row) ? -ENOMEM : 0;
 }
 
-/* Without a token, or without a node, there is nothing to list. */
+/* How many clients of this machine there are of each kind; several things that
+ * one process uses are several clients. */
+static json_t *count_kinds(const char *rundir)
+{
+	json_t *clients = cli_top_clients(rundir), *kinds = json_object();
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(clients, i, row)
+	{
+		const char *kind =
+			json_string_value(json_object_get(row, "kind"));
+		json_int_t n = json_integer_value(json_object_get(kinds, kind));
+
+		(void)json_object_set_new(kinds, kind, json_integer(n + 1));
+	}
+	json_decref(clients);
+	return kinds;
+}
+
+/* Regions, and what regions are parts of. Without a token, or without a node,
+ * there is nothing to list. */
 static void add_regions(json_t *tree)
 {
-	json_t *rows = json_array();
+	json_t *rows = json_array(), *tables = NULL, *indexes = NULL;
 	struct aq_rack *rack;
 	int err = aq_rack_open(NULL, &rack);
 
 	if (!err) {
-		err = aq_region_each(rack, add_region, rows);
+		err = aq_rack_set_deadline(rack, ASK_MS);
+		if (!err)
+			err = aq_region_each(rack, add_region, rows);
+		if (!err)
+			err = cli_list_tables(rack, &tables);
+		if (!err)
+			err = cli_list_indexes(rack, &indexes);
 		aq_rack_close(rack);
 	}
 	if (err)
 		cli_report_set(tree, "regions_error", "%s", aq_last_error());
 	(void)json_object_set_new(tree, "regions", rows);
+	(void)json_object_set_new(tree, "tables",
+				  tables ? tables : json_array());
+	(void)json_object_set_new(tree, "indexes",
+				  indexes ? indexes : json_array());
 }
 
 static json_t *collect(const struct cli_rack *rack, bool *all_up)
@@ -105,6 +145,9 @@ static json_t *collect(const struct cli_rack *rack, bool *all_up)
 		engines_up += json_object_get(row, "error") == NULL;
 		(void)json_array_append_new(engines, row);
 	}
+	if (rack->node_count == 0 &&
+	    client_nodes_none(rack->name, rack->rundir))
+		cli_report_set(tree, "error", "%s", error_last());
 	cli_report_set(tree, "rack", "%s", rack->name);
 	cli_report_set(tree, "runtime_directory", "%s", rack->rundir);
 	(void)json_object_set_new(tree, "nodes", rows);
@@ -112,6 +155,8 @@ static json_t *collect(const struct cli_rack *rack, bool *all_up)
 	(void)json_object_set_new(tree, "pool",
 				  json_pack("{s:I, s:I, s:I}", "size", size,
 					    "used", used, "free", size - used));
+	/* Before this process is one itself. */
+	(void)json_object_set_new(tree, "clients", count_kinds(rack->rundir));
 	if (up)
 		add_regions(tree);
 	else
@@ -128,6 +173,20 @@ static const char *text(const json_t *object, const char *key)
 	return s ? s : "-";
 }
 
+enum {
+	CELL = 24,
+};
+
+/* A number of a row, or "-" where the node did not say it. */
+static const char *cell(const json_t *row, const char *key, const char *unit,
+			char out[CELL])
+{
+	if (!json_object_get(row, key))
+		return "-";
+	snprintf(out, CELL, "%" PRIu64 "%s", number(row, key), unit);
+	return out;
+}
+
 static void print_nodes(const json_t *rows)
 {
 	char used[16], size[16];
@@ -139,14 +198,15 @@ static void print_nodes(const json_t *rows)
 	json_array_foreach(rows, i, row)
 	{
 		const json_t *pool = json_object_get(row, "pool");
+		char a[CELL], b[CELL], c[CELL], d[CELL];
 
-		printf("%-16s %-6s %8s %8s %8" PRIu64 " %12" PRIu64 " %8" PRIu64
-		       "s %8" PRIu64 "\n",
+		printf("%-16s %-6s %8s %8s %8s %12s %9s %8s\n",
 		       text(row, "name"), text(row, "state"),
-		       cli_rack_size(number(pool, "used"), used),
-		       cli_rack_size(number(pool, "size"), size),
-		       number(row, "regions"), number(row, "connections"),
-		       number(row, "uptime_s"), number(row, "pid"));
+		       pool ? cli_rack_size(number(pool, "used"), used) : "-",
+		       pool ? cli_rack_size(number(pool, "size"), size) : "-",
+		       cell(row, "regions", "", a),
+		       cell(row, "connections", "", b),
+		       cell(row, "uptime_s", "s", c), cell(row, "pid", "", d));
 	}
 }
 
@@ -161,14 +221,29 @@ static void print_engines(const json_t *rows)
 	json_array_foreach(rows, i, row)
 	{
 		const json_t *c = json_object_get(row, "counters");
+		char a[CELL], b[CELL], d[CELL], e[CELL], f[CELL];
 
-		printf("%-16s %-6s %8" PRIu64 " %12" PRIu64 " %12" PRIu64
-		       " %8" PRIu64 "s %8" PRIu64 "\n",
-		       text(row, "name"), text(row, "state"),
-		       number(row, "sessions"), number(c, "reads"),
-		       number(c, "writes"), number(row, "uptime_s"),
-		       number(row, "pid"));
+		printf("%-16s %-6s %8s %12s %12s %9s %8s\n", text(row, "name"),
+		       text(row, "state"), cell(row, "sessions", "", a),
+		       cell(c, "reads", "", b), cell(c, "writes", "", d),
+		       cell(row, "uptime_s", "s", e), cell(row, "pid", "", f));
 	}
+}
+
+static void print_clients(const json_t *kinds)
+{
+	const char *kind, *before = "\nclients of this machine: ";
+	json_t *count;
+
+	/* jansson's macro wants a pointer that is not const. */
+	json_object_foreach((json_t *)(uintptr_t)kinds, kind, count)
+	{
+		printf("%s%lld %s", before,
+		       (long long)json_integer_value(count), kind);
+		before = ", ";
+	}
+	if (json_object_size(kinds))
+		putchar('\n');
 }
 
 static void print_regions(const json_t *rows)
@@ -180,12 +255,34 @@ static void print_regions(const json_t *rows)
 	if (json_array_size(rows))
 		printf("\n%-40s %8s %6s %8s\n", "REGION", "SIZE", "NODES",
 		       "STRIPE");
-	json_array_foreach(rows, i, row) printf(
-		"%-40s %8s %6" PRIu64 " %8s\n", text(row, "name"),
-		cli_rack_size(number(row, "size"), size), number(row, "nodes"),
-		number(row, "stripe")
-			? cli_rack_size(number(row, "stripe"), stripe)
-			: "-");
+	json_array_foreach(rows, i, row)
+	{
+		printf("%-40s %8s %6" PRIu64 " %8s", text(row, "name"),
+		       cli_rack_size(number(row, "size"), size),
+		       number(row, "nodes"),
+		       number(row, "stripe")
+			       ? cli_rack_size(number(row, "stripe"), stripe)
+			       : "-");
+		if (json_object_get(row, "nodes_missing"))
+			printf("  %" PRIu64 " of its nodes down",
+			       number(row, "nodes_missing"));
+		putchar('\n');
+	}
+}
+
+static void print_lists(const json_t *tree)
+{
+	const json_t *tables = json_object_get(tree, "tables");
+	const json_t *indexes = json_object_get(tree, "indexes");
+
+	if (json_array_size(tables)) {
+		putchar('\n');
+		cli_list_print_tables(tables);
+	}
+	if (json_array_size(indexes)) {
+		putchar('\n');
+		cli_list_print_indexes(indexes);
+	}
 }
 
 int cmd_status(const struct cli_command *self, int argc, char **argv)
@@ -203,14 +300,15 @@ int cmd_status(const struct cli_command *self, int argc, char **argv)
 		if (cli_report_print(tree, true) != 0)
 			all_up = false;
 	} else {
-		if (rack.node_count == 0)
-			printf("rack %s has no nodes; 'aquifer up' starts "
-			       "one\n",
-			       rack.name);
+		if (rack.node_count == 0 &&
+		    client_nodes_none(rack.name, rack.rundir))
+			printf("%s\n", error_last());
 		else
 			print_nodes(json_object_get(tree, "nodes"));
 		print_engines(json_object_get(tree, "engines"));
+		print_clients(json_object_get(tree, "clients"));
 		print_regions(json_object_get(tree, "regions"));
+		print_lists(tree);
 		json_decref(tree);
 	}
 	cli_rack_close(&rack);

@@ -14,21 +14,23 @@
 #include "cli_rack.h"
 #include "cli_report.h"
 #include "cli_swap.h"
+#include "run/run.h"
 
 enum {
 	STEPS_MAX = 5,
 	HOST_MAX = 256,
+	COPIES_MAX = 4,
+	PRIORITY_MAX = 32767, /* of swapon(8) */
 };
 
 struct swap_args {
 	bool json;
 	uint64_t size_bytes;
-	const char *copies;
+	uint32_t copies;
 	const char *mode;
 	const char *device;
-	const char *priority;
-	const char *timeout;
-	const char *rack;
+	uint32_t priority;
+	uint32_t timeout_s;
 	const char *server; /* elsewhere; NULL: here */
 };
 
@@ -44,8 +46,8 @@ struct plan {
 	bool has_server; /* the first step starts it */
 	struct swap_server server;
 	char plugin[PATH_MAX];
-	char size[32], copies[SWAP_TEXT_MAX], rack[SWAP_TEXT_MAX],
-		mode[SWAP_TEXT_MAX], host[HOST_MAX];
+	char size[32], copies[32], priority[16], timeout[16],
+		rack[SWAP_TEXT_MAX], mode[SWAP_TEXT_MAX], host[HOST_MAX];
 };
 
 /* ---- running ------------------------------------------------------------ */
@@ -118,7 +120,7 @@ static void plan_server(const struct swap_args *a, struct plan *p)
 	p->has_server = true;
 	(void)snprintf(p->size, sizeof(p->size), "size=%" PRIu64,
 		       a->size_bytes);
-	(void)snprintf(p->copies, sizeof(p->copies), "copies=%s", a->copies);
+	(void)snprintf(p->copies, sizeof(p->copies), "copies=%u", a->copies);
 	(void)snprintf(p->mode, sizeof(p->mode), "mode=%s", a->mode);
 	/* Not nbdkit's own --swap: that fills 192 MiB which it never uses, and
 	 * the plugin's swap=true does more. */
@@ -131,8 +133,11 @@ static void plan_server(const struct swap_args *a, struct plan *p)
 	s->word[n++] = p->copies;
 	s->word[n++] = p->mode;
 	s->word[n++] = "swap=true";
-	if (a->rack) {
-		(void)snprintf(p->rack, sizeof(p->rack), "rack=%s", a->rack);
+	/* Said although the environment says it, so that who runs the printed
+	 * commands has the same rack. */
+	if (cli_rack_is_given()) {
+		(void)snprintf(p->rack, sizeof(p->rack), "rack=%s",
+			       p->server.rack);
 		s->word[n++] = p->rack;
 	}
 }
@@ -172,14 +177,16 @@ static int plan_on(const struct swap_args *a, struct plan *p)
 	} else {
 		plan_server(a, p);
 	}
+	(void)snprintf(p->timeout, sizeof(p->timeout), "%u", a->timeout_s);
+	(void)snprintf(p->priority, sizeof(p->priority), "%u", a->priority);
 	p->step[p->count++] =
 		(struct step){{"nbd-client", from, at, a->device, "-b", "4096",
-			       "-timeout", a->timeout, "-swap", NULL},
+			       "-timeout", p->timeout, "-swap", NULL},
 			      {"nbd-client", "-d", a->device, NULL}};
 	p->step[p->count++] = (struct step){{"mkswap", a->device, NULL}, {0}};
 	p->step[p->count++] =
 		(struct step){{"swapon", "--discard=pages", "--priority",
-			       a->priority, a->device, NULL},
+			       p->priority, a->device, NULL},
 			      {0}};
 	return 0;
 }
@@ -228,7 +235,7 @@ static int swap_on(const struct swap_args *a, struct plan *p)
 	if (cli_place_nbd_plugin(p->plugin) != 0 && !a->server) {
 		cli_error("no %s; it is built where nbdkit's headers are",
 			  p->plugin);
-		return CLI_CANNOT_RUN;
+		return CLI_FAILED;
 	}
 	if (plan_on(a, p) != 0)
 		return CLI_USAGE;
@@ -326,18 +333,16 @@ static int swap_status(const struct swap_args *a, const struct plan *p)
 const struct opt cmd_swap_options[] = {
 	OPT_SIZE(struct swap_args, size_bytes, "size", "SIZE", 0, 1ull << 48,
 		 "of the swap device: 16G"),
-	OPT_TEXT(struct swap_args, copies, "copies", "N",
-		 "of every page, on different nodes (default 1)"),
-	OPT_TEXT(struct swap_args, mode, "mode", "MODE",
+	OPT_U32(struct swap_args, copies, "copies", "N", 1, COPIES_MAX,
+		"of every page, on different nodes (default 1)"),
+	OPT_WORD(struct swap_args, mode, "mode", RUN_MODES,
 		 "how the nodes find room for a page (default chain)"),
 	OPT_TEXT(struct swap_args, device, "device", "DEVICE",
 		 "an NBD device (default /dev/nbd0)"),
-	OPT_TEXT(struct swap_args, priority, "priority", "N",
-		 "of the device among others (default 100)"),
-	OPT_TEXT(struct swap_args, timeout, "timeout", "SECONDS",
-		 "until the kernel gives the server up (default 60)"),
-	OPT_TEXT(struct swap_args, rack, "rack", "RACK",
-		 "the rack to use (default: as configured)"),
+	OPT_U32(struct swap_args, priority, "priority", "N", 0, PRIORITY_MAX,
+		"of the device among others (default 100)"),
+	OPT_U32(struct swap_args, timeout_s, "timeout", "SECONDS", 1, 86400,
+		"until the kernel gives the server up (default 60)"),
 	OPT_TEXT(struct swap_args, server, "server", "ADDRESS:PORT",
 		 "an nbdkit on another machine, instead of one here"),
 	OPT_FLAG(struct swap_args, json, "json",
@@ -348,11 +353,11 @@ const struct opt cmd_swap_options[] = {
 int cmd_swap(const struct cli_command *self, int argc, char **argv)
 {
 	struct plan p = {.count = 0};
-	struct swap_args a = {.copies = "1",
+	struct swap_args a = {.copies = 1,
 			      .mode = "chain",
 			      .device = "/dev/nbd0",
-			      .priority = "100",
-			      .timeout = "60"};
+			      .priority = 100,
+			      .timeout_s = 60};
 	struct cli_words words;
 	int code = cli_parse(self, argc, argv, OPT_WORDS_ANY, &a, &words);
 	const char *what;

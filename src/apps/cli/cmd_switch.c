@@ -120,8 +120,6 @@ static int ask(const struct switch_args *a)
 	const char *rack;
 	int err;
 
-	if (o->rack && setenv("AQUIFER_RACK_NAME", o->rack, 1))
-		return error_set(-ENOMEM, "cannot set the environment");
 	err = config_open(NULL, &config);
 	if (err)
 		return err;
@@ -151,5 +149,5 @@ int cmd_switch(const struct cli_command *self, int argc, char **argv)
 	err = a.resources ? switchd_resources(&a.serve, stdout) : ask(&a);
 	if (err)
 		cli_error_last(err);
-	return err ? CLI_FAILED : CLI_OK;
+	return cli_error_exit(err);
 }

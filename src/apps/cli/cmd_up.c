@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/complaint.h"
 #include "base/config.h"
 #include "base/config_named.h"
 #include "base/error.h"
@@ -26,7 +27,7 @@
 enum {
 	READY_MS = 15000,
 	LOOK_MS = 20,
-	ARG_MAX_COUNT = 16,
+	ARG_MAX_COUNT = 20,
 	LOG_TAIL_BYTES = 2000,
 };
 
@@ -44,11 +45,12 @@ static const struct kind memory_kind = {
 	".sock",
 	"m0",
 	{"size", "listen", "tls_cert", "tls_key", "audit", NULL}};
-static const struct kind engine_kind = {
-	"engine",
-	".engine.sock",
-	"e0",
-	{"listen", "tls_cert", "tls_key", "batch", "flush_us", NULL}};
+static const struct kind engine_kind = {"engine",
+					".engine.sock",
+					"e0",
+					{"listen", "tls_cert", "tls_key",
+					 "batch", "flush_us", "sessions",
+					 NULL}};
 
 /* One of them, as configured or as it is without configuration. */
 struct role {
@@ -78,6 +80,7 @@ static int start(const struct cli_rack *rack, const struct role *r,
 				     word(r->name)};
 	char program[PATH_MAX], options[ARRAY_LEN(r->kind->keys)][32];
 	ssize_t n = readlink("/proc/self/exe", program, PATH_MAX - 1);
+	const char *at_switch = NULL;
 	unsigned count = 4;
 
 	if (n < 0)
@@ -98,11 +101,17 @@ static int start(const struct cli_rack *rack, const struct role *r,
 		if (strcmp(key, "audit") == 0) /* the file is for programs */
 			argv[count++] = word("--audit-json");
 	}
+	if (r->kind == &engine_kind)
+		at_switch = cli_switch_engine(rack, text_of(rack, r, "switch"));
+	if (at_switch) {
+		argv[count++] = word("--switch");
+		argv[count++] = word(at_switch);
+	}
 	return cli_proc_start(rack->rundir, r->name, argv, proc);
 }
 
 /* The end of its log says why a node did not start. */
-static void show_log(const struct cli_rack *rack, const char *name)
+static void show_log(const struct cli_rack *rack, const char *name, json_t *row)
 {
 	char path[PATH_MAX], text[LOG_TAIL_BYTES + 1];
 	ssize_t n;
@@ -118,7 +127,10 @@ static void show_log(const struct cli_rack *rack, const char *name)
 		  end > LOG_TAIL_BYTES ? end - LOG_TAIL_BYTES : 0);
 	close(fd);
 	text[n > 0 ? n : 0] = '\0';
-	fprintf(stderr, "--- the end of %s\n%s", path, text);
+	if (complaint_is_json())
+		cli_report_set(row, "log", "%s", text);
+	else
+		fprintf(stderr, "--- the end of %s\n%s", path, text);
 }
 
 static bool answers(const struct cli_rack *rack, const struct role *role)
@@ -195,7 +207,7 @@ static int bring_up(const struct cli_rack *rack, const struct role *role,
 failed:
 	cli_report_set(row, "state", "failed");
 	cli_error("%s", error_last());
-	show_log(rack, role->name);
+	show_log(rack, role->name, row);
 	return err;
 }
 

@@ -13,7 +13,7 @@
 
 static json_t *qp_json(const struct eng_qp *l)
 {
-	return json_pack("{s:I, s:I}", "qpn", (json_int_t)l->qp->qp_num, "psn",
+	return json_pack("{s:I, s:I}", "qpn", (json_int_t)l->qpn, "psn",
 			 (json_int_t)l->psn);
 }
 
@@ -28,14 +28,26 @@ static void add_auth(json_t *tree, const struct eng_far *far)
 	explicit_bzero(text, sizeof(text));
 }
 
+/* The address that the application's queue pair talks to. */
+static int own_gid(const struct eng *eng, const struct eng_session *s,
+		   union ibv_gid *gid)
+{
+	const union ibv_gid *far = &s->application.gid;
+	uint8_t index;
+
+	if (!eng->at_switch)
+		return pair_gid(eng->context, far, &index, gid);
+	memcpy(gid->raw, ctl_switch_ip(far->raw), sizeof(gid->raw));
+	return 0;
+}
+
 static void answer_open(struct eng *eng, struct ctl_call *call,
 			const struct eng_session *s)
 {
 	char id[CTL_BOND_TEXT], text[ENG_GID_TEXT];
 	json_t *nodes = json_array(), *tree;
 	union ibv_gid gid;
-	uint8_t index;
-	int err = pair_gid(eng->context, &s->application.gid, &index, &gid);
+	int err = own_gid(eng, s, &gid);
 
 	if (err) {
 		json_decref(nodes);
@@ -53,8 +65,8 @@ static void answer_open(struct eng *eng, struct ctl_call *call,
 	tree = json_pack(
 		"{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:i, s:o, s:b}", "proto",
 		CTL_PROTO, "session", id, "gid", text, "qpn",
-		(json_int_t)s->ring.qp->qp_num, "psn", (json_int_t)s->ring.psn,
-		"mtu", 128 << s->application.mtu, "rd_atomic",
+		(json_int_t)s->ring.qpn, "psn", (json_int_t)s->ring.psn, "mtu",
+		128 << s->application.mtu, "rd_atomic",
 		(int)s->application.rd_atomic, "heartbeat_ms", ENG_HEARTBEAT_MS,
 		"nodes", nodes, "can_auth", eng->can_auth);
 	add_auth(tree, &s->application);
@@ -77,15 +89,11 @@ static void handle_open(void *ctx, struct ctl_call *call)
 		answer_open(eng, call, s);
 }
 
-static int start(struct eng *eng, struct ctl_call *call, struct eng_session *s)
+static int connect_nodes(struct eng *eng, struct eng_session *s,
+			 struct eng_far far[OFFLOAD_NODES_MAX][2])
 {
-	struct eng_far far[OFFLOAD_NODES_MAX][2];
-	int err;
+	int err = 0;
 
-	if (s->core)
-		return error_set(-EEXIST, "this session was started already");
-	memset(far, 0, sizeof(far));
-	err = eng_parse_start(call->body, s, far);
 	for (unsigned i = 0; i < s->node_count && !err; i++) {
 		if (s->config.node[i].err)
 			continue;
@@ -95,6 +103,21 @@ static int start(struct eng *eng, struct ctl_call *call, struct eng_session *s)
 			err = eng_qp_connect(eng, &s->node[i][1], &far[i][1],
 					     s->within_ms);
 	}
+	return err;
+}
+
+static int start(struct eng *eng, struct ctl_call *call, struct eng_session *s)
+{
+	struct eng_far far[OFFLOAD_NODES_MAX][2];
+	int err;
+
+	if (s->is_started)
+		return error_set(-EEXIST, "this session was started already");
+	memset(far, 0, sizeof(far));
+	err = eng_parse_start(call->body, s, far);
+	if (!err)
+		err = eng->at_switch ? eng_switch_session_start(eng, s, far)
+				     : connect_nodes(eng, s, far);
 	explicit_bzero(far, sizeof(far));
 	return err ? err : eng_session_start(eng, s);
 }
@@ -163,16 +186,12 @@ static void handle_list(void *ctx, struct ctl_call *call)
 		if (!s)
 			continue;
 		(void)json_array_append_new(
-			rows,
-			json_pack(
-				"{s:i, s:s, s:i, s:i, s:i, s:i}", "slot",
-				(int)i, "client", s->client, "nodes",
-				(int)s->node_count, "regions",
-				(int)s->config.region_count, "pending",
-				s->core ? (int)offload_session_pending(s->core)
-					: 0,
-				"err",
-				s->core ? -offload_session_err(s->core) : 0));
+			rows, json_pack("{s:i, s:s, s:i, s:i, s:i, s:i}",
+					"slot", (int)i, "client", s->client,
+					"nodes", (int)s->node_count, "regions",
+					(int)s->config.region_count, "pending",
+					(int)eng_session_pending(s), "err",
+					-eng_session_err(s)));
 	}
 	ctl_reply_json(call->reply, 200, json_pack("{s:o}", "sessions", rows));
 }
@@ -185,6 +204,14 @@ static const struct ctl_route routes[] = {
 	{CTL_POST, "/v1/sessions/:/start", handle_start, ENG_LEVEL_CLIENT},
 	{CTL_POST, "/v1/heartbeat", handle_heartbeat, ENG_LEVEL_CLIENT},
 	{CTL_DELETE, "/v1/sessions/:", handle_end, ENG_LEVEL_CLIENT},
+};
+
+static const struct ctl_members members[] = {
+	{handle_open,
+	 "proto client gid qpn psn mtu rd_atomic ring nodes epoch batch "
+	 "flush_us node_timeout_ms auth"},
+	{handle_start, "nodes regions"},
+	{handle_heartbeat, "sessions"},
 };
 
 static bool may_call(const struct eng *eng, const struct ctl_call *call)
@@ -212,8 +239,11 @@ static void run(struct eng *eng, struct ctl_call *call)
 	}
 	err = ctl_body_parse(call->request->body, call->request->body_bytes,
 			     &call->body);
+	if (!err)
+		err = ctl_body_check(call, members, ARRAY_LEN(members));
 	if (err) {
 		ctl_reply_last_error(call->reply, err);
+		json_decref(call->body);
 		return;
 	}
 	/* W0: the loop lets the lock go soon. */

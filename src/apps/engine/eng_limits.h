@@ -14,7 +14,9 @@ enum {
 	ENG_HEARTBEAT_MAX = 1024, /* sessions in one heartbeat */
 	ENG_START_MS = 10000,	  /* from opening a session to its start */
 	ENG_TICK_MS = 100,
-	ENG_PAUSE_MS = 500, /* between ticks; longer: we did not run */
+	ENG_PAUSE_MS = 500,   /* between ticks; longer: we did not run */
+	ENG_HELLO_MS = 1000,  /* between looks at the switch's counters */
+	ENG_STRAY_MAX = 1024, /* sessions of the switch that are not ours */
 
 	ENG_STEPS = 64,		/* between two looks for waiting requests */
 	ENG_IDLE_YIELDS = 5000, /* before naps, with requests on the wire */

@@ -51,7 +51,7 @@ static int open_nic(struct eng *eng)
 
 static int make_counters(struct eng *eng, const char *rundir)
 {
-	int err = counter_file_create(rundir, "engine", OFFLOAD_C_COUNT + 1, 0,
+	int err = counter_file_create(rundir, eng->name, OFFLOAD_C_COUNT + 1, 0,
 				      &eng->counters);
 
 	if (err)
@@ -96,6 +96,9 @@ int eng_create(const struct daemon *d, const char *token, struct eng **out)
 	eng->audit = d->audit;
 	eng->clock = client_clock_real();
 	eng->start_ns = client_clock_now_ns(eng->clock);
+	eng->batch = o->batch;
+	eng->flush_us = o->flush_us;
+	eng->session_max = o->sessions ? o->sessions : ENG_SESSION_MAX;
 	err = getrandom(&incarnation, sizeof(incarnation), 0) ==
 			      sizeof(incarnation)
 		      ? ctl_token_hash(token, &eng->token)
@@ -103,9 +106,11 @@ int eng_create(const struct daemon *d, const char *token, struct eng **out)
 	ctl_incarnation_format(incarnation, eng->incarnation);
 	if (!err)
 		err = make_counters(eng, d->rundir);
-	if (!err)
+	if (!err && o->switch_name)
+		err = eng_switch_open(eng, d);
+	else if (!err)
 		err = open_nic(eng);
-	if (!err) {
+	if (!err && !eng->at_switch) {
 		c.clock = eng->clock;
 		c.verbs = client_verbs_choose();
 		c.pd = eng->pd;
@@ -126,7 +131,9 @@ void eng_destroy(struct eng *eng)
 	for (unsigned i = 0; i < ENG_SESSION_MAX; i++)
 		if (eng->session[i])
 			eng_session_end(eng, eng->session[i]);
-	offload_engine_destroy(eng->core);
+	free(eng->at_switch);
+	if (eng->core)
+		offload_engine_destroy(eng->core);
 	if (eng->cq)
 		(void)ibv_destroy_cq(eng->cq); /* unused by now */
 	if (eng->pd)

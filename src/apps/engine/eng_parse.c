@@ -139,9 +139,9 @@ static int parse_node(const json_t *row, struct offload_node_config *n,
 		if (!err)
 			err = ctl_field_u64(final, "psn", true, 0, PSN_MAX,
 					    &psn);
-		n->has_final = true;
-		n->final_epoch = (uint32_t)epoch;
-		n->final_psn = (uint32_t)psn;
+		n->final.is_known = true;
+		n->final.epoch = (uint32_t)epoch;
+		n->final.psn = (uint32_t)psn;
 	}
 	return err;
 }

@@ -16,6 +16,7 @@
 #include "control/ctl_audit.h"
 #include "control/ctl_bond.h"
 #include "control/ctl_http.h"
+#include "control/ctl_switch.h"
 #include "control/ctl_token.h"
 #include "eng_limits.h"
 #include "engined.h"
@@ -32,9 +33,10 @@ enum eng_level {
 	ENG_LEVEL_CLIENT,
 };
 
-/* One queue pair. */
+/* One queue pair, or an end of the switch. */
 struct eng_qp {
-	struct ibv_qp *qp;
+	struct ibv_qp *qp; /* NULL: it is the switch's */
+	uint32_t qpn;
 	uint32_t psn;
 };
 
@@ -61,8 +63,35 @@ struct eng_session {
 	struct eng_far application;
 	struct eng_qp ring;
 	struct eng_qp node[OFFLOAD_NODES_MAX][2]; /* reads, writes */
-	struct offload_session *core;		  /* NULL: not started */
+	bool is_started;
+	struct offload_session *core; /* NULL: not started, or at the switch */
 	struct offload_session_config config;
+	/* At a switch. */
+	uint32_t id;	  /* its number there */
+	bool is_told;	  /* the switch may know it */
+	uint64_t told_ns; /* when it had been told everything */
+	uint32_t pending; /* as it said last */
+	int err;
+};
+
+/* A session of the switch that this process has not declared. */
+struct eng_stray {
+	uint32_t id;
+	uint64_t seen_ns; /* for the first time */
+	bool is_there;
+};
+
+/* The switch whose program moves the data. Only the thread of eng_switch_tick
+ * uses what is behind `run`. */
+struct eng_switch {
+	struct ctl_switch ctl;
+	char name[ENG_NAME_MAX + 1];
+	enum ibv_mtu mtu;
+	char run[CTL_SWITCH_RUN_TEXT]; /* that knows our sessions */
+	uint64_t hello_ns;	       /* when to ask for counters again */
+	bool is_silent;		       /* and this was said */
+	unsigned stray_count;
+	struct eng_stray stray[ENG_STRAY_MAX];
 };
 
 struct eng {
@@ -78,6 +107,9 @@ struct eng {
 	struct awake awake;
 	unsigned idle;
 
+	struct eng_switch *at_switch; /* or NULL: this process moves data */
+	uint32_t batch;		      /* unless an application asks */
+	uint32_t flush_us;
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
@@ -92,6 +124,7 @@ struct eng {
 	struct offload_engine *core;
 	struct eng_session *session[ENG_SESSION_MAX];
 	unsigned session_count;
+	unsigned session_max;
 	uint64_t sessions_started;
 	uint64_t sessions_lost; /* ended without a word from the application */
 };
@@ -115,8 +148,33 @@ void eng_session_end(struct eng *eng, struct eng_session *s);
 /* -EINVAL: not an id; -ESTALE: it ended. */
 int eng_session_find(struct eng *eng, const char *id,
 		     struct eng_session **out) MUST_CHECK;
+/* 0, or why it is no longer served. */
+int eng_session_err(const struct eng_session *s);
+unsigned eng_session_pending(const struct eng_session *s);
 /* Ends sessions that are not used any more. */
 void eng_tick(struct eng *eng);
+
+/* ---- eng_switch.c: sessions in a switch ---------------------------------- */
+
+/* Fills eng->at_switch; the switch must be there and have the program. */
+int eng_switch_open(struct eng *eng, const struct daemon *d) MUST_CHECK;
+/* Numbers for the switch's ends. */
+/* Numbers of the switch's ends that no session here has: these, or the next. */
+uint32_t eng_switch_free_qpn(const struct eng *eng, uint32_t wish);
+int eng_switch_session_open(struct eng *eng, struct eng_session *s) MUST_CHECK;
+/* Tells the switch everything about the session. */
+int eng_switch_session_start(struct eng *eng, struct eng_session *s,
+			     struct eng_far far[OFFLOAD_NODES_MAX][2])
+	MUST_CHECK;
+void eng_switch_session_end(struct eng *eng, struct eng_session *s);
+
+/* ---- eng_watch.c: what the switch says ----------------------------------- */
+
+/* Asks the switch, then does what eng_tick does. Takes the lock itself, and not
+ * while it asks. */
+void eng_switch_tick(struct eng *eng);
+/* Takes the answer to `show`, which was asked for at that time. */
+void eng_switch_learn(struct eng *eng, const json_t *show, uint64_t asked_ns);
 
 /* ---- eng_parse.c -------------------------------------------------------- */
 

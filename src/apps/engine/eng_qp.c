@@ -38,6 +38,7 @@ int eng_qp_open(struct eng *eng, uint32_t depth, struct eng_qp *out)
 		eng_qp_close(&q);
 		return error_set(err, "the queue pair cannot be set up");
 	}
+	q.qpn = q.qp->qp_num;
 	*out = q;
 	return 0;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine as a daemon, and the loop until a signal comes. */
 #include "base/error.h"
+#include "base/log.h"
 #include "eng_priv.h"
 
 static int open_engine(struct daemon *d)
 {
 	char token[CTL_TOKEN_TEXT];
 	struct eng *eng = NULL;
-	int err = ctl_token_file(d->rundir, "engine-token", token);
+	int err = daemon_token(d, RACK_TOKEN_ENGINE, token);
 
 	if (!err)
 		err = eng_create(d, token, &eng);
@@ -15,11 +16,25 @@ static int open_engine(struct daemon *d)
 	return err;
 }
 
+/* An engine works without state; only its token is another one after a reboot.
+ */
+static int allow(struct daemon *d)
+{
+	if (daemon_allow_state(d))
+		log_info("engine", "no state: %s", error_last());
+	return 0;
+}
+
 static int run(struct daemon *d)
 {
 	struct eng *eng = d->served;
 	uint64_t look_ns = 0;
 
+	if (eng->at_switch) {
+		while (!daemon_is_ending(d, ENG_TICK_MS))
+			eng_switch_tick(eng);
+		return 0;
+	}
 	for (;;) {
 		uint64_t next_ns = eng_run(eng);
 		uint64_t now_ns = client_clock_now_ns(eng->clock);
@@ -49,6 +64,7 @@ const struct daemon_kind eng_daemon = {
 	.what = "an engine",
 	.suffix = ".engine",
 	.handle = eng_handle,
+	.allow = allow,
 	.open = open_engine,
 	.run = run,
 	.close = close_engine,

@@ -58,6 +58,19 @@ static enum ibv_mtu path_mtu(const struct eng *eng, const struct eng_far *far)
 	return far->mtu < mtu ? far->mtu : mtu;
 }
 
+static int open_qps(struct eng *eng, struct eng_session *s)
+{
+	int err = eng_qp_open(eng, OFFLOAD_RING_DEPTH, &s->ring);
+
+	for (unsigned i = 0; i < s->node_count && !err; i++) {
+		err = eng_qp_open(eng, OFFLOAD_NODE_DEPTH, &s->node[i][0]);
+		if (!err)
+			err = eng_qp_open(eng, OFFLOAD_NODE_DEPTH,
+					  &s->node[i][1]);
+	}
+	return err;
+}
+
 int eng_session_open(struct eng *eng, struct eng_session *wish,
 		     struct eng_session **out)
 {
@@ -65,11 +78,13 @@ int eng_session_open(struct eng *eng, struct eng_session *wish,
 	uint32_t slot = 0;
 	int err;
 
-	while (slot < ENG_SESSION_MAX && eng->session[slot])
+	if (eng->session_count >= eng->session_max)
+		return error_set(-ENOSPC,
+				 "engine %s is full: it serves %u application "
+				 "threads (--sessions)",
+				 eng->name, eng->session_max);
+	while (eng->session[slot])
 		slot++;
-	if (slot == ENG_SESSION_MAX)
-		return error_set(-EAGAIN, "this engine has %d sessions at most",
-				 ENG_SESSION_MAX);
 	if (eng->has_auth && !wish->can_auth)
 		return error_set(-EPERM,
 				 "this engine authenticates packets (nic.auth "
@@ -80,20 +95,18 @@ int eng_session_open(struct eng *eng, struct eng_session *wish,
 	*s = *wish;
 	s->slot = slot;
 	s->opened_ns = s->seen_ns = client_clock_now_ns(eng->clock);
-	s->application.mtu = path_mtu(eng, &s->application);
+	if (!eng->at_switch)
+		s->application.mtu = path_mtu(eng, &s->application);
 	s->application.has_auth = eng->has_auth;
 	err = getrandom(&s->nonce, sizeof(s->nonce), 0) == sizeof(s->nonce) &&
 			      getrandom(s->application.auth_key,
 					sizeof(s->application.auth_key),
 					0) == sizeof(s->application.auth_key)
-		      ? eng_qp_open(eng, OFFLOAD_RING_DEPTH, &s->ring)
+		      ? 0
 		      : error_set(-EIO, "the kernel gives no random numbers");
-	for (unsigned i = 0; i < s->node_count && !err; i++) {
-		err = eng_qp_open(eng, OFFLOAD_NODE_DEPTH, &s->node[i][0]);
-		if (!err)
-			err = eng_qp_open(eng, OFFLOAD_NODE_DEPTH,
-					  &s->node[i][1]);
-	}
+	if (!err)
+		err = eng->at_switch ? eng_switch_session_open(eng, s)
+				     : open_qps(eng, s);
 	if (err) {
 		free_session(s);
 		return err;
@@ -104,7 +117,8 @@ int eng_session_open(struct eng *eng, struct eng_session *wish,
 	return 0;
 }
 
-int eng_session_start(struct eng *eng, struct eng_session *s)
+/* Has the engine of this process serve it. */
+static int start_core(struct eng *eng, struct eng_session *s)
 {
 	struct offload_session_config *c = &s->config;
 	int err = eng_qp_connect(eng, &s->ring, &s->application, 0);
@@ -117,10 +131,17 @@ int eng_session_start(struct eng *eng, struct eng_session *s)
 		c->node[i].write_qp = s->node[i][1].qp;
 		c->node[i].write_psn = s->node[i][1].psn;
 	}
-	if (!err)
-		err = offload_session_add(eng->core, c, &s->core);
+	return err ? err : offload_session_add(eng->core, c, &s->core);
+}
+
+int eng_session_start(struct eng *eng, struct eng_session *s)
+{
+	const struct offload_session_config *c = &s->config;
+	int err = eng->at_switch ? 0 : start_core(eng, s);
+
 	if (err)
 		return err;
+	s->is_started = true;
 	eng->sessions_started++;
 	pthread_cond_signal(&eng->wake);
 	*eng->sessions = eng->session_count;
@@ -129,8 +150,20 @@ int eng_session_start(struct eng *eng, struct eng_session *s)
 	return 0;
 }
 
+int eng_session_err(const struct eng_session *s)
+{
+	return s->core ? offload_session_err(s->core) : s->err;
+}
+
+unsigned eng_session_pending(const struct eng_session *s)
+{
+	return s->core ? offload_session_pending(s->core) : s->pending;
+}
+
 void eng_session_end(struct eng *eng, struct eng_session *s)
 {
+	if (s->is_told)
+		eng_switch_session_end(eng, s);
 	eng->session[s->slot] = NULL;
 	eng->session_count--;
 	*eng->sessions = eng->session_count;
@@ -145,11 +178,11 @@ static const char *why_end(const struct eng *eng, const struct eng_session *s,
 
 	if (now_ns - u64_max(s->seen_ns, eng->awake.since_ns) > patience_ns)
 		return "is silent";
-	if (!s->core)
+	if (!s->is_started)
 		return now_ns - s->opened_ns > ENG_START_MS * 1000000ull
 			       ? "never started"
 			       : NULL;
-	return offload_session_err(s->core) == -ECONNRESET ? "is gone" : NULL;
+	return eng_session_err(s) == -ECONNRESET ? "is gone" : NULL;
 }
 
 /* The NIC is patient with a process of this host that does not run; the

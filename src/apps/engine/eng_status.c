@@ -3,6 +3,7 @@
 #include <aquifer/aqdv.h>
 #include <unistd.h>
 
+#include "base/release.h"
 #include "control/ctl_metrics.h"
 #include "eng_priv.h"
 
@@ -46,27 +47,32 @@ static uint64_t direct_ops(const struct eng *eng)
 {
 	uint64_t n = 0;
 
-	(void)!aqdv_get_counter(eng->context, "direct_ops", &n);
+	if (eng->context)
+		(void)!aqdv_get_counter(eng->context, "direct_ops", &n);
 	return n;
 }
 
 void eng_handle_status(void *ctx, struct ctl_call *call)
 {
 	struct eng *eng = ctx;
-	json_t *counters = json_object();
+	json_t *counters = json_object(), *tree;
 
 	for (unsigned i = 0; i < OFFLOAD_C_COUNT; i++)
 		(void)json_object_set_new(
 			counters, eng_counter_names[i],
 			json_integer((json_int_t)eng->counter[i]));
-	ctl_reply_json(
-		call->reply, 200,
-		json_pack("{s:s, s:s, s:s, s:I, s:I, s:i, s:I, s:o}", "engine",
-			  eng->name, "proto", CTL_PROTO, "incarnation",
-			  eng->incarnation, "pid", (json_int_t)getpid(),
-			  "uptime_s", (json_int_t)uptime_s(eng), "sessions",
-			  (int)eng->session_count, "direct_ops",
-			  (json_int_t)direct_ops(eng), "counters", counters));
+	tree = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:I, s:o}",
+			 "engine", eng->name, "version", AQ_RELEASE, "proto",
+			 CTL_PROTO, "incarnation", eng->incarnation, "pid",
+			 (json_int_t)getpid(), "uptime_s",
+			 (json_int_t)uptime_s(eng), "sessions",
+			 (int)eng->session_count, "sessions_max",
+			 (int)eng->session_max, "direct_ops",
+			 (json_int_t)direct_ops(eng), "counters", counters);
+	if (eng->at_switch)
+		(void)json_object_set_new(tree, "switch",
+					  json_string(eng->at_switch->name));
+	ctl_reply_json(call->reply, 200, tree);
 }
 
 void eng_handle_metrics(void *ctx, struct ctl_call *call)
@@ -78,12 +84,16 @@ void eng_handle_metrics(void *ctx, struct ctl_call *call)
 	int err = ctl_metrics_init(&m);
 
 	if (!err) {
+		ctl_metrics_build(&m);
 		ctl_metrics_one(
 			&m, CTL_METRIC_GAUGE, "aquifer_engine_uptime_seconds",
 			"Time since the engine started.", uptime_s(eng));
 		ctl_metrics_one(&m, CTL_METRIC_GAUGE, "aquifer_engine_sessions",
 				"Application threads that are attached.",
 				eng->session_count);
+		ctl_metrics_one(
+			&m, CTL_METRIC_GAUGE, "aquifer_engine_sessions_max",
+			"Application threads that it takes.", eng->session_max);
 		ctl_metrics_one(&m, CTL_METRIC_COUNTER,
 				"aquifer_engine_sessions_started_total",
 				"Sessions ever started.",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The offload engine as a process: HTTP for applications that attach, the NIC,
- * and a loop around the engine of offload/.
+ * The offload engine as a process: HTTP for applications that attach, and then
+ * either the NIC and a loop around the engine of offload/, or calls to a switch
+ * whose program cowbird moves the data.
  */
 #ifndef AQ_ENGINED_H
 #define AQ_ENGINED_H
@@ -19,6 +20,8 @@ struct eng_options {
 	uint32_t flush_us;
 	uint32_t probe_max_us;
 	uint64_t memory_bytes;
+	uint32_t sessions;	 /* application threads at most */
+	const char *switch_name; /* whose program is the engine; or NULL */
 };
 
 /* An engine until a signal; see daemon/daemon.h. */

@@ -8,6 +8,7 @@
 
 #include "aquifer/aquifer.h"
 #include "base/relax.h"
+#include "base/tally.h"
 #include "page/page_store.h"
 
 enum {
@@ -18,6 +19,7 @@ struct nbd_disk {
 	struct aq_rack *rack;
 	struct page_store *store;
 	uint64_t size_bytes;
+	uint64_t room_bytes;
 	uint8_t edge[PAGE_BYTES]; /* of a page that is written in part */
 };
 
@@ -29,6 +31,7 @@ int nbd_disk_open(const struct nbd_disk_options *options, struct nbd_disk **out)
 		.copies = options->copies,
 		.depth = DISK_WINDOW,
 		.patience_ms = options->patience_ms,
+		.counted_as = TALLY_NBD,
 	};
 	struct nbd_disk *d;
 	int err;
@@ -45,6 +48,9 @@ int nbd_disk_open(const struct nbd_disk_options *options, struct nbd_disk **out)
 		return -ENOMEM;
 	d->size_bytes = options->size_bytes;
 	err = aq_rack_open(options->rack, &d->rack);
+	/* Where it cannot be found out, opening the store says why. */
+	if (!err && page_rack_room(d->rack, &o, &d->room_bytes))
+		d->room_bytes = UINT64_MAX;
 	if (!err)
 		err = page_store_open(d->rack, options->name, &o, &d->store);
 	if (err)
@@ -66,6 +72,11 @@ void nbd_disk_close(struct nbd_disk *d)
 uint64_t nbd_disk_size(const struct nbd_disk *d)
 {
 	return d->size_bytes;
+}
+
+uint64_t nbd_disk_room(const struct nbd_disk *d)
+{
+	return d->room_bytes;
 }
 
 bool nbd_disk_gives_back(const struct nbd_disk *d)

@@ -26,6 +26,8 @@ int nbd_disk_open(const struct nbd_disk_options *options,
 		  struct nbd_disk **out) MUST_CHECK;
 void nbd_disk_close(struct nbd_disk *d);
 uint64_t nbd_disk_size(const struct nbd_disk *d);
+/* The bytes that the rack had room for when the disk was opened. */
+uint64_t nbd_disk_room(const struct nbd_disk *d);
 /* Whether pages that are no longer needed return to the pool while it is open.
  */
 bool nbd_disk_gives_back(const struct nbd_disk *d);

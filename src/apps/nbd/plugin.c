@@ -3,11 +3,13 @@
  * The nbdkit plugin: `nbdkit aquifer size=16G`. One disk for all connections;
  * nbdkit hands requests over one at a time, because the disk has one owner.
  * Nothing with threads may exist before nbdkit has forked, so the rack is
- * opened in after_fork.
+ * opened in after_fork; a child has tried it before.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-plugin.h>
@@ -32,6 +34,7 @@ static struct {
 	struct nbd_disk_options options;
 	struct nbd_disk *disk;
 	bool is_swap; /* of this machine */
+	bool is_strict;
 } plugin = {.options = {.name = "nbd"}};
 
 static int config_size(const char *value)
@@ -63,12 +66,12 @@ static int config_copies(const char *value)
 	return -1;
 }
 
-static int config_swap(const char *value)
+static int config_bool(const char *value, bool *to)
 {
-	int is_swap = nbdkit_parse_bool(value);
+	int is_true = nbdkit_parse_bool(value);
 
-	plugin.is_swap = is_swap > 0;
-	return is_swap < 0 ? -1 : 0;
+	*to = is_true > 0;
+	return is_true < 0 ? -1 : 0;
 }
 
 static int plugin_config(const char *key, const char *value)
@@ -78,7 +81,9 @@ static int plugin_config(const char *key, const char *value)
 	if (strcmp(key, "copies") == 0)
 		return config_copies(value);
 	if (strcmp(key, "swap") == 0)
-		return config_swap(value);
+		return config_bool(value, &plugin.is_swap);
+	if (strcmp(key, "strict") == 0)
+		return config_bool(value, &plugin.is_strict);
 	if (strcmp(key, "rack") == 0)
 		plugin.options.rack = value;
 	else if (strcmp(key, "name") == 0)
@@ -100,6 +105,76 @@ static int plugin_config_complete(void)
 	return -1;
 }
 
+/* Memory is promised to nobody before it is written, so a disk may be larger
+ * than the rack, as files may be sparse; but nobody should learn that from a
+ * file system that fails. */
+static int check_room(void)
+{
+	uint64_t size = nbd_disk_size(plugin.disk);
+	uint64_t room = nbd_disk_room(plugin.disk);
+
+	if (size <= room)
+		return 0;
+	nbdkit_error("%sthe disk has %lluM, and the nodes have room for %lluM "
+		     "of it now (a node gives one disk half of what it has "
+		     "left); writes beyond that fail with 'no space'%s",
+		     plugin.is_strict ? "strict=true: " : "warning: ",
+		     (unsigned long long)size >> 20,
+		     (unsigned long long)room >> 20,
+		     plugin.is_strict ? ""
+				      : "; strict=true refuses such a "
+					"disk");
+	return plugin.is_strict ? -1 : 0;
+}
+
+static int open_disk(void)
+{
+	int err = nbd_disk_open(&plugin.options, &plugin.disk);
+
+	if (!err)
+		return 0;
+	nbdkit_error("%s",
+		     aq_last_error()[0] ? aq_last_error() : aq_strerror(err));
+	return -1;
+}
+
+static void plugin_unload(void)
+{
+	nbd_disk_close(plugin.disk);
+	plugin.disk = NULL;
+}
+
+static void try_disk(void)
+{
+	int err = open_disk();
+
+	/* The server itself warns. */
+	if (!err && plugin.is_strict)
+		err = check_room();
+	plugin_unload();
+	_exit(err ? 1 : 0);
+}
+
+/* Whoever has started nbdkit does not hear of what fails after it has forked,
+ * and the command of --run would wait for the server for ever. So a child tries
+ * everything before. */
+static int plugin_get_ready(void)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (child < 0) {
+		nbdkit_error("cannot fork: %s", strerror(errno));
+		return -1;
+	}
+	if (child == 0)
+		try_disk();
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return -1;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
+}
+
 static int plugin_after_fork(void)
 {
 	const char *what;
@@ -114,18 +189,7 @@ static int plugin_after_fork(void)
 			return -1;
 		}
 	}
-	err = nbd_disk_open(&plugin.options, &plugin.disk);
-	if (!err)
-		return 0;
-	nbdkit_error("%s",
-		     aq_last_error()[0] ? aq_last_error() : aq_strerror(err));
-	return -1;
-}
-
-static void plugin_unload(void)
-{
-	nbd_disk_close(plugin.disk);
-	plugin.disk = NULL;
+	return open_disk() ? -1 : check_room();
 }
 
 static void *plugin_open(int readonly)
@@ -244,6 +308,7 @@ static int plugin_extents(void *handle, uint32_t count, uint64_t offset,
 	"copies=N     of every page, on different nodes\n"  \
 	"mode=MODE    how the nodes find room for a page\n" \
 	"swap=true    for swap of this machine: locked\n"   \
+	"strict=true  no disk larger than there is room\n"  \
 	"name=NAME    what the nodes call it (default nbd)\n"
 
 static struct nbdkit_plugin aquifer_plugin = {
@@ -254,6 +319,7 @@ static struct nbdkit_plugin aquifer_plugin = {
 	.config_complete = plugin_config_complete,
 	.config_help = plugin_config_help,
 	.magic_config_key = "size",
+	.get_ready = plugin_get_ready,
 	.after_fork = plugin_after_fork,
 	.unload = plugin_unload,
 	.open = plugin_open,

@@ -2,6 +2,7 @@
 /* GETs and SETs of all clients that were read in one turn, run together. */
 #include <errno.h>
 
+#include "base/clock.h"
 #include "command.h"
 
 bool batch_add(struct gateway *g, struct client *s, const struct command *cmd,
@@ -30,6 +31,7 @@ bool batch_add(struct gateway *g, struct client *s, const struct command *cmd,
 		op->value = (void *)(uintptr_t)value.p; /* only read */
 		op->value_len = value.len;
 	}
+	g->batch_command[g->batch_len] = cmd;
 	if (++g->batch_len == BATCH_OPS)
 		batch_flush(g);
 	return true;
@@ -70,21 +72,35 @@ static void answer_op(struct gateway *g, struct client *s,
 		reply_kv_error(&s->out, op->err);
 }
 
+/* One answer, and whether it was an error. */
+static void answer(struct gateway *g, uint32_t i, int err)
+{
+	struct client *s = g->batch[i].user;
+	struct call c = {.gateway = g,
+			 .client = s,
+			 .out = &s->out,
+			 .command = g->batch_command[i]};
+	size_t mark = s->out.len;
+
+	if (err)
+		reply_kv_error(&s->out, err);
+	else
+		answer_op(g, s, &g->batch[i]);
+	call_count(&c, mark);
+}
+
 void batch_flush(struct gateway *g)
 {
 	uint32_t count = g->batch_len;
+	uint64_t start_ns;
 	int err;
 
 	if (!count)
 		return;
 	g->batch_len = 0;
+	start_ns = clock_mono_ns();
 	err = aq_kv_batch(g->kv_client, g->batch, count);
-	for (uint32_t i = 0; i < count; i++) {
-		struct client *s = g->batch[i].user;
-
-		if (err)
-			reply_kv_error(&s->out, err);
-		else
-			answer_op(g, s, &g->batch[i]);
-	}
+	for (uint32_t i = 0; i < count; i++)
+		answer(g, i, err);
+	hist_record_many(&g->latency, clock_mono_ns() - start_ns, count);
 }

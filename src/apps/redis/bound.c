@@ -73,7 +73,7 @@ uint32_t bound_clients(uint32_t wanted)
 
 static uint64_t bytes_of(const struct client *s)
 {
-	return s->in_capacity + s->out.capacity +
+	return s->in_capacity + s->out.capacity + s->multi.bytes +
 	       (uint64_t)s->parser.capacity * sizeof(*s->parser.span);
 }
 

@@ -32,6 +32,7 @@ void client_release(struct gateway *g, struct client *s)
 	if (s->resume_ms)
 		g->paused_count--;
 	list_remove(&s->link);
+	multi_release(&s->multi);
 	resp_parser_release(&s->parser);
 	reply_release(&s->out);
 	free(s->in);

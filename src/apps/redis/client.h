@@ -8,10 +8,13 @@
 
 #include <aquifer/kv.h>
 
+#include "base/hist.h"
 #include "base/list.h"
+#include "multi.h"
 #include "redis.h"
 #include "reply.h"
 #include "resp.h"
+#include "table.h"
 
 /* The release whose commands and words are followed. */
 #define GATEWAY_REDIS_VERSION "7.0.15"
@@ -23,6 +26,7 @@ enum {
 	/* Operations that run together. */
 	BATCH_OPS = 32,
 	REAP_MS = 100,
+	COMMANDS_MAX = 64, /* rows of the table of commands, at most */
 	BATCH_VALUE_BYTES = 1024,
 	/* A client with this many unread answers is not read from. */
 	GATEWAY_OUT_HIGH = 1 << 20,
@@ -44,6 +48,10 @@ struct gateway_stats {
 	uint64_t misses;
 	uint64_t bytes_in;
 	uint64_t bytes_out;
+	uint64_t rejected; /* commands neither executed nor queued */
+	/* By the rows of redis_commands. */
+	uint64_t calls[COMMANDS_MAX];
+	uint64_t errors[COMMANDS_MAX];
 };
 
 /* Where the search for expired keys is; see reap.c. */
@@ -56,6 +64,7 @@ struct reaper {
 
 /* Belongs to the gateway's one thread. */
 struct gateway {
+	struct aq_rack *rack;
 	struct aq_kv *kv;
 	struct aq_kv_client *kv_client;
 	const struct redis_options *options;
@@ -66,13 +75,17 @@ struct gateway {
 	uint32_t paused_count; /* clients that wait after a wrong password */
 	uint32_t client_count;
 	struct list clients;
+	struct table_state table;
 	struct gateway_stats stats;
+	struct hist latency; /* ns, of all commands */
 	struct reaper reaper;
 	/* Old values that commands look at, and values that they make. */
 	struct reply scratch;
 	struct reply made;
+	struct stage *stage; /* of the transaction that runs now, or NULL */
 	/* GETs and SETs that are being collected, of any clients. */
 	struct aq_kv_op batch[BATCH_OPS];
+	const struct command *batch_command[BATCH_OPS];
 	uint32_t batch_len;
 	char batch_value[BATCH_OPS][BATCH_VALUE_BYTES];
 };
@@ -91,6 +104,7 @@ struct client {
 	bool is_trusted;	    /* gave the password, or there is none */
 	bool is_ending;		    /* when the answers are sent */
 	const struct command *last; /* that it called; NULL: none */
+	struct multi multi;
 	struct resp_parser parser;
 	char *in;
 	size_t in_at; /* start of the first command that has not run */

@@ -195,6 +195,7 @@ void redis_hello(struct call *c)
 
 void redis_reset(struct call *c)
 {
+	multi_release(&c->client->multi);
 	c->client->is_trusted = !c->gateway->options->password;
 	c->client->name[0] = 0;
 	c->out->proto = 2;

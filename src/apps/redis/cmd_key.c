@@ -7,6 +7,7 @@
 #include "command.h"
 #include "glob.h"
 #include "number.h"
+#include "store.h"
 
 enum {
 	SCAN_COUNT_DEFAULT = 10,
@@ -24,7 +25,7 @@ void redis_del(struct call *c)
 
 		if (!call_key_ok(c, i))
 			return;
-		err = aq_kv_del(c->gateway->kv_client, key.p, key.len);
+		err = store_del(c->gateway, key);
 		if (err && err != -ENOENT) {
 			reply_kv_error(c->out, err);
 			return;
@@ -38,10 +39,9 @@ void redis_del(struct call *c)
 static int exists(struct call *c, struct resp_str key)
 {
 	size_t len;
-	int err =
-		aq_kv_get(c->gateway->kv_client, key.p, key.len, NULL, 0, &len);
+	int err = store_length(c->gateway, key, &len);
 
-	if (err && err != -EMSGSIZE && err != -ENOENT) {
+	if (err && err != -ENOENT) {
 		reply_kv_error(c->out, err);
 		return -1;
 	}
@@ -178,8 +178,7 @@ void redis_expire(struct call *c)
 	if (!call_when(c, 2, c->command->flags, &e.when_ms) ||
 	    !expire_options(c, &e.flags))
 		return;
-	err = aq_kv_modify(c->gateway->kv_client, key.p, key.len, expire_fn,
-			   &e);
+	err = store_modify(c->gateway, key, expire_fn, &e);
 	if (err)
 		reply_kv_error(c->out, err);
 	else
@@ -202,8 +201,7 @@ void redis_persist(struct call *c)
 {
 	struct resp_str key = call_arg(c, 1);
 	bool done = false;
-	int err = aq_kv_modify(c->gateway->kv_client, key.p, key.len,
-			       persist_fn, &done);
+	int err = store_modify(c->gateway, key, persist_fn, &done);
 
 	if (err)
 		reply_kv_error(c->out, err);
@@ -217,7 +215,7 @@ void redis_ttl(struct call *c)
 	struct resp_str key = call_arg(c, 1);
 	uint64_t end_ms;
 	int64_t left_ms;
-	int err = aq_kv_expiry(c->gateway->kv_client, key.p, key.len, &end_ms);
+	int err = store_expiry(c->gateway, key, &end_ms);
 
 	if (err == -ENOENT) {
 		reply_int(c->out, -2);

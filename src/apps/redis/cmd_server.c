@@ -13,7 +13,7 @@
 #include "number.h"
 
 enum {
-	SETTING_TEXT_MAX = 128,
+	SETTING_TEXT_MAX = 320,
 };
 
 void redis_time(struct call *c)
@@ -53,6 +53,11 @@ static void info_server(const struct gateway *g, struct reply *r)
 	line(r, "uptime_in_seconds:%" PRIu64,
 	     (clock_mono_ms() - g->start_ms) / 1000);
 	line(r, "aquifer_table:%s", g->options->table);
+	line(r, "aquifer_table_status:%s", table_status_name(g->table.status));
+	line(r, "aquifer_table_status_seconds:%" PRIu64,
+	     (clock_mono_ms() - g->table.since_ms) / 1000);
+	if (g->table.status != TABLE_OK)
+		line(r, "aquifer_table_reason:%s", g->table.why);
 }
 
 static void info_clients(const struct gateway *g, struct reply *r)
@@ -64,15 +69,25 @@ static void info_clients(const struct gateway *g, struct reply *r)
 
 static void info_memory(const struct gateway *g, struct reply *r)
 {
+	struct aq_kv_health health;
 	struct aq_kv_info info;
 
-	aq_kv_get_info(g->kv, &info);
 	line(r, "# Memory");
-	line(r, "far_memory:%" PRIu64, info.size_bytes);
-	line(r, "far_entries:%" PRIu64, info.capacity);
-	line(r, "maxmemory:%" PRIu64, info.size_bytes);
 	line(r, "maxmemory_policy:noeviction");
 	line(r, "mem_clients_normal:%" PRIu64, g->client_bytes);
+	/* Memory of a table that is lost is nobody's. */
+	if (g->table.status == TABLE_LOST)
+		return;
+	aq_kv_get_info(g->kv, &info);
+	if (aq_kv_get_health(g->kv_client, &health))
+		return;
+	line(r, "far_entries:%" PRIu64, health.capacity);
+	/* One that has grown since it was opened has another size, which only
+	 * opening it again would tell. */
+	if (health.generation == info.generation) {
+		line(r, "far_memory:%" PRIu64, info.size_bytes);
+		line(r, "maxmemory:%" PRIu64, info.size_bytes);
+	}
 	line(r, "maxmemory_clients:%" PRIu64, g->options->clients_bytes_max);
 }
 
@@ -113,7 +128,8 @@ static void info_keyspace(const struct gateway *g, struct reply *r)
 	uint64_t count;
 
 	line(r, "# Keyspace");
-	if (aq_kv_count(g->kv_client, &count) == 0 && count)
+	if (g->table.status != TABLE_LOST &&
+	    aq_kv_count(g->kv_client, &count) == 0 && count)
 		line(r, "db0:keys=%" PRIu64 ",expires=0,avg_ttl=0", count);
 }
 
@@ -168,7 +184,7 @@ static void setting_text(const struct gateway *g, const char *name, char *out)
 
 	out[0] = 0;
 	if (strcmp(name, "maxmemory") == 0) {
-		aq_kv_get_info(g->kv, &info);
+		aq_kv_get_info(g->kv, &info); /* as it was, where it is lost */
 		(void)snprintf(out, SETTING_TEXT_MAX, "%" PRIu64,
 			       info.size_bytes);
 	} else if (strcmp(name, "maxmemory-policy") == 0) {
@@ -208,6 +224,7 @@ void redis_config(struct call *c)
 
 	if (call_is(c, 1, "resetstat") && c->argc == 2) {
 		c->gateway->stats = (struct gateway_stats){0};
+		hist_init(&c->gateway->latency);
 		reply_simple(c->out, "OK");
 		return;
 	}

@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "number.h"
+#include "store.h"
 
 /* ---- reading ------------------------------------------------------------ */
 
@@ -46,12 +47,11 @@ void redis_mget(struct call *c)
 static bool value_length(struct call *c, size_t *len)
 {
 	struct resp_str key = call_arg(c, 1);
-	int err =
-		aq_kv_get(c->gateway->kv_client, key.p, key.len, NULL, 0, len);
+	int err = store_length(c->gateway, key, len);
 
 	if (err == -ENOENT)
 		*len = 0;
-	if (!err || err == -EMSGSIZE || err == -ENOENT)
+	if (!err || err == -ENOENT)
 		return true;
 	reply_kv_error(c->out, err);
 	return false;
@@ -145,8 +145,7 @@ static void answer_change_error(struct call *c, int err)
 static bool change_run(struct change *ch, aq_kv_change_fn fn)
 {
 	struct resp_str key = call_arg(ch->c, 1);
-	int err =
-		aq_kv_modify(ch->c->gateway->kv_client, key.p, key.len, fn, ch);
+	int err = store_modify(ch->c->gateway, key, fn, ch);
 
 	if (err)
 		answer_change_error(ch->c, err);
@@ -294,8 +293,7 @@ static int put(struct call *c, uint32_t value_arg, const struct change *ch)
 	struct resp_str value = call_arg(c, value_arg);
 	struct aq_kv_put_options o = {.flags = ch->put_flags,
 				      .expire_at_ms = ch->expire_at_ms};
-	int err = aq_kv_put(c->gateway->kv_client, key.p, key.len, value.p,
-			    value.len, &o);
+	int err = store_put(c->gateway, key, value, &o);
 
 	if (err == -EEXIST || (err == -ENOENT && ch->put_flags & AQ_KV_XX))
 		return 0;
@@ -364,8 +362,7 @@ void redis_mset(struct call *c)
 	for (uint32_t i = 1; i < c->argc; i += 2) {
 		struct resp_str key = call_arg(c, i);
 		struct resp_str value = call_arg(c, i + 1);
-		int err = aq_kv_put(c->gateway->kv_client, key.p, key.len,
-				    value.p, value.len, NULL);
+		int err = store_put(c->gateway, key, value, NULL);
 
 		if (err) {
 			reply_kv_error(c->out, err);
@@ -504,8 +501,7 @@ static void add(struct call *c, int64_t by)
 {
 	struct resp_str key = call_arg(c, 1);
 	int64_t result;
-	int err =
-		aq_kv_incr(c->gateway->kv_client, key.p, key.len, by, &result);
+	int err = store_incr(c->gateway, key, by, &result);
 
 	if (err)
 		reply_kv_error(c->out, err);

@@ -11,7 +11,8 @@ struct call {
 	struct reply *out;
 	const struct command *command;
 	uint32_t argc;
-	const char *buf; /* see call_arg */
+	const struct resp_span *span; /* see call_arg */
+	const char *buf;
 };
 
 enum command_flags {
@@ -22,6 +23,9 @@ enum command_flags {
 	COMMAND_BATCH = 1u << 4,    /* may run together with its neighbours */
 	COMMAND_SECONDS = 1u << 5,  /* its times are in seconds, not ms */
 	COMMAND_ABSOLUTE = 1u << 6, /* its times are since 1970, not relative */
+	COMMAND_NOW = 1u << 7,	    /* inside MULTI, too, it is not queued */
+	COMMAND_NO_MULTI = 1u << 8, /* it is refused there */
+	COMMAND_TABLE = 1u << 9, /* needs the table, as reads and writes do */
 };
 
 struct command {
@@ -39,6 +43,10 @@ extern const struct command redis_commands[];
 const struct command *command_find(struct resp_str name);
 /* Runs the command that the client's parser has read, or answers why not. */
 void command_run(struct gateway *g, struct client *s, const char *buf);
+/* Calls the command's function, and counts. */
+void command_call(struct call *c);
+/* Counts a command whose answer begins at `mark` of its output. */
+void call_count(const struct call *c, size_t mark);
 
 /* Runs the collected commands and answers them in their order. Until then the
  * buffers of these clients must not change. */
@@ -49,7 +57,7 @@ bool batch_add(struct gateway *g, struct client *s, const struct command *cmd,
 
 static inline struct resp_str call_arg(const struct call *c, uint32_t i)
 {
-	return resp_arg(&c->client->parser, c->buf, i);
+	return (struct resp_str){c->buf + c->span[i].at, c->span[i].len};
 }
 
 /* Whether the argument is that word, whatever its case. */
@@ -105,6 +113,14 @@ void redis_flushall(struct call *c);
 /* Converts a time, as COMMAND_SECONDS and COMMAND_ABSOLUTE say, to milliseconds
  * since 1970; false, with an answer, when there is no such time. */
 bool call_when(struct call *c, uint32_t i, unsigned flags, int64_t *when_ms);
+
+/* ---- cmd_multi.c --------------------------------------------------------- */
+
+void redis_multi(struct call *c);
+void redis_exec(struct call *c);
+void redis_discard(struct call *c);
+void redis_watch(struct call *c);
+void redis_unwatch(struct call *c);
 
 /* ---- cmd_server.c, cmd_client.c ----------------------------------------- */
 

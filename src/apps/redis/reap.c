@@ -112,7 +112,7 @@ void reap_turn(struct gateway *g)
 	struct reaper *r = &g->reaper;
 	uint64_t now_ms;
 
-	if (!r->is_awake)
+	if (!r->is_awake || g->table.status == TABLE_LOST)
 		return;
 	now_ms = clock_mono_ms();
 	if (now_ms < r->next_ms)

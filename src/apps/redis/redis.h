@@ -31,6 +31,10 @@ struct redis_options {
 	const char *password;	 /* NULL: none is asked for */
 	uint32_t clients_max;	 /* 0: REDIS_CLIENTS_DEFAULT */
 	uint32_t idle_timeout_s; /* 0: never */
+	/* ADDRESS:PORT or a path of a unix socket for /health and /metrics;
+	 * NULL: none. */
+	const char *http;
+	bool ends_when_lost; /* the table; else it is looked for, or made */
 	/* Needs no password on addresses that other hosts can reach. */
 	bool is_open_to_all;
 	/* Memory for what one client has sent and was not answered yet, for
@@ -42,7 +46,8 @@ struct redis_options {
 	uint64_t clients_bytes_max;
 };
 
-/* A gateway until a signal; see daemon/daemon.h. d->port is that of Redis. */
+/* A gateway until a signal; see daemon/daemon.h. When it is ready, `port` of
+ * its options is the one that it listens on. */
 extern const struct daemon_kind redis_daemon;
 
 #endif

@@ -113,6 +113,14 @@ void reply_nil(struct reply *r)
 		reply_bytes(r, "$-1\r\n", 5);
 }
 
+void reply_nil_array(struct reply *r)
+{
+	if (r->proto == 3)
+		reply_bytes(r, "_\r\n", 3);
+	else
+		reply_bytes(r, "*-1\r\n", 5);
+}
+
 void reply_array(struct reply *r, size_t count)
 {
 	head(r, '*', (int64_t)count);

@@ -27,6 +27,7 @@ void reply_int(struct reply *r, int64_t n);
 void reply_bulk(struct reply *r, const void *bytes, size_t len);
 void reply_bulk_text(struct reply *r, const char *text);
 void reply_nil(struct reply *r);
+void reply_nil_array(struct reply *r); /* an array that there is none of */
 void reply_array(struct reply *r, size_t count);
 void reply_set(struct reply *r, size_t count); /* an array in RESP2 */
 /* `pairs` keys, each with its value; an array twice as long in RESP2. */

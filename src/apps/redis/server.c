@@ -128,9 +128,22 @@ static bool is_peer(const struct server *v, const void *what)
 
 static int wait_ms(const struct server *v)
 {
-	if (v->gateway.paused_count || v->listeners_ms)
+	/* What has changed since then is to be seen over HTTP, too. */
+	if (v->gateway.paused_count || v->listeners_ms ||
+	    v->gateway.stats.commands != v->view.stats.commands)
 		return PAUSED_LOOK_MS;
 	return v->gateway.reaper.is_awake ? REAP_MS : TICK_MS;
+}
+
+/* For who asks over HTTP. */
+static void publish(struct server *v)
+{
+	uint64_t now_ms = clock_mono_ms();
+
+	if (now_ms < v->published_ms + HTTP_PUBLISH_MS)
+		return;
+	v->published_ms = now_ms;
+	http_publish(&v->view, &v->gateway);
 }
 
 static int run(struct daemon *d)
@@ -138,8 +151,9 @@ static int run(struct daemon *d)
 	struct server *v = d->served;
 	struct epoll_event ev[EVENTS_PER_TURN];
 	uint64_t swept_ms = clock_mono_ms();
+	int err = 0;
 
-	while (d->signal == 0) {
+	while (d->signal == 0 && !err) {
 		int n = epoll_wait(v->epoll_fd, ev, EVENTS_PER_TURN,
 				   wait_ms(v));
 
@@ -158,6 +172,7 @@ static int run(struct daemon *d)
 		for (int i = 0; i < n; i++)
 			if (is_peer(v, ev[i].data.ptr))
 				peer_answer(ev[i].data.ptr);
+		publish(v);
 		peers_resume(v);
 		peers_end_largest(v);
 		resume_listeners(v);
@@ -166,8 +181,17 @@ static int run(struct daemon *d)
 			swept_ms = clock_mono_ms();
 			peers_end_idle(v);
 		}
+		err = table_turn(&v->gateway);
 	}
-	return 0;
+	return err;
+}
+
+static void handle(void *ctx, const struct ctl_request *request,
+		   struct ctl_reply *reply)
+{
+	struct server *v = ctx;
+
+	http_answer(&v->view, request, reply);
 }
 
 static int add_fd(struct server *v, int *fd)
@@ -212,25 +236,6 @@ static void set_limits(struct redis_options *o)
 		o->clients_bytes_max = REDIS_CLIENTS_BYTES_DEFAULT;
 }
 
-/* Several gateways may start at once: whoever comes second opens. */
-static int open_table(struct server *v, const struct redis_options *o)
-{
-	struct aq_kv_client_options client = {.flags = AQ_KV_DIRECT_READS};
-	struct aq_kv_options new = {.capacity = o->capacity,
-				    .extent_bytes = o->extent_bytes};
-	struct aq_kv **kv = &v->gateway.kv;
-	int err = aq_rack_open(NULL, &v->rack);
-
-	if (!err)
-		err = aq_kv_open(v->rack, o->table, kv);
-	if (err == -ENOENT)
-		err = aq_kv_create(v->rack, o->table, &new, kv);
-	if (err == -EEXIST)
-		err = aq_kv_open(v->rack, o->table, kv);
-	return err ? err
-		   : aq_kv_client_open(*kv, &client, &v->gateway.kv_client);
-}
-
 static int open_gateway(struct daemon *d)
 {
 	struct redis_options *o = d->self;
@@ -251,15 +256,21 @@ static int open_gateway(struct daemon *d)
 	v->gateway.options = o;
 	v->gateway.start_ms = clock_mono_ms();
 	v->gateway.scratch.limit = v->gateway.made.limit = o->output_bytes_max;
+	hist_init(&v->gateway.latency);
 	reap_wake(&v->gateway); /* keys of before may have an end */
 	err = bound_check_address(o);
 	if (!err)
-		err = open_table(v, o);
+		err = http_view_init(&v->view, o->table);
+	if (!err)
+		err = table_open(&v->gateway, d);
 	if (!err)
 		err = add_fd(v, &d->signal_fd);
 	if (!err)
 		err = open_listeners(v);
-	d->port = v->gateway.port;
+	if (o->port >= 0)
+		o->port = v->gateway.port;
+	if (!err)
+		http_publish(&v->view, &v->gateway);
 	return err;
 }
 
@@ -288,9 +299,8 @@ static int close_gateway(struct daemon *d)
 	close_fd(v->epoll_fd);
 	reply_release(&v->gateway.scratch);
 	reply_release(&v->gateway.made);
-	aq_kv_client_close(v->gateway.kv_client);
-	aq_kv_close(v->gateway.kv);
-	aq_rack_close(v->rack);
+	table_close(&v->gateway);
+	http_view_release(&v->view);
 	free(v);
 	return 0;
 }
@@ -298,12 +308,24 @@ static int close_gateway(struct daemon *d)
 static int allow(struct daemon *d)
 {
 	const struct redis_options *o = d->self;
+	int err = confine_add_parent(&d->confine, CONFINE_SOCKET, o->unix_path);
 
-	return confine_add_parent(&d->confine, CONFINE_SOCKET, o->unix_path);
+	if (err || !o->http)
+		return err;
+	if (!strchr(o->http, '/')) {
+		d->options.listen = o->http;
+		return 0;
+	}
+	if (strlen(o->http) >= sizeof(d->socket))
+		return error_set(-ENAMETOOLONG, "the path of --http is too "
+						"long");
+	(void)snprintf(d->socket, sizeof(d->socket), "%s", o->http);
+	return confine_add_parent(&d->confine, CONFINE_SOCKET, d->socket);
 }
 
 const struct daemon_kind redis_daemon = {
 	.what = "a gateway",
+	.handle = handle,
 	.allow = allow,
 	.open = open_gateway,
 	.run = run,

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "client.h"
+#include "http.h"
 
 /* A client with its socket. */
 struct peer {
@@ -20,7 +21,8 @@ struct server {
 	struct gateway gateway;
 	int epoll_fd;
 	struct daemon *daemon;
-	struct aq_rack *rack;
+	struct http_view view;
+	uint64_t published_ms;
 	int listener_fd[2]; /* TCP, unix; -1: none */
 	/* A spare descriptor, to tell a client that there is none left. */
 	int spare_fd;

@@ -21,13 +21,6 @@ enum {
 	SILENT_MS = 3000,   /* then it is worth a line */
 };
 
-int run_check_mode(const char *mode)
-{
-	enum page_mode m;
-
-	return page_mode_parse(mode, &m);
-}
-
 int run_far_open(struct far *f, const struct run_options *o, void *buffer,
 		 size_t buffer_bytes)
 {
@@ -60,7 +53,8 @@ int run_far_open(struct far *f, const struct run_options *o, void *buffer,
 
 void run_far_close(struct far *f)
 {
-	for (unsigned i = 0; i < f->store_count; i++)
+	/* All count with the first. */
+	for (unsigned i = f->store_count; i-- > 0;)
 		page_store_close(f->store[i].handle);
 	aq_rack_close(f->rack);
 	free(f->refs);

@@ -7,6 +7,7 @@
 
 #include "aquifer/aquifer.h"
 #include "base/error.h"
+#include "base/tally.h"
 #include "client/link.h"
 #include "far.h"
 
@@ -42,12 +43,16 @@ static int open_store(struct far *f, uint32_t pages, uint32_t nodes)
 				       .is_unmapped = f->is_unmapped,
 				       .deadline_ms = f->patience_ms,
 				       .patience_ms = f->patience_ms,
-				       .copies = f->copies};
+				       .copies = f->copies,
+				       .counted_as = TALLY_RUN,
+				       .counted_name = f->name};
 	char name[40];
 	int err = run_far_tables(f, f->slots + pages);
 
 	if (err)
 		return err;
+	if (f->store_count)
+		o.counts_with = f->store[0].handle;
 	(void)snprintf(name, sizeof(name), "%s-%u", f->name, f->store_count);
 	err = page_store_open(f->rack, name, &o, &store->handle);
 	if (err)

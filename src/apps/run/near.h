@@ -53,6 +53,10 @@ void run_near_look(struct pager *p, uint64_t now_ns);
  * certainly cannot be loaded into. */
 int run_strict_check(const struct run_options *options, const char *program,
 		     char text[RUN_TEXT_MAX]) MUST_CHECK;
+/* Says it when this process has not the rights that far memory takes. With
+ * --strict: -EPERM, -EACCES or -ENOSYS, with words. */
+int run_rights_check(const struct run_options *options,
+		     char text[RUN_TEXT_MAX]) MUST_CHECK;
 /* For a program that never attached and may have ended too soon to be looked
  * at: asks the kernel how much it had at most. */
 void run_near_finish(const struct run_options *options,

@@ -113,8 +113,8 @@ struct run_shared {
 	struct run_near near; /* the pager's, until it has ended */
 };
 
-/* 0 or -EINVAL, with words in aq_last_error(). */
-int run_check_mode(const char *mode) MUST_CHECK;
+/* The modes of run_options.mode: those of page_mode_parse. */
+#define RUN_MODES "static|dynamic-1m|dynamic-4k|two-sided|chain|sparse"
 
 struct run_result {
 	int status; /* as of waitpid */
@@ -124,8 +124,8 @@ struct run_result {
 
 /*
  * Runs argv and returns when it and all its children have ended. `result`
- * points to memory that stays until the process ends. -errno with a line on
- * stderr: it was not started.
+ * points to memory that stays until the process ends. -errno with words: it was
+ * not started.
  */
 int run_program(const struct run_options *options, char **argv,
 		struct run_result *result) MUST_CHECK;

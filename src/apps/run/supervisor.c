@@ -336,15 +336,12 @@ static int supervisor_init(struct supervisor *k,
 	return 0;
 }
 
-static void say_why(const struct supervisor *k, int err, const char *program)
+static int say_why(const struct supervisor *k, int err, const char *program)
 {
 	if (k->start.shared != MAP_FAILED && k->start.shared->text[0])
-		(void)fprintf(stderr, "aquifer: run: %s\n",
-			      k->start.shared->text);
-	else
-		(void)fprintf(stderr,
-			      "aquifer: run: '%s' was not started: %s\n",
-			      program, strerror(-err));
+		return error_set(err, "%s", k->start.shared->text);
+	return error_set(err, "'%s' was not started: %s", program,
+			 strerror(-err));
 }
 
 static void give_up(struct supervisor *k)
@@ -368,6 +365,8 @@ int run_program(const struct run_options *options, char **argv,
 	if (!err)
 		err = run_strict_check(options, argv[0], k.start.shared->text);
 	if (!err)
+		err = run_rights_check(options, k.start.shared->text);
+	if (!err)
 		err = start_program(&k, argv);
 	if (!err)
 		err = start_pager(&k);
@@ -379,10 +378,9 @@ int run_program(const struct run_options *options, char **argv,
 	if (!err)
 		err = let_go(&k);
 	if (err) {
-		say_why(&k, err, argv[0]);
 		give_up(&k);
 		run_place_remove(&k.start.place);
-		return err;
+		return say_why(&k, err, argv[0]);
 	}
 	watch(&k, &mask);
 	run_place_remove(&k.start.place);

@@ -30,6 +30,7 @@
 #include "base/base.h"
 #include "kit/kit.h"
 #include "tree_layout.h"
+#include "tree_program.h"
 
 struct tree_options {
 	uint64_t size_bytes;  /* for nodes; 0: 64 MiB */
@@ -72,12 +73,28 @@ int tree_locals_create(const struct tree_geometry *g,
 		       struct tree_locals **out) MUST_CHECK;
 void tree_locals_destroy(struct tree_locals *l);
 
+/* Who executes walks (tree_program.h) where the memory is. */
+struct tree_walker {
+	/* From that offset of the structure on, with the first send_bytes of
+	 * the pad, whose rest is zero there. 0: it came to its end;
+	 * -ECANCELED: it gave up; else -errno. The pad is as far as it got, and
+	 * *trips is how often the node was asked. */
+	int (*run)(void *ctx, enum tree_walk walk, uint64_t start, void *pad,
+		   size_t pad_bytes, size_t send_bytes, uint32_t *trips);
+	void *ctx;
+};
+
 struct tree_config {
 	uint32_t deadline_ms; /* of one operation; 0: 5000 */
 	uint32_t cache_nodes; /* inner nodes that are remembered; 0: 4096 */
 	/* Shared by the process's clients of this index; NULL: there is one
 	 * client. It must outlive the client. */
 	struct tree_locals *locals;
+	/* Without one everything is read; it must outlive the client. */
+	const struct tree_walker *walker;
+	bool walks_gets; /* every get is a walk, without copies of inner nodes
+			  */
+	bool no_cache;	 /* an operation begins without such copies */
 	/* NULL: never. True stops the client for good. */
 	bool (*crash)(void *ctx, int point);
 	void *ctx;
@@ -127,6 +144,22 @@ typedef int (*tree_pair_fn)(void *user, const void *key, size_t key_len,
 int tree_scan(struct tree_client *c, const struct tree_range *range,
 	      tree_pair_fn each, void *user) MUST_CHECK;
 
+/* What numbers there are in a range, or only how many keys. */
+struct tree_reduced {
+	uint64_t count;
+	uint64_t sum; /* of 128 bits, in two's complement */
+	uint64_t sum_high;
+	int64_t min, max; /* 0 if there are none */
+};
+
+/*
+ * Adds up the values of a range, or only counts its keys, by a walk as far as
+ * one leads, and else by a scan; what is said of scans is true of it. A value
+ * is a number if it has TREE_NUMBER_BYTES; -EDOM: one has not.
+ */
+int tree_reduce(struct tree_client *c, const struct tree_range *range,
+		bool only_count, struct tree_reduced *out) MUST_CHECK;
+
 #define TREE_STATS(X)                                           \
 	X(gets, "reads")                                        \
 	X(puts, "writes")                                       \
@@ -136,6 +169,8 @@ int tree_scan(struct tree_client *c, const struct tree_range *range,
 	X(put_trips, "and of writes")                           \
 	X(delete_trips, "and of deletes")                       \
 	X(scan_trips, "and of scans")                           \
+	X(walks, "walks on the memory node")                    \
+	X(walks_short, "of them, those that READs went on for") \
 	X(leaves, "leaves that scans have read")                \
 	X(torn, "nodes read while they changed")                \
 	X(rights, "steps to the right")                         \
@@ -177,11 +212,15 @@ struct tree_report {
 	uint64_t bad_links;    /* ranges that do not join */
 	uint64_t bad_children; /* pointers that do not lead to the key's node */
 	uint64_t unnamed;      /* nodes not in a parent yet; harmless */
+	uint64_t stale;	       /* first entries of a leaf that went; harmless */
 	uint64_t locks_held;
 	uint64_t clients;
 	uint64_t chunks;
 	uint64_t chunks_taken;
 };
+
+/* Nodes of chunks that clients have taken, in use or not. */
+int tree_nodes_taken(struct tree_client *c, uint64_t *nodes) MUST_CHECK;
 
 int tree_check(struct tree_client *c, struct tree_report *r) MUST_CHECK;
 static inline bool tree_report_is_bad(const struct tree_report *r)

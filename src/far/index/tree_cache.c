@@ -12,8 +12,9 @@
 
 int tree_cache_init(struct tree_client *c)
 {
-	uint32_t nodes = c->config.cache_nodes ? c->config.cache_nodes
-					       : TREE_CACHE_NODES;
+	uint32_t nodes = c->config.no_cache	 ? TREE_LEVELS_MAX
+			 : c->config.cache_nodes ? c->config.cache_nodes
+						 : TREE_CACHE_NODES;
 	uint32_t sets = u32_pow2_ceil(
 		u32_min(nodes, TREE_CACHE_NODES_MAX) / TREE_CACHE_WAYS + 1);
 

@@ -50,6 +50,7 @@ static void free_all(struct tree_client *c)
 	free(c->spare);
 	free(c->chunk);
 	free(c->items);
+	free(c->pad);
 	free(c);
 }
 
@@ -156,7 +157,9 @@ static int init(struct tree_client *c, const struct kit_remote *remote)
 	if (!err)
 		err = tree_cache_init(c);
 	c->items = calloc(TREE_SLOTS_MAX, sizeof(*c->items));
-	if (!err && !c->items)
+	if (c->config.walker)
+		c->pad = malloc(tree_pad_bytes(&c->g, TREE_WALK_FIND));
+	if (!err && (!c->items || (c->config.walker && !c->pad)))
 		err = error_set(-ENOMEM, "no memory for a client");
 	if (err)
 		return err;
@@ -224,8 +227,31 @@ int tree_begin(struct tree_client *c)
 	c->op++;
 	c->restarts = 0;
 	c->missing.level = 0;
+	if (c->config.no_cache)
+		tree_cache_forget_all(c);
 	kit_set_deadline(&c->kit, c->config.deadline_ms);
 	if (c->kit.is_crashed)
 		return -ESHUTDOWN;
 	return c->kit.is_broken ? reconnect(c) : 0;
+}
+
+int tree_walk_run(struct tree_client *c, enum tree_walk walk)
+{
+	const struct tree_walker *w = c->config.walker;
+	uint32_t trips = 0;
+	int err;
+
+	if (!w)
+		return -EOPNOTSUPP;
+	err = w->run(w->ctx, walk, TREE_ROOT_AT, c->pad,
+		     tree_pad_bytes(&c->g, walk),
+		     walk == TREE_WALK_FIND ? offsetof(struct tree_pad, best)
+					    : tree_pad_bytes(&c->g, walk),
+		     &trips);
+	c->kit.trips += trips;
+	if (err == -EOPNOTSUPP)
+		return err;
+	c->stats.walks++;
+	c->stats.walks_short += err != 0;
+	return err;
 }

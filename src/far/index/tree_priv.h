@@ -80,6 +80,7 @@ struct tree_client {
 	struct tree_node *look;	 /* an inner node that is read */
 	uint8_t *batch;		 /* TREE_SCAN_BATCH nodes */
 	struct tree_item *items; /* TREE_SLOTS_MAX */
+	struct tree_pad *pad;	 /* of walks, as large as any; or NULL */
 
 	struct tree_hold hold;
 	struct tree_missing missing;
@@ -107,6 +108,9 @@ int tree_late(const struct tree_client *c);
 
 /* An operation begins: its time, and a connection that is not broken. */
 int tree_begin(struct tree_client *c) MUST_CHECK;
+
+/* Has the walker execute a walk on c->pad, and counts it. -EOPNOTSUPP. */
+int tree_walk_run(struct tree_client *c, enum tree_walk walk) MUST_CHECK;
 
 /* ---- tree_lock.c -------------------------------------------------------- */
 

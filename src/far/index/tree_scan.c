@@ -136,7 +136,7 @@ static int run(struct tree_client *c, struct scan *s)
 	while (!err && !s->is_over) {
 		err = advance(c, s);
 		/* The deadline is for each step of it. */
-		kit_set_deadline(&c->kit, c->config.deadline_ms);
+		kit_move_deadline(&c->kit, c->config.deadline_ms);
 	}
 	help = c->missing.level ? tree_help(c) : 0;
 	return help == -ESHUTDOWN ? help : err;

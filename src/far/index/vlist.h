@@ -58,6 +58,8 @@ int vlist_geometry_make(const struct vlist_options *o,
 	X(CHUNK, "a chunk is taken")                          \
 	X(ABANDON, "a version is given up")
 
+struct vlist_places;
+
 enum vlist_point {
 #define VLIST_POINT_ENUM(name, help) VLIST_POINT_##name,
 	VLIST_POINTS(VLIST_POINT_ENUM)
@@ -72,6 +74,11 @@ struct vlist_config {
 	 * versions are collected; 0: 4. */
 	uint32_t collect_every;
 	bool no_steer; /* READs that no switch changes */
+	/* A read takes the key's entry along, and goes on from there when the
+	 * remembered version is not the newest. */
+	bool shortcut;
+	/* Shared with other clients of the process; NULL: each has its own. */
+	struct vlist_places *places;
 	/* NULL: never. True stops the client for good: it posts what comes
 	 * before this request and nothing any more. */
 	bool (*crash)(void *ctx, int point);
@@ -79,6 +86,11 @@ struct vlist_config {
 };
 
 struct vlist_client;
+
+/* Where the clients of one process last saw the newest version of each key; 0:
+ * room for 4096 keys. Any thread may use it; it outlives its clients. */
+int vlist_places_create(uint32_t keys, struct vlist_places **out) MUST_CHECK;
+void vlist_places_destroy(struct vlist_places *p);
 
 /* Writes an empty store into zeroed memory. */
 int vlist_format(const struct kit_remote *remote,
@@ -110,6 +122,16 @@ int vlist_put(struct vlist_client *c, uint64_t key, const void *value,
 	      size_t len) MUST_CHECK;
 /* Succeeds also for a key that is not there. */
 int vlist_del(struct vlist_client *c, uint64_t key) MUST_CHECK;
+
+/* Calls `each` for all pairs, in no order, with keys as eight bytes; stops when
+ * it returns other than 0, which is returned. Each pair existed at some moment
+ * of the call, and no key that existed all the time is missing. */
+typedef int (*vlist_pair_fn)(void *user, const void *key, size_t key_len,
+			     const void *value, size_t value_len);
+int vlist_each(struct vlist_client *c, vlist_pair_fn each,
+	       void *user) MUST_CHECK;
+/* So many keys have room: what vlist_options.keys was, or somewhat more. */
+uint64_t vlist_key_room(const struct vlist_geometry *g);
 
 #define VLIST_STATS(X)                                              \
 	X(gets, "reads")                                            \

@@ -45,6 +45,11 @@ int vlist_geometry_make(const struct vlist_options *o, struct vlist_geometry *g)
 	return vlist_geometry_derive(g);
 }
 
+uint64_t vlist_key_room(const struct vlist_geometry *g)
+{
+	return u64_max((g->bucket_count - 1) * VLIST_BUCKET * 4 / 5, 1);
+}
+
 /* ---- memory ------------------------------------------------------------- */
 
 static int make_memos(struct vlist_client *c)
@@ -82,12 +87,13 @@ static int init_kit(struct vlist_client *c, const struct kit_remote *remote)
 				    .failure_ms = g->failure_ms,
 				    .crash = c->config.crash,
 				    .crash_ctx = c->config.ctx};
-	struct kit_part parts[] = {{&c->atom, 2 * sizeof(*c->atom)},
-				   {&c->word, sizeof(*c->word)},
-				   {&c->heads, VLIST_SCAN_BATCH * 8},
-				   {&c->node, node_bytes},
-				   {&c->seen, node_bytes},
-				   {&c->bucket, VLIST_BUCKET_BYTES}};
+	struct kit_part parts[] = {
+		{&c->atom, VLIST_ATOM_COUNT * sizeof(*c->atom)},
+		{&c->word, sizeof(*c->word)},
+		{&c->heads, VLIST_SCAN_BATCH * 8},
+		{&c->node, node_bytes},
+		{&c->seen, node_bytes},
+		{&c->bucket, VLIST_BUCKET_BYTES}};
 
 	return kit_client_init(&c->kit, remote, &config, parts,
 			       ARRAY_LEN(parts));

@@ -24,7 +24,9 @@ static int copy_value(const struct vlist_client *c, void *buf, size_t buf_bytes,
 /* Where a read goes next, and by which kind of READ. */
 struct chase {
 	uint64_t place;
-	uint64_t head; /* what the entry said at the last look; 0: not asked */
+	uint64_t head;	 /* what the entry said; 0: not asked */
+	bool is_news;	 /* and that is not what it said before */
+	bool has_jumped; /* there */
 	unsigned unvouched;
 	unsigned in_vain;    /* steered ones that were not the newest */
 	unsigned plain;	     /* so many are not steered */
@@ -58,12 +60,14 @@ static void follow(struct vlist_client *c, struct chase *s,
 		else if (s->plain)
 			s->plain--;
 		s->place = next;
-		vlist_memo_place(c, m, next);
+		vlist_place_set(c, m, next, false);
 		break;
 	case VLIST_ASTRAY:
 		/* Of another key, as this place probably is by now. */
-		if (le64_get(c->seen->next) & VLIST_COMMITTED)
-			m->place = s->place = 0;
+		if (le64_get(c->seen->next) & VLIST_COMMITTED) {
+			vlist_place_void(c, m);
+			s->place = 0;
+		}
 		/* fall through */
 	case VLIST_UNVOUCHED: /* perhaps only too early */
 		c->stats.unvouched++;
@@ -73,7 +77,8 @@ static void follow(struct vlist_client *c, struct chase *s,
 	case VLIST_STALE:
 	case VLIST_NEWEST: /* which needs no next step */
 		c->stats.stale++;
-		m->place = s->place = 0;
+		vlist_place_void(c, m);
+		s->place = 0;
 	}
 }
 
@@ -84,17 +89,17 @@ static void follow(struct vlist_client *c, struct chase *s,
 static bool is_doubtful(const struct vlist_client *c,
 			const struct vlist_memo *m)
 {
-	return m->entry && m->place && c->mine_count &&
-	       c->stats.puts - m->since >= c->mine_count / 2;
+	return c->mine_count && c->stats.puts - m->since >= c->mine_count / 2;
 }
 
-/* Looks at a place; the first one may be old, so the key's entry is read along
- * with it, to go on from there. */
-static int look(struct vlist_client *c, const struct vlist_memo *m,
-		struct chase *s, uint64_t key, enum vlist_verdict *verdict,
-		uint64_t *self, uint64_t *next)
+/* Looks at a place; the remembered one may be old, so the key's entry is read
+ * along with it, to go on from there. */
+static int look(struct vlist_client *c, struct vlist_memo *m, struct chase *s,
+		uint64_t key, enum vlist_verdict *verdict, uint64_t *self,
+		uint64_t *next)
 {
-	bool both = is_doubtful(c, m) && s->place == m->place;
+	bool both = m->entry && s->place == m->place && !s->head &&
+		    (c->config.shortcut || is_doubtful(c, m));
 	int err;
 
 	kit_begin(&c->kit);
@@ -104,8 +109,25 @@ static int look(struct vlist_client *c, const struct vlist_memo *m,
 			 8);
 	err = vlist_look_too(c, key, s->place, s->may_steer && !s->plain, true,
 			     verdict, self, next);
-	s->head = both ? *c->word : 0;
+	if (both && !err) {
+		s->head = *c->word;
+		s->is_news = vlist_place_head(c, m, s->head);
+	}
 	return err;
+}
+
+/* What the entry said may be nearer to the end than the next version, and is
+ * all there is when the remembered one is gone. Once: it does not change. */
+static void jump(const struct vlist_client *c, struct chase *s,
+		 enum vlist_verdict verdict)
+{
+	bool is_shorter =
+		c->config.shortcut && s->is_news && verdict == VLIST_OLD;
+
+	if (s->head && !s->has_jumped && (!s->place || is_shorter)) {
+		s->place = s->head;
+		s->has_jumped = true;
+	}
 }
 
 static int get(struct vlist_client *c, uint64_t key, void *buf,
@@ -124,13 +146,12 @@ static int get(struct vlist_client *c, uint64_t key, void *buf,
 		if (err)
 			return err;
 		if (verdict == VLIST_NEWEST) {
-			vlist_memo_place(c, m, self);
+			vlist_place_set(c, m, self, true);
 			c->stats.reads_first += !looks;
 			return copy_value(c, buf, buf_bytes, len);
 		}
 		follow(c, &s, m, verdict, self, next);
-		if (!s.place)
-			s.place = s.head;
+		jump(c, &s, verdict);
 		if (kit_is_late(&c->kit))
 			return error_set(-ETIMEDOUT,
 					 "writers were faster than this read");

@@ -8,9 +8,7 @@
 
 static struct vlist_memo *memo_of(struct vlist_client *c, uint64_t key)
 {
-	uint64_t h = key * UINT64_C(0x9e3779b97f4a7c15);
-
-	return &c->memo[(h >> 32) & c->memo_mask];
+	return &c->memo[vlist_key_slot(key) & c->memo_mask];
 }
 
 const struct vlist_memo *vlist_memo_find(struct vlist_client *c, uint64_t key)
@@ -27,13 +25,6 @@ struct vlist_memo *vlist_memo(struct vlist_client *c, uint64_t key)
 	if (m->key1 != key + 1)
 		*m = (struct vlist_memo){.key1 = key + 1, .newest = VLIST_NONE};
 	return m;
-}
-
-void vlist_memo_place(struct vlist_client *c, struct vlist_memo *m,
-		      uint64_t place)
-{
-	m->place = place;
-	m->since = c->stats.puts;
 }
 
 static uint64_t bucket_at(const struct vlist_client *c, uint64_t bucket)
@@ -111,10 +102,9 @@ int vlist_start(struct vlist_client *c, struct vlist_memo *m, uint64_t key,
 	uint64_t head;
 	int err;
 
-	if (m->place) {
-		*place = m->place;
+	*place = vlist_place_of(c, m);
+	if (*place)
 		return 0;
-	}
 	if (m->entry) {
 		err = kit_read_now(&c->kit.main,
 				   m->entry +

@@ -40,7 +40,7 @@ void vlist_node_committed(struct vlist_client *c, struct vlist_memo *m,
 	n->older_generation = m->newest_generation;
 	m->newest = i;
 	m->newest_generation = n->generation;
-	vlist_memo_place(c, m, vlist_mine_pointer(c, i));
+	vlist_place_set(c, m, vlist_mine_pointer(c, i), true);
 }
 
 void vlist_collect_older(struct vlist_client *c, uint32_t i)
@@ -67,6 +67,7 @@ void vlist_pool_forget(struct vlist_client *c)
 	c->mine_count = c->free_count = c->scan_at = 0;
 	c->free_first = c->free_last = VLIST_NONE;
 	c->ride.stage = VLIST_GATHER_IDLE;
+	c->later.entry = 0;
 }
 
 /* ---- chunks ------------------------------------------------------------- */

@@ -29,6 +29,7 @@ struct vlist_memo {
 	uint64_t key1;	/* key + 1; 0: nothing */
 	uint64_t place; /* pointer to a committed version; 0: not known */
 	uint64_t entry; /* offset of its entry; 0: not known */
+	uint64_t head;	/* as the entry was last seen; 0: not yet */
 	/* The newest of this client's versions, or VLIST_NONE; void if its
 	 * generation has changed. */
 	uint32_t newest;
@@ -70,6 +71,23 @@ struct vlist_old {
 	bool is_lost;
 };
 
+/* Answers of atomics, by what they are about. */
+enum vlist_atom {
+	VLIST_ATOM_APPEND,
+	VLIST_ATOM_HEAD,
+	VLIST_ATOM_LATER,
+	VLIST_ATOM_COUNT,
+};
+
+/* An entry that is to be moved on together with the next write. */
+struct vlist_later {
+	uint64_t entry; /* 0: none */
+	uint64_t head;	/* what it said before `node` was appended */
+	uint64_t node;
+	uint32_t mine; /* the same, and its generation */
+	uint32_t generation;
+};
+
 /* Freeing versions of some keys, see vlist_gather.c. */
 struct vlist_gather {
 	enum {
@@ -89,7 +107,7 @@ struct vlist_client {
 	struct vlist_stats stats;
 	bool is_steered; /* the last append was vouched for */
 
-	uint64_t *atom;		 /* answers of atomics, two */
+	uint64_t *atom;		 /* answers, by enum vlist_atom */
 	uint64_t *word;		 /* that is read or written alone */
 	uint64_t *heads;	 /* VLIST_SCAN_BATCH, of entries */
 	struct vlist_node *node; /* that is written */
@@ -104,6 +122,7 @@ struct vlist_client {
 	uint32_t free_first, free_last, free_count;
 	uint32_t scan_at; /* where collecting goes on */
 	struct vlist_gather ride;
+	struct vlist_later later;
 	uint64_t chunk_hint;
 };
 
@@ -124,12 +143,30 @@ int vlist_entry_find(struct vlist_client *c, uint64_t key, uint64_t *entry,
 /* The same, and takes an entry if the key has none; head may be 0. */
 int vlist_entry_take(struct vlist_client *c, uint64_t key, uint64_t *entry,
 		     uint64_t *head) MUST_CHECK;
-/* Remembers this place from now on. */
-void vlist_memo_place(struct vlist_client *c, struct vlist_memo *m,
-		      uint64_t place);
 /* A committed version to start from: the remembered one, else the head. */
 int vlist_start(struct vlist_client *c, struct vlist_memo *m, uint64_t key,
 		uint64_t *place) MUST_CHECK;
+
+/* ---- vlist_places.c: what is known of places ---------------------------- */
+
+/* Spreads keys over a table of a power of two. */
+static inline uint32_t vlist_key_slot(uint64_t key)
+{
+	return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+/* What this client, or any of its process's, remembers; 0: nothing. */
+uint64_t vlist_place_of(struct vlist_client *c, struct vlist_memo *m);
+/* Remembers this place from now on. is_newest: it was just seen to be the end
+ * of the list; else it is a step from the one before. */
+void vlist_place_set(struct vlist_client *c, struct vlist_memo *m,
+		     uint64_t place, bool is_newest);
+/* What the entry says now; whether that is news. Entries are moved to what is
+ * the newest version at that time, so news is probably ahead of the place. */
+bool vlist_place_head(struct vlist_client *c, struct vlist_memo *m,
+		      uint64_t head);
+/* The remembered place is not there any more. */
+void vlist_place_void(struct vlist_client *c, struct vlist_memo *m);
 
 /* ---- vlist_walk.c ------------------------------------------------------- */
 

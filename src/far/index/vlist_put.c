@@ -64,27 +64,48 @@ static bool wants_head(const struct vlist_client *c, const struct put *p)
 /*
  * The head was read before the append, so the new version is behind it. Where
  * the entry still says so it is moved on, and everything of this client's
- * before the new version is free.
+ * before the new version is free. That has time until the next write, whose
+ * requests it joins. Until then this version stays: it is only freed when the
+ * entry has moved past it, and then the entry does not say what it said.
  */
-static int move_head(struct vlist_client *c, struct put *p)
+static void move_head_later(struct vlist_client *c, const struct put *p)
 {
-	uint64_t old;
-	int err;
-
 	if (!p->head)
-		return 0;
-	err = kit_cas_now(&c->kit.main, VLIST_POINT_HEAD,
-			  p->memo->entry + offsetof(struct vlist_entry, head),
-			  p->head, p->node, &old);
-	/* Who was beaten to it waits for as many writes again: of a key that
+		return;
+	c->later =
+		(struct vlist_later){.entry = p->memo->entry,
+				     .head = p->head,
+				     .node = p->node,
+				     .mine = p->mine,
+				     .generation = c->mine[p->mine].generation};
+	/* Who is beaten to it waits for as many writes again: of a key that
 	 * many write, trying each time would make this word, on which a NIC
 	 * executes one atomic after the other, the limit of everybody. */
 	p->memo->writes = 0;
-	if (err || old != p->head)
-		return err;
+}
+
+static void add_later(struct vlist_client *c)
+{
+	if (c->later.entry)
+		kit_cas(&c->kit.main, VLIST_POINT_HEAD,
+			c->later.entry + offsetof(struct vlist_entry, head),
+			c->later.head, c->later.node,
+			&c->atom[VLIST_ATOM_LATER]);
+}
+
+static void take_later(struct vlist_client *c)
+{
+	const struct vlist_later l = c->later;
+
+	if (!l.entry)
+		return;
+	c->later.entry = 0;
+	if (c->atom[VLIST_ATOM_LATER] != l.head)
+		return;
 	c->stats.heads++;
-	vlist_collect_older(c, p->mine);
-	return 0;
+	if (c->mine[l.mine].generation == l.generation &&
+	    c->mine[l.mine].state == VLIST_MINE_USED)
+		vlist_collect_older(c, l.mine);
 }
 
 static int succeed(struct vlist_client *c, struct put *p)
@@ -112,14 +133,14 @@ static int put_first(struct vlist_client *c, struct put *p)
 	add_node(c, p);
 	kit_cas(&c->kit.main, VLIST_POINT_FIRST,
 		p->memo->entry + offsetof(struct vlist_entry, head), 0, p->node,
-		&c->atom[0]);
+		&c->atom[VLIST_ATOM_APPEND]);
 	p->tries++;
 	err = kit_run(&c->kit);
 	if (err)
 		return err;
-	if (!c->atom[0])
+	if (!c->atom[VLIST_ATOM_APPEND])
 		return succeed(c, p);
-	p->place = c->atom[0];
+	p->place = c->atom[VLIST_ATOM_APPEND];
 	return -EAGAIN;
 }
 
@@ -163,7 +184,8 @@ static int find_out(struct vlist_client *c, struct put *p, uint64_t before)
 		err = abandon(c, p);
 		/* fall through */
 	case VLIST_NOT_LANDED:
-		p->memo->place = p->place = 0;
+		vlist_place_void(c, p->memo);
+		p->place = 0;
 		return err ? err : -EAGAIN;
 	case VLIST_UNKNOWN:
 		break;
@@ -190,18 +212,21 @@ static int go_on(struct vlist_client *c, struct put *p)
 			break;
 		if (verdict != VLIST_OLD) {
 			c->stats.stale++;
-			p->memo->place = p->place = 0;
+			vlist_place_void(c, p->memo);
+			p->place = 0;
 			break;
 		}
 		c->stats.chases++;
-		p->memo->place = p->place = next;
+		p->place = next;
+		vlist_place_set(c, p->memo, next, false);
 	}
 	return -EAGAIN;
 }
 
 static int take_answer(struct vlist_client *c, struct put *p)
 {
-	uint64_t said = c->atom[0], word = said & ~VLIST_COMMITTED;
+	uint64_t said = c->atom[VLIST_ATOM_APPEND],
+		 word = said & ~VLIST_COMMITTED;
 
 	if (!word || vlist_is_pointer(word)) {
 		/* A switch that steers knows the end by now. */
@@ -226,17 +251,21 @@ static void begin(struct vlist_client *c)
 {
 	kit_begin(&c->kit);
 	vlist_gather_add(c, &c->ride);
+	add_later(c);
 }
 
 static int run(struct vlist_client *c)
 {
 	int err = kit_run(&c->kit);
 
-	if (err)
+	if (err) {
 		c->ride.stage = VLIST_GATHER_IDLE;
-	else
-		vlist_gather_take(c, &c->ride);
-	return err;
+		c->later.entry = 0;
+		return err;
+	}
+	vlist_gather_take(c, &c->ride);
+	take_later(c);
+	return 0;
 }
 
 static int append(struct vlist_client *c, struct put *p)
@@ -265,17 +294,17 @@ static int append(struct vlist_client *c, struct put *p)
 	 * perhaps after the append. An atomic is not. */
 	if (wants)
 		kit_cas(&c->kit.main, VLIST_POINT_HEAD, entry_head, 0, 0,
-			&c->atom[1]);
+			&c->atom[VLIST_ATOM_HEAD]);
 	add_node(c, p);
 	kit_cas(&c->kit.main, VLIST_POINT_APPEND, vlist_offset(p->place),
-		vlist_end_of(p->place), p->node, &c->atom[0]);
+		vlist_end_of(p->place), p->node, &c->atom[VLIST_ATOM_APPEND]);
 	c->stats.appends++;
 	p->tries++;
 	err = run(c);
 	if (err)
 		return err;
 	if (wants)
-		p->head = c->atom[1];
+		p->head = c->atom[VLIST_ATOM_HEAD];
 	return take_answer(c, p);
 }
 
@@ -319,7 +348,8 @@ static int put(struct vlist_client *c, struct put *p)
 	} while (err == -EAGAIN);
 	if (!err) {
 		p->mine = node;
-		return move_head(c, p);
+		move_head_later(c, p);
+		return 0;
 	}
 	if (p->mine != VLIST_NONE && !c->kit.is_broken)
 		c->mine[p->mine].state = VLIST_MINE_LIMBO;

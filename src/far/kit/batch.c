@@ -134,6 +134,32 @@ static int broken(struct kit_client *k, const char *why, int code)
 	return -ESTALE;
 }
 
+/* Nothing was heard of the node. Where it never answered on this connection,
+ * what is wrong is between the machines, and is said. A node that answered
+ * before has died rather, and who goes on with a copy must not wait. */
+static int silent(struct kit_client *k, const char *how, int code)
+{
+	const struct client_link *link = k->remote.link;
+	char why[CLIENT_REACH_WORDS] = "";
+
+	if (k->is_broken)
+		return -ESTALE;
+	if (!k->has_answered)
+		client_link_why(link, why);
+	else
+		client_link_hint(link, why);
+	(void)error_set(-ESTALE, "the node of %s does not answer (%s %d)%s",
+			k->config.what, how, code, why);
+	k->is_broken = true;
+	return -ESTALE;
+}
+
+static int failed(struct kit_client *k, enum ibv_wc_status status)
+{
+	return client_wc_is_silence(status) ? silent(k, "status", (int)status)
+					    : broken(k, "status", (int)status);
+}
+
 /* Requests of one kind that follow each other are posted as one list. */
 static int post_list(struct kit_client *k, unsigned from, unsigned to)
 {
@@ -198,12 +224,14 @@ int kit_poll(struct kit_client *k, bool *batch_done)
 		client_clock_relax(k->clock);
 	for (int i = 0; i < n; i++) {
 		if (wc[i].status != IBV_WC_SUCCESS)
-			err = broken(k, "status", (int)wc[i].status);
+			err = failed(k, wc[i].status);
 		else if (wc[i].wr_id == WR_BATCH)
 			*batch_done = true;
 		else
 			k->completed(k, wc[i].wr_id);
 	}
+	if (n > 0 && !err)
+		k->has_answered = true;
 	return err;
 }
 
@@ -226,7 +254,7 @@ int kit_run(struct kit_client *k)
 		if (!give_up_ns)
 			give_up_ns = kit_now_ns(k) + WAIT_NS_MAX;
 		else if (kit_now_ns(k) > give_up_ns)
-			err = broken(k, "waiting", ETIMEDOUT);
+			err = silent(k, "waiting", ETIMEDOUT);
 	}
 	if (err)
 		return err;

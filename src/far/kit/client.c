@@ -97,6 +97,7 @@ static int attach(struct kit_client *k)
 	const struct kit_remote *p = &k->remote;
 
 	k->clock = p->link->clock;
+	k->has_answered = false;
 	k->main = (struct kit_space){k, p->addr, p->rkey};
 	k->locks = (struct kit_space){k, p->lock_addr, p->lock_rkey};
 	k->mr = register_memory(k, k->arena, k->arena_bytes);

@@ -87,7 +87,8 @@ struct kit_client {
 	struct kit_space main, locks;
 	struct rng rng;
 	uint64_t failure_ns;
-	uint64_t deadline_ns; /* of the operation that runs */
+	uint64_t start_ns;    /* of the operation that runs */
+	uint64_t deadline_ns; /* its end at the latest */
 	bool is_broken;	      /* the connection carries nothing any more */
 	bool is_crashed;      /* by a test */
 
@@ -102,6 +103,7 @@ struct kit_client {
 	/* Called after kit_run with the time that it took; may be NULL. */
 	void (*ran)(struct kit_client *k, uint64_t ns);
 	uint64_t polled_ns; /* the time of the last completions */
+	bool has_answered;  /* the node, on this connection */
 	/* How many there were: round trips, requests of each kind, and clients
 	 * that this one has fenced. */
 	uint64_t trips, reads, writes, atomics, fenced;
@@ -129,9 +131,23 @@ static inline uint64_t kit_now_ns(const struct kit_client *k)
 	return client_clock_now_ns(k->clock);
 }
 
+/* An operation begins. */
 static inline void kit_set_deadline(struct kit_client *k, uint64_t ms)
 {
+	k->start_ns = kit_now_ns(k);
+	k->deadline_ns = k->start_ns + ms * 1000000;
+}
+
+/* It goes on, with as much time again. */
+static inline void kit_move_deadline(struct kit_client *k, uint64_t ms)
+{
 	k->deadline_ns = kit_now_ns(k) + ms * 1000000;
+}
+
+/* How long it took until its last answer, without another look at the clock. */
+static inline uint64_t kit_took_ns(const struct kit_client *k)
+{
+	return k->polled_ns > k->start_ns ? k->polled_ns - k->start_ns : 0;
 }
 
 static inline bool kit_is_late(const struct kit_client *k)

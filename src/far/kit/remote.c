@@ -7,17 +7,19 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "client/map.h"
 
 int kit_name_check(const char *what, const char *name)
 {
 	size_t n = strlen(name);
 
-	return n >= 1 && n <= KIT_NAME_MAX
+	/* Each of its regions must have a name that a region may have. */
+	return n <= KIT_NAME_MAX && piece_region_is_valid(name)
 		       ? 0
 		       : error_set(-EINVAL,
-				   "%s's name has 1 to %d letters, digits, "
-				   "'-' and '_'",
-				   what, KIT_NAME_MAX);
+				   "'%.60s' is no name of %s: 1 to %d letters, "
+				   "digits, '_' and '-', the first no '-'",
+				   name, what, KIT_NAME_MAX);
 }
 
 int kit_remote_connect(struct kit_remote *remote, struct aq_rack *rack,
@@ -76,10 +78,11 @@ int kit_region_make(struct aq_rack *rack, const char *region, uint64_t bytes,
 }
 
 int kit_locks_make(struct aq_rack *rack, const char *node, const char *locks,
-		   uint64_t bytes, uint32_t flags, bool may_use_host,
-		   bool *on_device)
+		   const char *part_of, uint64_t bytes, uint32_t flags,
+		   bool may_use_host, bool *on_device)
 {
 	struct aq_region_options o = {.node = node,
+				      .part_of = part_of,
 				      .flags = flags | AQ_REGION_DEVICE};
 	int err = kit_region_make(rack, locks, bytes, &o);
 

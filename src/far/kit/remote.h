@@ -35,6 +35,13 @@ struct kit_remote {
 	/* Makes a new connection for a client whose own is broken. */
 	int (*renew)(void *ctx, struct kit_remote *remote);
 	void (*close)(void *ctx, struct kit_remote *remote);
+	/* Has the memory node execute one of the structure's walks, made for
+	 * this geometry, from that offset on, with the first send_bytes of the
+	 * pad, whose rest is zero there; 0: it came to its end. *trips is how
+	 * often the node was asked. NULL: there are no walks. */
+	int (*walk)(void *ctx, const void *geometry, unsigned which,
+		    uint64_t start, void *pad, size_t pad_bytes,
+		    size_t send_bytes, uint32_t *trips);
 	void *ctx;
 };
 
@@ -54,11 +61,12 @@ int kit_name_check(const char *what, const char *name) MUST_CHECK;
 /* Makes a region. */
 int kit_region_make(struct aq_rack *rack, const char *region, uint64_t bytes,
 		    const struct aq_region_options *o) MUST_CHECK;
-/* Makes a region for locks on that node, with these flags, in device memory, or
- * in host memory if there is none and may_use_host is true. */
+/* Makes a region for locks on that node, a part of the structure, with these
+ * flags, in device memory, or in host memory if there is none and may_use_host
+ * is true. */
 int kit_locks_make(struct aq_rack *rack, const char *node, const char *locks,
-		   uint64_t bytes, uint32_t flags, bool may_use_host,
-		   bool *on_device) MUST_CHECK;
+		   const char *part_of, uint64_t bytes, uint32_t flags,
+		   bool may_use_host, bool *on_device) MUST_CHECK;
 /* Connects to regions of a rack and fills in link, keys and name. `locks` is ""
  * where there is no such region; send_depth as in client_link_options. */
 int kit_remote_connect(struct kit_remote *remote, struct aq_rack *rack,

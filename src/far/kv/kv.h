@@ -8,6 +8,8 @@
 
 #include <aquifer/kv.h>
 
+#include <stdatomic.h>
+
 #include "base/base.h"
 #include "kit/kit.h"
 #include "kv_layout.h"
@@ -73,8 +75,29 @@ enum kv_point {
 
 const char *kv_point_name(enum kv_point point);
 
+/* What a client has found out about its table that others should see to. */
+enum kv_wish_kind {
+	KV_WISH_ROWS,	 /* the index gets full */
+	KV_WISH_EXTENTS, /* the memory for values gets full */
+	KV_WISH_COPY,	 /* a copy is lost */
+	KV_WISH_END,	 /* a resize was begun */
+};
+
+struct kv_wish {
+	enum kv_wish_kind kind;
+	uint32_t generation; /* of the table it was seen in */
+	uint64_t bytes;	     /* EXTENTS: of a value that found no place; or 0 */
+};
+
 struct kv_client_config {
 	struct aq_kv_client_options options;
+	/* NULL: nobody sees to anything. It may be told the same again and
+	 * again. 0, or why it cannot be done now, with words. */
+	int (*wish)(void *ctx, const struct kv_wish *wish);
+	void *wish_ctx;
+	/* NULL: never. When it is true a resize ends between two steps, with
+	 * -ECANCELED; others can go on with it. */
+	const atomic_bool *stop;
 	/* NULL: the time of day. */
 	uint64_t (*now_ms)(void *ctx);
 	/* NULL: never. True stops the client for good: it posts what comes
@@ -88,6 +111,8 @@ struct kv_client_config {
 	 * those that the first guess needs. */
 	bool whole_locks;
 	uint64_t rng_seed; /* of back-offs; 0: any */
+	/* Where operations are counted, or NULL; it outlives the client. */
+	struct tally *tally;
 };
 
 /* Writes an empty replica into zeroed memory. */
@@ -133,9 +158,13 @@ struct kv_world {
 int kv_client_open(const struct kv_world *world,
 		   const struct kv_client_config *config,
 		   struct aq_kv_client **out) MUST_CHECK;
-/* Makes the replicas of a new table, or of a next generation. */
+/* Makes the replicas of a new table, or of a next generation, one after the
+ * other. *made, or NULL: how many there are, also after an error. */
 int kv_replicas_make(const struct kv_world *world, const struct kv_geometry *g,
-		     enum kv_phase phase) MUST_CHECK;
+		     enum kv_phase phase, uint32_t *made) MUST_CHECK;
+/* Takes back the first `made` of them. */
+void kv_replicas_drop(const struct kv_world *world, const struct kv_geometry *g,
+		      uint32_t made);
 /* After a crash it leaves everything as it is; else it leaves its slots. */
 void kv_client_destroy(struct aq_kv_client *c);
 bool kv_client_is_crashed(const struct aq_kv_client *c);

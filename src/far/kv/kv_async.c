@@ -131,7 +131,7 @@ static int submit_get(struct aq_kv_client *c, struct aq_kv_op *op)
 	replica = simple_replica(c, op);
 	if (LIKELY(replica != NULL)) {
 		replica->kit.deadline_ns = c->deadline_ns;
-		err = kv_get_start(replica, op, &g);
+		err = kv_get_start(replica, op, false, &g);
 	}
 	if (UNLIKELY(err == -EAGAIN)) {
 		op->err = kv_client_read(c, op, NULL);
@@ -149,9 +149,9 @@ static void do_alone(struct aq_kv_client *c, struct aq_kv_op *op)
 				      .expire_at_ms = op->expire_at_ms};
 
 	op->err = op->kind == AQ_KV_OP_PUT
-			  ? aq_kv_put(c, op->key, op->key_len, op->value,
-				      op->value_len, &o)
-			  : aq_kv_del(c, op->key, op->key_len);
+			  ? kv_client_put(c, op->key, op->key_len, op->value,
+					  op->value_len, &o)
+			  : kv_client_del(c, op->key, op->key_len);
 }
 
 /* As many from the first on as one replica does together; how many are done,
@@ -228,9 +228,11 @@ int aq_kv_submit(struct aq_kv_client *c, struct aq_kv_op *op)
 		err = submit_get(c, op);
 	else
 		submit_change(c, op);
-	if (!err)
-		c->under_way++;
-	return err;
+	if (err)
+		return err;
+	kv_count_submit(c, op);
+	c->under_way++;
+	return 0;
 }
 
 /* ---- telling ------------------------------------------------------------ */
@@ -282,6 +284,7 @@ int aq_kv_poll(struct aq_kv_client *c, struct aq_kv_op **done, unsigned max,
 		c->done_count--;
 		if (UNLIKELY(done[n]->err == KV_E_VIEW))
 			read_again(c, done[n]);
+		kv_count_poll(c, done[n]);
 	}
 	c->under_way -= n;
 	return n ? (int)n : err;

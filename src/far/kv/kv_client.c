@@ -106,6 +106,15 @@ static void era_close(struct aq_kv_client *c, struct kv_era *e)
 	free(e);
 }
 
+/* Reads that were under way there have no answer any more, and somebody waits
+ * for them. */
+static int reconnect(struct aq_kv_client *c, struct kv_replica *replica)
+{
+	if (c->under_way)
+		kv_async_abandon(c, replica);
+	return kv_op_begin(replica);
+}
+
 int kv_era_reach(struct aq_kv_client *c, struct kv_era *e, uint32_t shard,
 		 uint32_t copy)
 {
@@ -117,7 +126,7 @@ int kv_era_reach(struct aq_kv_client *c, struct kv_era *e, uint32_t shard,
 		return 0;
 	e->shard[shard].is_ready = false;
 	if (*replica)
-		return kv_op_begin(*replica); /* connects anew */
+		return reconnect(c, *replica);
 	err = kv_client_open_replica(c, &id, replica);
 	if (err == -EHOSTDOWN || err == -ENOENT)
 		err = error_prefix(-EHOSTDOWN,
@@ -228,7 +237,8 @@ static int era_state(struct aq_kv_client *c, struct kv_era *e, uint64_t *state)
 
 			if (!replica)
 				continue;
-			err = replica->kit.is_broken ? kv_op_begin(replica) : 0;
+			err = replica->kit.is_broken ? reconnect(c, replica)
+						     : 0;
 			if (!err)
 				err = kv_state_adopt(replica);
 			e->shard[s].is_ready = false;
@@ -430,6 +440,7 @@ int kv_client_route(struct aq_kv_client *c, uint64_t hash, bool is_change,
 int kv_client_again(struct aq_kv_client *c, int err, unsigned *tries)
 {
 	struct kv_replica *any = kv_client_any(c);
+	uint32_t was = c->era[0]->g.generation;
 	int look;
 
 	if (c->is_crashed)
@@ -443,6 +454,9 @@ int kv_client_again(struct aq_kv_client *c, int err, unsigned *tries)
 						    "the table keeps changing")
 					: err;
 	look = kv_client_look_around(c);
+	/* What did not answer was dropped by a resize: nothing is lost. */
+	if (!look && err == -EHOSTDOWN && c->era[0]->g.generation != was)
+		*tries -= AGAIN_MAX / LOST_MAX - 1;
 	/* Leaves come and go: what was listed may be gone. To callers -ENOENT
 	 * is a key that is not there, so it never leaves this room by here. */
 	if (look == KV_E_VIEW || look == -ESTALE)
@@ -468,9 +482,11 @@ int kv_client_begin(struct aq_kv_client *c)
 	any = kv_client_any(c);
 	if (UNLIKELY(c->is_crashed))
 		return -ESHUTDOWN;
-	if (LIKELY(any != NULL))
-		c->deadline_ns =
-			kit_now_ns(&any->kit) + any->deadline_ms * 1000000;
+	if (LIKELY(any != NULL)) {
+		c->clock = any->kit.clock;
+		c->start_ns = kit_now_ns(&any->kit);
+		c->deadline_ns = c->start_ns + any->deadline_ms * 1000000;
+	}
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #ifndef AQ_KV_CLIENT_PRIV_H
 #define AQ_KV_CLIENT_PRIV_H
 
+#include "base/tally.h"
 #include "kv_priv.h"
 
 /* One part of the keys; replicas are connected when they are first needed. */
@@ -29,9 +30,15 @@ struct aq_kv_client {
 	struct kv_world world; /* .open is NULL: one replica, given */
 	struct kv_client_config config;
 	bool is_crashed;		 /* by a test, with all its replicas */
+	bool is_resizing;		 /* it must not wait for itself */
 	struct kv_era *era[KV_ERAS_MAX]; /* the older first; NULL */
 	struct aq_kv_stats past;	 /* of replicas that are closed */
+	uint64_t start_ns;		 /* of what deadline_ns is for */
 	uint64_t deadline_ns;
+	uint64_t
+		answered_ns; /* when the replica that was asked last answered */
+	const struct client_clock *clock; /* that these are of */
+	struct tally_probe probe;	  /* of what was submitted */
 	uint32_t depth;
 	uint32_t under_way; /* submitted and not polled */
 	/* Operations done outside of a replica's list, oldest first. */
@@ -103,6 +110,36 @@ int kv_shard_freeze(struct aq_kv_client *c, struct kv_era *e,
 		    uint32_t shard) MUST_CHECK;
 int kv_grow_older(struct kv_mod *m, struct aq_kv_change *ch) MUST_CHECK;
 
+/* As aq_kv_resize. is_wanted is asked when nobody else can begin one, and
+ * whether it is so for the last time when another's has ended; NULL: until it
+ * is as `o` says. */
+typedef bool (*kv_wanted_fn)(struct aq_kv_client *c, void *user);
+int kv_client_resize(struct aq_kv_client *c, const struct aq_kv_options *o,
+		     kv_wanted_fn is_wanted, void *user) MUST_CHECK;
+/* The geometry of the next generation. */
+int kv_geometry_next(const struct kv_geometry *was,
+		     const struct aq_kv_options *o,
+		     struct kv_geometry *g) MUST_CHECK;
+
+/* ---- kv_copy.c ---------------------------------------------------------- */
+
+/* All keys that the next generation has no entry for. */
+int kv_copy_all(struct aq_kv_client *c) MUST_CHECK;
+/* Really deletes the deleted ones. */
+int kv_bury_all(struct aq_kv_client *c) MUST_CHECK;
+/* How many rows of a FROZEN replica have been copied. */
+int kv_copied_read(struct kv_replica *replica, uint64_t *row) MUST_CHECK;
+
+/* ---- kv_room.c ---------------------------------------------------------- */
+
+/* Before a change. -ENOSPC: there is room, but for others. */
+int kv_room_check(struct aq_kv_client *c, const struct kv_route *r,
+		  uint32_t changes) MUST_CHECK;
+/* After -ENOSPC. 0: try again; KV_E_VIEW: look at the table again; else the
+ * error to report. */
+int kv_room_await(struct aq_kv_client *c, const struct kv_route *r,
+		  bool *has_waited) MUST_CHECK;
+
 /* ---- kv_ops.c ----------------------------------------------------------- */
 
 /* The key must have been checked. */
@@ -114,6 +151,28 @@ int kv_client_read_replica(struct aq_kv_client *c, struct kv_replica *replica,
 			   bool *has_entry) MUST_CHECK;
 /* A change from its beginning to its end, wherever the key is. */
 int kv_client_change(struct aq_kv_client *c, struct kv_mod *m) MUST_CHECK;
+
+/* As aq_kv_put and aq_kv_del, for operations that are counted elsewhere. */
+int kv_client_put(struct aq_kv_client *c, const void *key, size_t key_len,
+		  const void *value, size_t value_len,
+		  const struct aq_kv_put_options *options) MUST_CHECK;
+int kv_client_del(struct aq_kv_client *c, const void *key,
+		  size_t key_len) MUST_CHECK;
+
+/* ---- kv_count.c --------------------------------------------------------- */
+
+/* An operation that began with kv_client_begin has ended. Returns err. */
+int kv_count(struct aq_kv_client *c, enum tally_count what, uint64_t bytes,
+	     int err);
+/* One that was submitted, now and when it is told. */
+void kv_count_probe(struct aq_kv_client *c, const struct aq_kv_op *op);
+void kv_count_poll(struct aq_kv_client *c, const struct aq_kv_op *op);
+static inline void kv_count_submit(struct aq_kv_client *c,
+				   const struct aq_kv_op *op)
+{
+	if (UNLIKELY(tally_probe_is_idle(&c->probe)))
+		kv_count_probe(c, op);
+}
 
 /* ---- kv_async.c --------------------------------------------------------- */
 

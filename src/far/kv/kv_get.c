@@ -133,6 +133,9 @@ static void give_value(struct kv_replica *c, struct kv_get *g,
 	finish(c, g, part < len && op->value ? -EMSGSIZE : 0);
 }
 
+static void see_extent(struct kv_replica *c, struct kv_get *g,
+		       const uint8_t *bytes);
+
 static void post_rows(struct kv_replica *c, struct kv_get *g)
 {
 	uint64_t low = u64_min(g->place.row[0], g->place.row[1]);
@@ -140,6 +143,7 @@ static void post_rows(struct kv_replica *c, struct kv_get *g)
 	uint64_t span = (high - low + 1) * c->g.row_bytes;
 
 	g->state = KV_GET_ROWS;
+	g->walked_at = 0;
 	g->trips++;
 	g->asked_ns = kit_now_ns(&c->kit);
 	g->asks_state = kv_state_is_due(c, g->asked_ns);
@@ -196,6 +200,11 @@ static void post_extent(struct kv_replica *c, struct kv_get *g,
 	g->stamp = item->stamp;
 	g->extent_bytes = item->extent_bytes;
 	g->state = KV_GET_EXTENT;
+	if (g->walked_at == item->extent &&
+	    g->walked_bytes == item->extent_bytes) {
+		see_extent(c, g, g->walked);
+		return;
+	}
 	g->trips++;
 	kv_look_begin(c, g);
 	if (item->extent_bytes <= KV_OP_BYTES) {
@@ -236,7 +245,7 @@ static void see_rows(struct kv_replica *c, struct kv_get *g)
 
 	if (!is_proven(c, g))
 		return;
-	if (c->gets_busy == 1)
+	if (c->gets_busy == 1 && !c->pad)
 		kv_pace_note(&c->pace, c->kit.polled_ns - g->asked_ns);
 	for (i = 0; i < 2 && g->row[i]; i++) {
 		whole[i] = kv_row_is_whole(&c->g, g->row[i]);
@@ -344,7 +353,8 @@ void kv_get_withdraw(struct kv_replica *c, struct kv_get *g)
 	}
 }
 
-int kv_get_start(struct kv_replica *c, struct aq_kv_op *op, struct kv_get **out)
+int kv_get_start(struct kv_replica *c, struct aq_kv_op *op, bool may_walk,
+		 struct kv_get **out)
 {
 	uint32_t i = c->get_hint;
 
@@ -363,7 +373,10 @@ int kv_get_start(struct kv_replica *c, struct aq_kv_op *op, struct kv_get **out)
 	kv_place_of(&c->g, kv_hash_key(&c->g, op->key, op->key_len),
 		    &c->get[i].place);
 	c->gets_busy++;
-	post_rows(c, &c->get[i]);
+	if (may_walk && kv_walk_get(c, &c->get[i]))
+		see_rows(c, &c->get[i]);
+	else
+		post_rows(c, &c->get[i]);
 	*out = &c->get[i];
 	return 0;
 }

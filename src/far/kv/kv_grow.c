@@ -16,15 +16,18 @@
  * keys leave an entry that has expired, or the old one would bring them back.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "kv_client_priv.h"
 
 enum {
 	ROOM_SHARE = 8, /* of the keys: so much more than them */
 	ROOM_MORE = 16, /* and in each shard */
+	WORDS_BYTES = 200,
 };
 
 static int set_phase(struct kv_replica *replica, enum kv_phase phase,
@@ -138,15 +141,31 @@ static int make_replica(const struct kv_world *world,
 }
 
 int kv_replicas_make(const struct kv_world *world, const struct kv_geometry *g,
-		     enum kv_phase phase)
+		     enum kv_phase phase, uint32_t *made)
 {
-	uint32_t s, k;
+	uint32_t i, n = g->shard_count * g->copy_count;
 	int err = 0;
 
-	for (s = 0; s < g->shard_count && !err; s++)
-		for (k = 0; k < g->copy_count && !err; k++)
-			err = make_replica(world, g, s, k, phase);
+	for (i = 0; i < n && !err; i += !err)
+		err = make_replica(world, g, i / g->copy_count,
+				   i % g->copy_count, phase);
+	if (made)
+		*made = i;
 	return err;
+}
+
+void kv_replicas_drop(const struct kv_world *world, const struct kv_geometry *g,
+		      uint32_t made)
+{
+	while (made--) {
+		struct kv_id id = {.name = g->name,
+				   .shard = made / g->copy_count,
+				   .copy = made % g->copy_count};
+
+		if (world->drop(world->ctx, &id))
+			log_warn("kv", "shard %u of a table is left over: %s",
+				 id.shard, error_last());
+	}
 }
 
 /* Leaves to drop, by the names of their generations. */
@@ -154,6 +173,7 @@ struct dropping {
 	struct aq_kv_client *client;
 	uint32_t keep;	/* this one stays */
 	uint32_t below; /* and those that are as new as this */
+	uint32_t only;	/* 0: any other */
 	bool only_done;
 	int err;
 };
@@ -165,7 +185,8 @@ static int drop_one(struct dropping *d, const struct kv_id *id)
 	bool is_done = true;
 	int err;
 
-	if (id->name == d->keep || id->name >= d->below)
+	if (id->name == d->keep || id->name >= d->below ||
+	    (d->only && id->name != d->only))
 		return 0;
 	if (d->only_done) {
 		err = kv_client_open_replica(c, id, &replica);
@@ -196,9 +217,8 @@ static int drop(struct dropping *d)
 	return err ? err : d->err;
 }
 
-/* Which geometry the next generation has. */
-static int plan(const struct kv_geometry *was, const struct aq_kv_options *o,
-		struct kv_geometry *g)
+int kv_geometry_next(const struct kv_geometry *was,
+		     const struct aq_kv_options *o, struct kv_geometry *g)
 {
 	struct aq_kv_options all = {
 		.capacity = o->capacity ? o->capacity
@@ -216,7 +236,9 @@ static int plan(const struct kv_geometry *was, const struct aq_kv_options *o,
 		.hash = was->hash,
 		.locality_milli = was->locality_milli,
 		.failure_ms = was->failure_ms,
-		.flags = was->flags & KV_WORD_LOCKS ? AQ_KV_WORD_LOCKS : 0,
+		.flags = (was->flags & KV_WORD_LOCKS ? AQ_KV_WORD_LOCKS : 0u) |
+			 (was->flags & KV_GROWS ? 0u : AQ_KV_FIXED),
+		.max_bytes = was->max_bytes,
 		.seed = was->seed,
 		.shards = o->shards ? o->shards : was->shard_count,
 		.copies = o->copies ? o->copies : was->copy_count};
@@ -252,6 +274,24 @@ static int furthest(struct aq_kv_client *c, struct kv_era *e,
 	return err;
 }
 
+/* What was made for nothing goes, because there is no room; the first reason is
+ * the one to tell. */
+static int make_all(struct aq_kv_client *c, const struct kv_geometry *g)
+{
+	struct dropping made = {.client = c,
+				.keep = c->era[0]->g.name,
+				.below = UINT32_MAX,
+				.only = g->name};
+	char words[WORDS_BYTES];
+	int err = kv_replicas_make(&c->world, g, KV_PHASE_YOUNG, NULL);
+
+	if (!err || c->is_crashed)
+		return err;
+	snprintf(words, sizeof(words), "%s", error_last());
+	(void)drop(&made);
+	return error_set(err, "%s", words);
+}
+
 static int begin(struct aq_kv_client *c, const struct aq_kv_options *o,
 		 uint32_t name)
 {
@@ -261,7 +301,7 @@ static int begin(struct aq_kv_client *c, const struct aq_kv_options *o,
 	uint64_t old = was->rows * was->entries * was->shard_count, room;
 	uint64_t keys = 0;
 	struct kv_geometry g = {0};
-	int err = plan(was, o, &g);
+	int err = kv_geometry_next(was, o, &g);
 
 	room = g.rows * g.entries * g.shard_count;
 	/* It must not be full before all of them are there. */
@@ -278,7 +318,7 @@ static int begin(struct aq_kv_client *c, const struct aq_kv_options *o,
 	if (!err && kv_client_crash(c, KV_POINT_REPLICA))
 		err = -ESHUTDOWN;
 	if (!err)
-		err = kv_replicas_make(&c->world, &g, KV_PHASE_YOUNG);
+		err = make_all(c, &g);
 	return err;
 }
 
@@ -326,110 +366,6 @@ static int freeze_all(struct aq_kv_client *c, const struct right *r)
 	return err;
 }
 
-/* Under the key's locks: nobody has changed it since, and the old one is not
- * DONE, so nobody has deleted it without a trace. */
-static int copy_fn(struct aq_kv_change *ch, void *user)
-{
-	const struct kv_mod *m = user;
-
-	if (m->had_entry || !ch->value)
-		return 0;
-	ch->new_value = ch->value;
-	ch->new_value_len = ch->value_len;
-	ch->verdict = AQ_KV_STORE;
-	return 0;
-}
-
-static int bury_fn(struct aq_kv_change *ch, void *user)
-{
-	const struct kv_mod *m = user;
-
-	if (m->had_entry && !ch->value)
-		ch->verdict = AQ_KV_DELETE;
-	return 0;
-}
-
-/* Keys of some rows, one after the other: a byte of length, then the key. They
- * are kept, because what is done with them may close the replica they are
- * from. */
-struct keys {
-	uint8_t *bytes;
-	size_t used, room;
-	bool only_graves;
-};
-
-static int note_key(const struct aq_kv_item *item, void *user)
-{
-	struct keys *k = user;
-	size_t need = k->used + item->key_len + 1;
-
-	if (k->only_graves && item->expire_at_ms != KV_GRAVE_MS)
-		return 0;
-	if (need > k->room) {
-		uint8_t *p = realloc(k->bytes, 2 * need);
-
-		if (!p)
-			return error_set(-ENOMEM, "no memory for keys");
-		k->bytes = p;
-		k->room = 2 * need;
-	}
-	k->bytes[k->used] = (uint8_t)item->key_len;
-	memcpy(k->bytes + k->used + 1, item->key, item->key_len);
-	k->used = need;
-	return 0;
-}
-
-static int change_keys(struct aq_kv_client *c, const struct keys *k,
-		       aq_kv_change_fn fn)
-{
-	size_t at;
-	int err = 0;
-
-	for (at = 0; at < k->used && !err; at += k->bytes[at] + 1u) {
-		struct kv_mod m = {.key = k->bytes + at + 1,
-				   .key_len = k->bytes[at],
-				   .fn = fn,
-				   .needs_value = true};
-
-		m.user = &m;
-		err = kv_client_change(c, &m);
-	}
-	return err;
-}
-
-/* Every key of the older era, or of the only one; or every grave. */
-static int walk(struct aq_kv_client *c, bool only_graves, aq_kv_change_fn fn)
-{
-	struct kv_era *e = c->era[0];
-	uint32_t s, generation = e->g.generation, shards = e->g.shard_count;
-	uint64_t row, batch = KIT_STAGE_BYTES / e->g.row_bytes;
-	struct keys k = {.only_graves = only_graves};
-	unsigned flags = AQ_KV_SCAN_KEYS | (only_graves ? KV_SCAN_GRAVES : 0);
-	int err = 0;
-
-	for (s = 0; s < shards && !err; s++) {
-		row = 0;
-		do {
-			k.used = 0;
-			err = kv_client_begin(c);
-			if (!err)
-				err = kv_shard_ready(c, e, s);
-			if (!err)
-				err = kv_replica_scan(
-					kv_shard_master(&e->shard[s]), &row,
-					batch, flags, note_key, &k);
-			if (!err)
-				err = change_keys(c, &k, fn);
-			/* A change may have found other eras. */
-			e = c->era[0];
-			if (!err && e->g.generation != generation)
-				err = KV_E_VIEW;
-		} while (!err && row);
-	}
-	free(k.bytes);
-	return err;
-}
-
 /* All replicas of an era that can be reached, from one phase to the next. */
 static int set_all(struct aq_kv_client *c, struct kv_era *e, enum kv_phase from,
 		   enum kv_phase to)
@@ -474,7 +410,7 @@ static int finish(struct aq_kv_client *c)
 		err = drop(&done);
 	if (!err)
 		err = kv_client_look_around(c);
-	return err ? err : walk(c, true, bury_fn);
+	return err ? err : kv_bury_all(c);
 }
 
 /* ---- the right to do it ------------------------------------------------- */
@@ -573,7 +509,7 @@ static int steps(struct aq_kv_client *c, const struct aq_kv_options *o,
 	if (!err && c->era[0]->g.generation != r->generation)
 		err = KV_E_VIEW;
 	if (!err)
-		err = walk(c, false, copy_fn);
+		err = kv_copy_all(c);
 	if (!err)
 		err = set_all(c, c->era[0], KV_PHASE_FROZEN, KV_PHASE_DONE);
 	if (!err)
@@ -588,7 +524,7 @@ static bool is_as_wanted(struct aq_kv_client *c, const struct aq_kv_options *o)
 	struct kv_geometry g;
 	uint32_t s;
 
-	if (plan(&e->g, o, &g) || g.rows != e->g.rows ||
+	if (kv_geometry_next(&e->g, o, &g) || g.rows != e->g.rows ||
 	    g.chunk_count != e->g.chunk_count ||
 	    g.shard_count != e->g.shard_count ||
 	    g.copy_count != e->g.copy_count)
@@ -599,9 +535,15 @@ static bool is_as_wanted(struct aq_kv_client *c, const struct aq_kv_options *o)
 	return true;
 }
 
-/* *was_begun: it only ended what somebody else had begun. */
-static int run(struct aq_kv_client *c, const struct aq_kv_options *o,
-	       bool *was_begun)
+/* A resize from its beginning to its end. */
+struct resize {
+	struct aq_kv_options o;
+	kv_wanted_fn is_wanted; /* NULL: until it is as o says */
+	void *user;
+	bool was_begun; /* it only ended what somebody else had begun */
+};
+
+static int run(struct aq_kv_client *c, struct resize *z)
 {
 	enum kv_phase most;
 	struct right r;
@@ -616,39 +558,63 @@ static int run(struct aq_kv_client *c, const struct aq_kv_options *o,
 		err = furthest(c, c->era[0], &most);
 	if (err)
 		return err;
-	*was_begun = most != KV_PHASE_STABLE;
-	err = steps(c, o, most, &r);
+	z->was_begun = most != KV_PHASE_STABLE;
+	if (z->was_begun || !z->is_wanted || z->is_wanted(c, z->user))
+		err = steps(c, &z->o, most, &r);
 	right_give(c, &r);
 	return err;
 }
 
-int aq_kv_resize(struct aq_kv_client *c, const struct aq_kv_options *options)
+static bool is_over(struct aq_kv_client *c, const struct resize *z)
 {
-	struct aq_kv_options o = *options;
-	bool was_begun = false;
+	if (!z->was_begun)
+		return true;
+	return z->is_wanted ? !z->is_wanted(c, z->user)
+			    : is_as_wanted(c, &z->o);
+}
+
+static int resize(struct aq_kv_client *c, struct resize *z)
+{
 	unsigned tries = 0;
 	int again, err = kv_client_begin(c);
 
 	if (!err && !c->world.open)
 		return error_set(-EOPNOTSUPP, "this table has one replica");
-	if (!err && o.shards == AQ_KV_ALL_NODES) {
+	if (!err && z->o.shards == AQ_KV_ALL_NODES) {
 		again = c->world.nodes(c->world.ctx);
 		err = again < 0 ? again : 0;
-		o.shards = (uint32_t)again;
+		z->o.shards = (uint32_t)again;
 	}
 	while (!err) {
-		err = run(c, &o, &was_begun);
-		if (!err && (!was_begun || is_as_wanted(c, &o)))
+		err = run(c, z);
+		if (!err && is_over(c, z))
 			return 0;
 		if (!err)
 			continue;
 		if (c->is_crashed)
 			return -ESHUTDOWN;
 		/* Every step can be done again. */
-		if (err == -ESTALE || err == -ENOENT)
+		if (err == -ESTALE || err == -ENOENT || err == -EEXIST)
 			err = KV_E_VIEW;
 		again = kv_client_begin(c); /* another deadline */
 		err = again ? again : kv_client_again(c, err, &tries);
 	}
 	return err;
+}
+
+int kv_client_resize(struct aq_kv_client *c, const struct aq_kv_options *o,
+		     kv_wanted_fn is_wanted, void *user)
+{
+	struct resize z = {.o = *o, .is_wanted = is_wanted, .user = user};
+	int err;
+
+	c->is_resizing = true;
+	err = resize(c, &z);
+	c->is_resizing = false;
+	return err;
+}
+
+int aq_kv_resize(struct aq_kv_client *c, const struct aq_kv_options *options)
+{
+	return kv_client_resize(c, options, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 const struct layout_kind kv_layout = {
 	.name = "key-value table",
 	.magic = "AQKVTABL",
-	.major = 2,
+	.major = 4,
 	.minor = 0,
 	.header_size = KV_HEAD_BYTES,
 };
@@ -186,6 +186,7 @@ void kv_head_build(const struct kv_geometry *g, struct kv_head *h)
 	h->copy = le32_put(g->copy);
 	h->copy_count = le32_put(g->copy_count);
 	h->name = le32_put(g->name);
+	h->max_bytes = le64_put(g->max_bytes);
 	for (i = 0; i < KV_LEAPS; i++)
 		h->leap[i] = le64_put(g->leap[i]);
 	h->crc = le64_put(crc64(0, h, offsetof(struct kv_head, crc)));
@@ -222,6 +223,7 @@ int kv_head_parse(const struct kv_head *h, uint64_t avail_bytes,
 		.copy = le32_get(h->copy),
 		.copy_count = le32_get(h->copy_count),
 		.name = le32_get(h->name),
+		.max_bytes = le64_get(h->max_bytes),
 	};
 	for (i = 0; i < KV_LEAPS; i++)
 		g->leap[i] = le64_get(h->leap[i]);
@@ -235,11 +237,13 @@ int kv_head_parse(const struct kv_head *h, uint64_t avail_bytes,
 uint32_t kv_intent_crc(const struct kv_intent *intent)
 {
 	uint32_t n = le32_get(intent->group_count);
-	struct kv_intent copy = *intent;
+	uint32_t bytes = kv_intent_bytes(u32_min(n, KV_GROUPS));
+	struct kv_intent copy;
 	uint64_t crc;
 
+	memcpy(&copy, intent, bytes); /* most are short */
 	copy.crc = le32_put(0);
-	crc = crc64(0, &copy, kv_intent_bytes(u32_min(n, KV_GROUPS)));
+	crc = crc64(0, &copy, bytes);
 	return (uint32_t)(crc ^ crc >> 32);
 }
 

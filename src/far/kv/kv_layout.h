@@ -32,6 +32,12 @@
  * extent: 1 from after the extent is written, and before an entry points to it,
  * until the entry is gone.
  *
+ * Units. Several rows change as one: what they will be is written into a
+ *record, the intent names the record, and then each row is closed, by a CRC
+ *that is wrong, before the first of them gets its new contents. Who reads
+ *without a lock waits at a closed row, so nobody sees one changed row and then
+ *another one as it was.
+ *
  * Locks. Lock l of a row is row / rows_per_lock; its bit is l % lock_count.
  * Before a client takes locks it names them in its slot (the intent), and after
  * it has given them back it writes that it has none. Both go over the queue
@@ -56,9 +62,11 @@ enum {
 	KV_TRAILER_BYTES = 16,
 	KV_LEAPS = 32, /* distances to the second row */
 	KV_HEAD_BYTES = 512,
-	KV_SLOT_BYTES = 384,
+	KV_SLOT_BYTES = 960,
 	KV_RECENT = 16, /* locks that a client had last */
-	KV_GROUPS = 16, /* 64-bit words of locks that an operation may hold */
+	/* 64-bit words of locks that an operation may hold. An intent that
+	 * names so many is still one packet. */
+	KV_GROUPS = 64,
 	KV_CLIENTS_MAX = 4096,
 	KV_CHUNK_BYTES_MIN = 64 << 10,
 	KV_CHUNK_BYTES_MAX = 4 << 20, /* its map has less than 64 KiB */
@@ -66,7 +74,8 @@ enum {
 	KV_EXTENT_HEAD = 32,
 	KV_STAMP_MASK = 0xffffff,
 	KV_CLASS_SHIFT_MIN = 6, /* extents of 64 bytes, and so on */
-	KV_LEASE_COUNT = 8,	/* words: enum kv_lease */
+	KV_LEASE_COUNT = 32,	/* words: enum kv_lease */
+	KV_REGIONS = 16,	/* of locks, each with a lease to repair */
 	KV_SHARDS_MAX = 64,
 	KV_COPIES_MAX = 2,
 	KV_ALIGN = 4096,
@@ -84,6 +93,7 @@ enum kv_hash {
 enum kv_head_flags {
 	KV_WORD_LOCKS = 1u << 0,   /* a word per lock: holder, or 0 */
 	KV_DEVICE_LOCKS = 1u << 1, /* for information only */
+	KV_GROWS = 1u << 2,	   /* by itself, when it gets full */
 };
 
 /* Written once, before any client can open the table. */
@@ -112,13 +122,16 @@ struct kv_head {
 	le32 copy_count;
 	le32 name; /* of all replicas of this generation, 16 bits; 0: the first
 		    */
-	uint8_t reserved[512 - 64 - 4 * 8 - 15 * 4 - KV_LEAPS * 8 - 8];
+	uint8_t reserved0[4];
+	le64 max_bytes; /* that it grows to by itself, all of it; 0: any */
+	uint8_t reserved[512 - 64 - 5 * 8 - 16 * 4 - KV_LEAPS * 8 - 8];
 	le64 crc; /* of all before it */
 };
 
 STATIC_ASSERT(sizeof(struct kv_head) == KV_HEAD_BYTES, "kv head");
 STATIC_ASSERT(offsetof(struct kv_head, entries) == 96, "kv head entries");
 STATIC_ASSERT(offsetof(struct kv_head, leap) == 136, "kv head leap");
+STATIC_ASSERT(offsetof(struct kv_head, max_bytes) == 416, "kv head max_bytes");
 STATIC_ASSERT(offsetof(struct kv_head, crc) == 504, "kv head crc");
 
 /* The head in host form, with what follows from it. Offsets are from the
@@ -143,6 +156,7 @@ struct kv_geometry {
 	uint32_t copy;
 	uint32_t copy_count;
 	uint32_t name;
+	uint64_t max_bytes;
 	uint32_t row_bytes;
 	uint64_t block_rows; /* under one word of locks */
 	uint64_t leap[KV_LEAPS];
@@ -386,6 +400,14 @@ struct kv_group {
 
 STATIC_ASSERT(sizeof(struct kv_group) == 12, "kv group");
 
+enum kv_intent_flags {
+	/* new_extent, new_stamp: the record of a unit (struct kv_unit_record);
+	 * old_extent: its size in bytes. From the moment that this intent is
+	 * there until the next one is, the unit is decided, and whoever repairs
+	 * carries it out. */
+	KV_INTENT_UNIT = 1u << 0,
+};
+
 /*
  * What a client is about to do. Its client writes it in one WRITE, up to its
  * last group; clients that repair read it. `sequence` changes with every write
@@ -407,7 +429,7 @@ struct kv_intent {
 	 * there have been, so that an observer sees what was between two
 	 * looks. */
 	le32 recent_count;
-	le32 reserved;
+	le32 flags; /* enum kv_intent_flags */
 	le32 recent[KV_RECENT];
 	struct kv_group group[KV_GROUPS];
 };
@@ -415,12 +437,13 @@ struct kv_intent {
 struct kv_slot {
 	struct kit_slot client;
 	struct kv_intent intent;
-	uint8_t reserved[384 - 56 - 120 - KV_GROUPS * 12];
+	uint8_t reserved[KV_SLOT_BYTES - 56 - 120 - KV_GROUPS * 12];
 };
 
 STATIC_ASSERT(sizeof(struct kv_intent) == 120 + KV_GROUPS * 12, "kv intent");
 STATIC_ASSERT(sizeof(struct kv_slot) == KV_SLOT_BYTES, "kv slot");
 STATIC_ASSERT(offsetof(struct kv_slot, intent) == 56, "kv slot intent");
+STATIC_ASSERT(sizeof(struct kv_intent) <= KV_ROW_BYTES_MAX, "one packet");
 
 /* Bytes that are written. */
 static inline uint32_t kv_intent_bytes(uint32_t group_count)
@@ -432,16 +455,69 @@ uint32_t kv_intent_crc(const struct kv_intent *intent);
 /* Whether the intent is valid; a slot that was never used is zeros. */
 bool kv_intent_is_whole(const struct kv_intent *intent);
 
+/* ---- units --------------------------------------------------------------- */
+
+enum {
+	KV_UNIT_KEYS = 128,
+	KV_UNIT_ROWS = 2 * KV_UNIT_KEYS,
+};
+
+/*
+ * What a unit of several keys will change: written into an extent that no entry
+ * points to and no map names, before the intent that decides. Behind the head:
+ * the numbers of the rows (le64), the extents that become entries' and those
+ * that do no more (struct kv_unit_extent), and the rows as they will be.
+ */
+struct kv_unit_record {
+	le64 crc; /* of all after it */
+	le32 stamp;
+	le32 row_count;
+	le32 new_count;
+	le32 old_count;
+	le64 reserved;
+};
+
+struct kv_unit_extent {
+	le64 offset;
+	le64 size_bytes;
+	le32 stamp;
+	le32 reserved;
+};
+
+STATIC_ASSERT(sizeof(struct kv_unit_record) == 32, "kv unit record");
+STATIC_ASSERT(sizeof(struct kv_unit_extent) == 24, "kv unit extent");
+
 /* ---- words that many share ---------------------------------------------- */
 
 enum kv_lease {
-	KV_LEASE_REPAIR,
-	KV_LEASE_STATE,
+	KV_LEASE_STATE = 1,
 	/* The lease to make the next generation; like repair. The holder's
 	 * count is the name of the generation it makes, so two holders never
 	 * work on the same one. */
 	KV_LEASE_GROW,
+	/* No lease: rows of a FROZEN replica, from the first on, whose keys are
+	 * all in the next generation. Who goes on with a copy begins there. A
+	 * frozen row never changes, so a word that comes late is true as well.
+	 */
+	KV_LEASE_COPIED,
+	/* The leases to repair, one per region. */
+	KV_LEASE_REGION = 16,
 };
+
+/* As bits. */
+#define KV_REGIONS_ALL ((1u << KV_REGIONS) - 1)
+
+STATIC_ASSERT((int)KV_LEASE_REGION + KV_REGIONS <= KV_LEASE_COUNT, "leases");
+
+/* The region of a word of locks; neighbours are in the same one. A number from
+ * an intent that is damaged is in the last. */
+static inline uint32_t kv_region_of(const struct kv_geometry *g, uint64_t word)
+{
+	uint64_t words = g->flags & KV_WORD_LOCKS ? g->lock_count
+						  : (g->lock_count + 63) / 64;
+
+	return (uint32_t)(u64_min(word, words - 1) * KV_REGIONS / words);
+}
 
 static inline uint64_t kv_lease_at(const struct kv_geometry *g,
 				   enum kv_lease which)
@@ -492,7 +568,7 @@ static inline enum kv_phase kv_state_phase(uint64_t word)
 	return (enum kv_phase)(word >> 8 & 0xff);
 }
 
-/* The lease to repair: holder's slot + 1 in 16 bits and 32 bits of its epoch
+/* A lease to repair: holder's slot + 1 in 16 bits and 32 bits of its epoch
  * (0: free), 16 bits that change with every holder. */
 static inline uint64_t kv_lease_word(uint32_t holder, uint32_t epoch,
 				     uint32_t count)

@@ -29,7 +29,7 @@ enum {
 	KV_TORN_TRIES =
 		1000,	   /* reads of a torn row between looks at the time */
 	KV_MANY_SKIP = 16, /* puts, after some that could not go together */
-	KV_LOCKS_MAX = 16, /* one operation's: KV_GROUPS */
+	KV_UNIT_BYTES = 128 << 20, /* values of a unit, before and after */
 
 	KV_OP_BYTES = 4096, /* an extent that a read under way has room for */
 	KV_ZERO_BYTES = 16 << 10, /* words of the longest run of chunks */
@@ -37,8 +37,12 @@ enum {
 	KV_CLASS_MAX = 30,
 	KV_RUN_OF = 4, /* extents above 1/4 of a chunk take whole chunks */
 
-	KV_SCAN_GRAVES =
-		1 << 16, /* also what has expired; enum aq_kv_scan_flags */
+	/* Beside enum aq_kv_scan_flags: also what has expired; and with
+	 * AQ_KV_SCAN_KEYS the values that stand in rows. */
+	KV_SCAN_GRAVES = 1 << 16,
+	KV_SCAN_INLINE = 1 << 17,
+	/* Beside enum aq_kv_put_flags: any entry of the key stays as it is. */
+	KV_OP_COPY = 1 << 16,
 	KV_GRAVE_MS = KV_GONE_MS, /* the end of a key that was deleted */
 	KV_DEADLINE_MS = 5000,
 	KV_BACKOFF_NS_MIN = 500,

@@ -55,6 +55,11 @@ static int add_lock(struct kv_replica *c, struct kv_lockset *s, uint64_t lock)
 	return 0;
 }
 
+int kv_lockset_add(struct kv_replica *c, struct kv_lockset *s, uint64_t row)
+{
+	return add_lock(c, s, kv_lock_of(&c->g, row));
+}
+
 int kv_want_locks(struct kv_replica *c, struct kv_want *w)
 {
 	unsigned i;
@@ -102,14 +107,16 @@ static void build_intent(struct kv_replica *c, struct kv_intent *t,
 	unsigned i, n = set ? set->count : 0;
 
 	ASSERT(c->kit.has_slot && n <= KV_GROUPS);
-	*t = (struct kv_intent){.sequence = le64_put(++c->sequence),
-				.group_count = le32_put(n),
-				.new_stamp = le32_put(c->new_stamp),
-				.old_stamp = le32_put(c->old_stamp),
-				.new_extent = le64_put(c->new_extent),
-				.old_extent = le64_put(c->old_extent),
-				.count = le64_put((uint64_t)c->count),
-				.recent_count = le32_put(c->recent_count)};
+	memset(t, 0, kv_intent_bytes(n));
+	t->sequence = le64_put(++c->sequence);
+	t->group_count = le32_put(n);
+	t->new_stamp = le32_put(c->new_stamp);
+	t->old_stamp = le32_put(c->old_stamp);
+	t->new_extent = le64_put(c->new_extent);
+	t->old_extent = le64_put(c->old_extent);
+	t->count = le64_put((uint64_t)c->count);
+	t->recent_count = le32_put(c->recent_count);
+	t->flags = le32_put(c->intent_flags);
 	memcpy(t->recent, c->recent, sizeof(t->recent));
 	for (i = 0; i < n; i++)
 		t->group[i] = (struct kv_group){
@@ -303,6 +310,13 @@ struct taking {
 	uint64_t backoff_ns;
 };
 
+/* The lease of who repairs around this word of locks. */
+static uint64_t lease_of(const struct kv_replica *c, uint64_t word)
+{
+	return kv_lease_at(&c->g, KV_LEASE_REGION) +
+	       8ull * kv_region_of(&c->g, word);
+}
+
 static int give_up(struct kv_replica *c, struct taking *t)
 {
 	int err = kv_locks_drop(c, &t->want->set, t->at);
@@ -351,7 +365,7 @@ static int handle_refusal(struct kv_replica *c, struct taking *t,
 	    kv_lease_holder(lease) != c->kit.slot + 1) {
 		t->is_stuck = false;
 		err = give_up(c, t);
-		return err ? err : kv_lease_wait(c);
+		return err ? err : kv_lease_wait(c, word);
 	}
 	if (now > c->kit.deadline_ns) {
 		err = give_up(c, t);
@@ -509,7 +523,7 @@ int kv_locks_take(struct kv_replica *c, struct kv_want *w)
 		kv_add_lock(c, word, mask, KV_ATOM_LOCK);
 		add_reads(c, w, t.at, &r);
 		if (t.is_retry)
-			kit_read(&c->kit.main, c->g.lease_offset,
+			kit_read(&c->kit.main, lease_of(c, word),
 				 &c->atom[KV_ATOM_LEASE], 8);
 		if (asks_state)
 			kv_add_state(c, &c->atom[KV_ATOM_STATE]);

@@ -27,8 +27,9 @@ struct many {
 static bool is_plain(const struct kv_replica *c, const struct aq_kv_op *op)
 {
 	return op->kind == AQ_KV_OP_DEL ||
-	       (!op->flags && kv_fits_inline(&c->g, op->key_len, op->value_len,
-					     op->expire_at_ms));
+	       (!(op->flags & ~(uint32_t)KV_OP_COPY) &&
+		kv_fits_inline(&c->g, op->key_len, op->value_len,
+			       op->expire_at_ms));
 }
 
 /* As many of them as fit. */
@@ -113,17 +114,23 @@ static bool put(struct kv_replica *c, struct many *m,
 {
 	struct kv_item item;
 	int entry, which = find_key(c, op, place, &entry, &item);
-	bool is_new = which < 0;
+	bool is_new = which < 0, is_copy = op->flags & KV_OP_COPY;
 	uint8_t *to;
 
+	if (is_copy && !is_new)
+		return true;
 	if (is_new)
 		which = find_room(c, place, &entry);
 	if (which < 0 || (!is_new && item.is_extent))
 		return false;
+	if (is_new)
+		kv_room_note_rows(c, row_of(c, place->row[0]),
+				  row_of(c, place->row[1]));
 	to = kv_entry(&c->g, row_of(c, place->row[which]), (unsigned)entry);
 	kv_entry_inline(&c->g, to, op->key, op->key_len, op->value,
 			op->value_len, op->expire_at_ms);
-	kv_entry_mark_put(&c->g, to);
+	if (!is_copy)
+		kv_entry_mark_put(&c->g, to);
 	note_change(m, place->row[which], entry);
 	c->count += is_new;
 	c->stats.inserts += is_new;

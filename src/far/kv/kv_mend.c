@@ -228,13 +228,10 @@ static bool rows_have_extent(struct kv_replica *c, const struct rows *r,
 	return false;
 }
 
-/*
- * Gives an extent back that is not in the table. It may have been given back
- * before and be somebody else's by now; then its stamp is another: stamps are
- * written before the map says "used".
- */
-static int free_extent(struct kv_replica *c, uint64_t extent, uint32_t stamp,
-		       uint64_t *size_bytes)
+/* It may have been given back before and be somebody else's by now; then its
+ * stamp is another: stamps are written before the map says "used". */
+int kv_extent_reclaim(struct kv_replica *c, uint64_t extent, uint32_t stamp,
+		      uint64_t *size_bytes)
 {
 	struct kv_extent *head = (struct kv_extent *)(c->kit.stage + 64);
 	uint64_t size;
@@ -284,11 +281,11 @@ static int settle(struct kv_replica *c, const struct rows *r,
 		size = kv_extent_size(le32_get(head->key_len),
 				      le64_get(head->value_len));
 	} else if (new) {
-		err = free_extent(c, new, new_stamp, &ignored);
+		err = kv_extent_reclaim(c, new, new_stamp, &ignored);
 	}
 	if (!err && old && d->is_held &&
 	    !rows_have_extent(c, r, old, old_stamp)) {
-		err = free_extent(c, old, old_stamp, &ignored);
+		err = kv_extent_reclaim(c, old, old_stamp, &ignored);
 		/* A run that was in the table has no owner: free it here. */
 		if (!err && ignored && !kv_class_of(&c->g, ignored)) {
 			kit_begin(&c->kit);
@@ -359,10 +356,16 @@ static int bury(struct kv_replica *c, const struct kv_dead *d)
 
 int kv_mend(struct kv_replica *c, struct kv_dead *dead, unsigned count)
 {
-	struct rows r;
+	struct rows r = {0};
 	uint32_t i;
-	int err = rows_init(c, &r, dead, count);
+	int err = 0;
 
+	for (i = 0; i < count && !err; i++)
+		if (kv_intent_is_whole(&dead[i].intent) &&
+		    le32_get(dead[i].intent.flags) & KV_INTENT_UNIT)
+			err = kv_unit_redo(c, &dead[i]);
+	if (!err)
+		err = rows_init(c, &r, dead, count);
 	if (!err)
 		err = rows_read(c, &r);
 	if (!err) {

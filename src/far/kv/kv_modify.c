@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/size.h"
 #include "kv_priv.h"
 
 /* One try. */
@@ -307,12 +308,14 @@ static int write_large(struct kv_replica *c, struct attempt *a,
 				  ch->new_value, ch->new_value_len);
 }
 
-/* Elsewhere first; meanwhile this client's locks must not look forgotten. */
+/* Elsewhere first; meanwhile this client's locks must not look forgotten. From
+ * here on nobody knows what was done when the connection breaks. */
 static int mirror(struct kv_replica *c, struct attempt *a,
 		  const struct aq_kv_change *ch)
 {
 	int err;
 
+	a->m->is_sent = true;
 	if (!a->m->mirror)
 		return 0;
 	c->held = &a->want.set;
@@ -385,6 +388,7 @@ static int store(struct kv_replica *c, struct attempt *a,
 		kv_add_row(c, a->place.row[a->found], a->row[a->found],
 			   a->entry);
 	} else {
+		kv_room_note_rows(c, a->row[0], a->row[1]);
 		add_path(c, &a->path, entry);
 		c->count++;
 	}
@@ -489,8 +493,8 @@ static int carry_out(struct kv_replica *c, struct attempt *a,
 
 	if (!err && ch->verdict == AQ_KV_STORE &&
 	    ch->new_value_len > AQ_KV_VALUE_MAX)
-		err = error_set(-E2BIG, "a value has at most %d bytes",
-				AQ_KV_VALUE_MAX);
+		err = error_set(-E2BIG, "a value has at most %s",
+				SIZE_TEXT(AQ_KV_VALUE_MAX));
 	if (err)
 		return let_go(c, a, err);
 	if (ch->verdict == AQ_KV_DELETE && a->m->leaves_graves && had) {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/plant.h"
+#include "base/size.h"
 #include "kv_client_priv.h"
 
 static int check_key(const void *key, size_t key_len)
@@ -20,8 +21,8 @@ static int check_value(size_t len)
 {
 	return len <= AQ_KV_VALUE_MAX
 		       ? 0
-		       : error_set(-E2BIG, "a value has at most %d bytes",
-				   AQ_KV_VALUE_MAX);
+		       : error_set(-E2BIG, "a value has at most %s",
+				   SIZE_TEXT(AQ_KV_VALUE_MAX));
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -38,8 +39,11 @@ int kv_client_read_replica(struct aq_kv_client *c, struct kv_replica *replica,
 {
 	int err = kv_async_quiet(c, replica);
 
-	return err ? err
-		   : kv_replica_read(replica, op, expire_at_ms, has_entry);
+	if (err)
+		return err;
+	err = kv_replica_read(replica, op, expire_at_ms, has_entry);
+	c->answered_ns = replica->kit.polled_ns;
+	return err;
 }
 
 static int read_once(struct aq_kv_client *c, struct aq_kv_op *op,
@@ -102,7 +106,7 @@ int aq_kv_get(struct aq_kv_client *c, const void *key, size_t key_len,
 	err = read_one(c, &op, NULL);
 	if ((!err || err == -EMSGSIZE) && len)
 		*len = op.len;
-	return err;
+	return kv_count(c, TALLY_READS, u64_min(op.len, buf_bytes), err);
 }
 
 int aq_kv_expiry(struct aq_kv_client *c, const void *key, size_t key_len,
@@ -117,7 +121,7 @@ int aq_kv_expiry(struct aq_kv_client *c, const void *key, size_t key_len,
 	err = read_one(c, &op, &end);
 	if (!err)
 		*expire_at_ms = end;
-	return err;
+	return kv_count(c, TALLY_READS, 0, err);
 }
 
 /* ---- changing ----------------------------------------------------------- */
@@ -126,6 +130,7 @@ int kv_client_change(struct aq_kv_client *c, struct kv_mod *m)
 {
 	struct kv_change_ctx x = {.client = c};
 	struct kv_route *r = &x.route;
+	bool has_waited = false;
 	unsigned tries = 0;
 	int err = check_key(m->key, m->key_len);
 
@@ -143,7 +148,16 @@ int kv_client_change(struct aq_kv_client *c, struct kv_mod *m)
 			err = kv_async_settle(c, r->replica);
 		}
 		if (!err)
+			err = kv_room_check(c, r, 1);
+		if (!err) {
 			err = kv_replica_change(r->replica, m);
+			c->answered_ns = r->replica->kit.polled_ns;
+		}
+		if (UNLIKELY(err == -ENOSPC)) { /* nothing has happened */
+			err = kv_room_await(c, r, &has_waited);
+			if (!err)
+				continue;
+		}
 		/* Only these say that nothing has happened. */
 		if (LIKELY(err != KV_E_VIEW && err != -EHOSTDOWN))
 			break;
@@ -153,9 +167,9 @@ int kv_client_change(struct aq_kv_client *c, struct kv_mod *m)
 	return err;
 }
 
-int aq_kv_put(struct aq_kv_client *c, const void *key, size_t key_len,
-	      const void *value, size_t value_len,
-	      const struct aq_kv_put_options *options)
+int kv_client_put(struct aq_kv_client *c, const void *key, size_t key_len,
+		  const void *value, size_t value_len,
+		  const struct aq_kv_put_options *options)
 {
 	struct kv_put p = {.value = value ? value : "",
 			   .len = value_len,
@@ -170,6 +184,15 @@ int aq_kv_put(struct aq_kv_client *c, const void *key, size_t key_len,
 	return err;
 }
 
+int aq_kv_put(struct aq_kv_client *c, const void *key, size_t key_len,
+	      const void *value, size_t value_len,
+	      const struct aq_kv_put_options *options)
+{
+	return kv_count(
+		c, TALLY_WRITES, value_len,
+		kv_client_put(c, key, key_len, value, value_len, options));
+}
+
 static int del_fn(struct aq_kv_change *ch, void *user)
 {
 	bool *was_there = user;
@@ -179,7 +202,7 @@ static int del_fn(struct aq_kv_change *ch, void *user)
 	return 0;
 }
 
-int aq_kv_del(struct aq_kv_client *c, const void *key, size_t key_len)
+int kv_client_del(struct aq_kv_client *c, const void *key, size_t key_len)
 {
 	bool was_there = false;
 	struct kv_mod m = {.key = key,
@@ -190,6 +213,11 @@ int aq_kv_del(struct aq_kv_client *c, const void *key, size_t key_len)
 	int err = kv_client_change(c, &m);
 
 	return err ? err : was_there ? 0 : -ENOENT;
+}
+
+int aq_kv_del(struct aq_kv_client *c, const void *key, size_t key_len)
+{
+	return kv_count(c, TALLY_DELETES, 0, kv_client_del(c, key, key_len));
 }
 
 struct cas {
@@ -233,7 +261,7 @@ int aq_kv_cas(struct aq_kv_client *c, const void *key, size_t key_len,
 		err = kv_client_change(c, &m);
 	if (!err)
 		*swapped = s.swapped;
-	return err;
+	return kv_count(c, TALLY_ATOMICS, 0, err);
 }
 
 enum {
@@ -295,7 +323,7 @@ int aq_kv_incr(struct aq_kv_client *c, const void *key, size_t key_len,
 
 	if (!err && result)
 		*result = n.result;
-	return err;
+	return kv_count(c, TALLY_ATOMICS, 0, err);
 }
 
 static int expire_fn(struct aq_kv_change *ch, void *user)
@@ -318,7 +346,7 @@ int aq_kv_expire(struct aq_kv_client *c, const void *key, size_t key_len,
 			   .user = &expire_at_ms,
 			   .needs_value = true};
 
-	return kv_client_change(c, &m);
+	return kv_count(c, TALLY_ATOMICS, 0, kv_client_change(c, &m));
 }
 
 int aq_kv_modify(struct aq_kv_client *c, const void *key, size_t key_len,
@@ -330,5 +358,5 @@ int aq_kv_modify(struct aq_kv_client *c, const void *key, size_t key_len,
 			   .user = user,
 			   .needs_value = true};
 
-	return kv_client_change(c, &m);
+	return kv_count(c, TALLY_ATOMICS, 0, kv_client_change(c, &m));
 }

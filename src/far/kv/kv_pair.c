@@ -152,6 +152,11 @@ static int settle_pair(struct aq_kv_client *c, struct kv_era *e, uint32_t shard)
 		one = name_both(s);
 	if (!one)
 		s->is_ready = true;
+	if (!one && !s->is_paired && c->config.wish)
+		(void)c->config.wish(
+			c->config.wish_ctx,
+			&(struct kv_wish){.kind = KV_WISH_COPY,
+					  .generation = e->g.generation});
 	return one == -ESTALE ? KV_E_VIEW : one;
 }
 

@@ -4,6 +4,7 @@
 #define AQ_KV_PRIV_H
 
 #include "kv.h"
+#include "kv_program.h"
 
 #define KV_NO_ROW UINT64_MAX
 /* The replica's state has changed since it was opened, and nothing was done.
@@ -111,6 +112,10 @@ struct kv_get {
 	uint64_t expire_at_ms;
 	uint64_t since_ns; /* without any change; 0: it did not fail yet */
 	uint64_t evidence;
+	/* An extent that a walk has brought, and where it is; 0: none. */
+	const uint8_t *walked;
+	uint64_t walked_at;
+	uint32_t walked_bytes;
 	uint32_t looks; /* that it waits for, where they are loads */
 	struct aqdv_read look[KV_LOOKS_MAX];
 };
@@ -134,6 +139,19 @@ enum kv_atom { /* words that requests put their answers in */
 };
 
 /* One client's connection to one replica. */
+/* How full the index is, as a client sees it at its own inserts. */
+struct kv_fill {
+	uint32_t samples;
+	uint32_t inserts; /* since the last sample */
+	uint32_t milli;
+};
+
+void kv_fill_add(struct kv_fill *f, uint32_t used, uint32_t of);
+/* How many changes each of so many clients may make, before it counts again, in
+ * an index that has `used` of its entries and gets `left` keys copied to it. */
+uint64_t kv_room_share(uint64_t entries, uint64_t used, uint64_t left,
+		       uint32_t clients);
+
 struct kv_replica {
 	struct kit_client kit;
 	struct kv_geometry g;
@@ -150,6 +168,7 @@ struct kv_replica {
 	/* For the intent; 0: none. */
 	uint64_t new_extent, old_extent;
 	uint32_t new_stamp, old_stamp;
+	uint32_t intent_flags;
 	uint32_t recent_count;
 	le32 recent[KV_RECENT];
 	/* The state that this client relies on here. It may do so without
@@ -163,9 +182,12 @@ struct kv_replica {
 	struct kv_replica *outer;
 	const struct kv_lockset *held; /* during such work */
 	uint64_t heartbeat_ns;
-	uint64_t lease;	   /* its word while it is ours */
-	uint64_t lease_ns; /* when it was taken or renewed */
+	uint32_t leases;	    /* of these regions are ours, as bits */
+	uint64_t lease[KV_REGIONS]; /* their words */
+	uint64_t lease_ns;	    /* when they were taken or renewed */
 
+	struct kv_pad *pad; /* of walks, or NULL */
+	enum kv_walk walk;  /* by the last extent */
 	struct kv_pace pace;
 	uint32_t many_skip; /* changes that go alone, as others could not */
 	bool many_failed;   /* the last group could not go together */
@@ -197,8 +219,26 @@ struct kv_replica {
 
 	struct kv_chunk *chunk;
 	uint32_t chunk_count, chunk_room;
+	/* Chunks from this one on are for the client that copies the table;
+	 * 0: none are. */
+	uint64_t chunk_limit;
+	uint64_t short_bytes; /* the last extent that there was no room for */
+	/* Of a FROZEN replica: its keys + 1; 0: not counted yet. */
+	uint64_t frozen_keys;
 	uint32_t stamp;
+	struct kv_fill fill;
+	/* While keys are copied here: changes before the next look at how many
+	 * there are. */
+	uint64_t share;
 };
+
+/* ---- kv_room.c ---------------------------------------------------------- */
+
+/* After an insert whose rows are here: how full they were. */
+void kv_room_note_rows(struct kv_replica *c, const uint8_t *first,
+		       const uint8_t *second);
+/* After a chunk was taken, or the last one of a run. */
+void kv_room_note_chunk(struct kv_replica *c, uint64_t chunk);
 
 /* How long a slot may be taken without a connection's name. */
 static inline uint64_t kv_nameless_ns(const struct kv_replica *c)
@@ -256,6 +296,9 @@ struct kv_view kv_cache_view(struct kv_replica *c, bool only_synced);
 
 /* ---- kv_lock.c ---------------------------------------------------------- */
 
+/* Adds the lock of a row. -E2BIG: more than an operation may hold. */
+int kv_lockset_add(struct kv_replica *c, struct kv_lockset *s,
+		   uint64_t row) MUST_CHECK;
 /* The locks of the wanted rows. -E2BIG: more than an operation may hold. */
 int kv_want_locks(struct kv_replica *c, struct kv_want *w) MUST_CHECK;
 /* Whether the lock of that row is in a word that is taken anyway; `same`: is
@@ -308,13 +351,21 @@ void kv_pace_best(struct kv_pace *p, uint64_t ns);
 /* Notes the time of a look that was alone. */
 void kv_pace_note(struct kv_pace *p, uint64_t ns);
 
+/* ---- kv_walk.c ---------------------------------------------------------- */
+
+int kv_walk_init(struct kv_replica *c) MUST_CHECK;
+/* Has a walk bring what the read needs first, as if its rows had been read;
+ * false: they must be. */
+bool kv_walk_get(struct kv_replica *c, struct kv_get *g);
+
 /* ---- kv_get.c ----------------------------------------------------------- */
 
 int kv_get_init(struct kv_replica *c) MUST_CHECK;
 /* Bytes of registered memory that each read under way has. */
 size_t kv_get_stride(const struct kv_replica *c);
-/* -EAGAIN: as many as possible are under way. */
-int kv_get_start(struct kv_replica *c, struct aq_kv_op *op,
+/* may_walk: the caller waits for it anyway. -EAGAIN: as many as possible are
+ * under way. */
+int kv_get_start(struct kv_replica *c, struct aq_kv_op *op, bool may_walk,
 		 struct kv_get **out) MUST_CHECK;
 /* Withdraws the read that was started last, with its operation. */
 void kv_get_withdraw(struct kv_replica *c, struct kv_get *g);
@@ -366,11 +417,70 @@ struct kv_mod {
 	bool leaves_graves;
 	/* Set: fn was told of an entry of this replica, expired or not. */
 	bool had_entry;
+	/* Set: the change is on its way to a row, here or at another copy. */
+	bool is_sent;
 };
 
 int kv_mod_run(struct kv_replica *c, struct kv_mod *m) MUST_CHECK;
 /* Adds to the batch: the row with its new CRC, from that entry on. */
 void kv_add_row(struct kv_replica *c, uint64_t number, uint8_t *row, int entry);
+
+/* ---- kv_unit.c: several keys as one ---------------------------------------
+ */
+
+/* One key of a unit. */
+struct kv_unit_key {
+	struct kv_place place;
+	uint8_t *old; /* a copy of its value; NULL: none */
+	int row;      /* of the unit's rows, where its entry is; -1 */
+	int entry;
+	struct kv_item item; /* points into the row */
+	struct kv_new fresh;
+};
+
+/* A change of several keys, decided by `fn` under the locks of all. */
+struct kv_unit {
+	const struct aq_kv_key *keys;
+	uint32_t count;
+	aq_kv_unit_fn fn;
+	void *user;
+	/* For tables of several replicas, as in struct kv_mod; `older` is
+	 * called for each key that has no entry here. */
+	int (*older)(struct kv_unit *u, uint32_t i, struct aq_kv_change *ch);
+	int (*mirror)(struct kv_unit *u);
+	void *ctx;
+	bool leaves_graves;
+	/* How a key without room is inserted beforehand: what an older
+	 * generation has, and at which other copy. */
+	struct kv_mod room;
+
+	struct aq_kv_change *change; /* one for each key */
+	struct kv_unit_key *key;     /* the same */
+	struct kv_want want;
+	uint64_t bytes;	    /* of values */
+	uint32_t row_count; /* distinct rows of all keys */
+	uint32_t dirty_count;
+	uint64_t row[KV_UNIT_ROWS];
+	bool is_dirty[KV_UNIT_ROWS];
+	uint8_t *rows;	      /* their contents */
+	struct kv_new memory; /* for the record, if it needs one */
+};
+
+int kv_unit_init(struct kv_unit *u) MUST_CHECK;
+void kv_unit_release(struct kv_unit *u);
+int kv_unit_run(struct kv_replica *c, struct kv_unit *u) MUST_CHECK;
+
+/* ---- kv_unit_record.c: how it becomes visible ------------------------------
+ */
+
+/* Gets the memory that kv_unit_commit needs; after it nothing but the
+ * connection can stop that. */
+int kv_unit_prepare(struct kv_replica *c, struct kv_unit *u) MUST_CHECK;
+/* Writes the rows that are dirty, all or none, and gives the locks back. */
+int kv_unit_commit(struct kv_replica *c, struct kv_unit *u) MUST_CHECK;
+struct kv_dead;
+/* Carries out what a dead client had decided. It had the locks. */
+int kv_unit_redo(struct kv_replica *c, struct kv_dead *d) MUST_CHECK;
 
 /* ---- kv_many.c ---------------------------------------------------------- */
 
@@ -388,9 +498,13 @@ size_t kv_many_run(struct kv_replica *c, struct aq_kv_op *const *ops,
 int kv_replica_read(struct kv_replica *c, struct aq_kv_op *op,
 		    uint64_t *expire_at_ms, bool *has_entry) MUST_CHECK;
 int kv_replica_change(struct kv_replica *c, struct kv_mod *m) MUST_CHECK;
+int kv_replica_unit(struct kv_replica *c, struct kv_unit *u) MUST_CHECK;
 int kv_replica_scan(struct kv_replica *c, uint64_t *row, uint64_t rows,
 		    unsigned flags, aq_kv_item_fn each, void *user) MUST_CHECK;
 int kv_replica_count(struct kv_replica *c, uint64_t *count) MUST_CHECK;
+/* Also how many clients have a slot, this one among them. */
+int kv_replica_count_with(struct kv_replica *c, uint64_t *count,
+			  uint32_t *clients) MUST_CHECK;
 int kv_replica_check(struct kv_replica *c,
 		     struct aq_kv_report *report) MUST_CHECK;
 int kv_replica_reap(struct kv_replica *c) MUST_CHECK;
@@ -406,6 +520,9 @@ bool kv_new_add(struct kv_replica *c, struct kv_new *n, const void *key,
 int kv_new_write(struct kv_replica *c, struct kv_new *n, const void *key,
 		 size_t key_len, const void *value,
 		 size_t value_len) MUST_CHECK;
+/* Only the contents: for the map it is still free. */
+int kv_new_fill(struct kv_replica *c, struct kv_new *n, const void *key,
+		size_t key_len, const void *value, size_t value_len) MUST_CHECK;
 /* Adds to the batch: the run's chunks have no owner any more, so that they are
  * not taken for an unfinished change. */
 void kv_new_add_commit(struct kv_replica *c, const struct kv_new *n);
@@ -428,15 +545,30 @@ uint64_t kv_map_at(const struct kv_geometry *g, uint64_t offset,
 /* Looks for clients whose connections are gone and cleans up after them. */
 int kv_reap(struct kv_replica *c) MUST_CHECK;
 
-/* ---- kv_repair.c: leases, fences ---------------------------------------- */
+/* ---- kv_lease.c: the right to repair ------------------------------------- */
+
+/* Takes the leases of these regions; none may be held. -errno: it has none. */
+int kv_leases_take(struct kv_replica *c, uint32_t regions) MUST_CHECK;
+/* A client that repairs calls this often. -ESTALE: a lease is lost. */
+int kv_lease_renew(struct kv_replica *c) MUST_CHECK;
+/* Forgets them, and says so where the connection works. */
+int kv_leases_give(struct kv_replica *c) MUST_CHECK;
+/* Waits while somebody repairs in the region; *is_dead: for too long. */
+int kv_lease_watch(struct kv_replica *c, uint32_t region,
+		   bool *is_dead) MUST_CHECK;
+
+/* ---- kv_repair.c: who is dead, fences ------------------------------------ */
+
+/* Ends what the client of this slot may still have under way. */
+int kv_fence(struct kv_replica *c, uint32_t slot,
+	     const struct kv_slot *s) MUST_CHECK;
 
 /* A client has held these locks for long: finds out whether it is dead, and if
  * so repairs what it left. 0: try again. */
 int kv_recover(struct kv_replica *c, uint64_t word, uint64_t mask) MUST_CHECK;
-/* A client that repairs calls this often. -ESTALE: the lease is lost. */
-int kv_lease_renew(struct kv_replica *c) MUST_CHECK;
-/* Waits while another client repairs: no other client may try for its locks. */
-int kv_lease_wait(struct kv_replica *c) MUST_CHECK;
+/* Waits while another client repairs around this word of locks: nobody else may
+ * try for them. */
+int kv_lease_wait(struct kv_replica *c, uint64_t word) MUST_CHECK;
 
 /* ---- kv_mend.c: what dead clients left ---------------------------------- */
 
@@ -454,6 +586,11 @@ struct kv_dead {
  * gone, and no other client tries for their locks. */
 int kv_mend(struct kv_replica *c, struct kv_dead *dead,
 	    unsigned count) MUST_CHECK;
+/* Gives an extent back that no entry points to, if it still has that stamp;
+ * *size_bytes is 0 where it has another. Not the chunks of a large one: their
+ * words tell who has them. */
+int kv_extent_reclaim(struct kv_replica *c, uint64_t extent, uint32_t stamp,
+		      uint64_t *size_bytes) MUST_CHECK;
 /* Clears half-written entries; returns how many. */
 unsigned kv_row_mend(const struct kv_geometry *g, uint8_t *row);
 

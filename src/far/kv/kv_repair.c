@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding out who is dead, and the right to repair.
+ * Finding out who is dead, and seeing to it that it is repaired (kv_mend.c).
  *
  * Locks are single bits and do not say whose they are; but who holds one has it
  * in its intent, and a client that lives changes its intent often. So
@@ -26,9 +26,7 @@
 #include "kv_priv.h"
 
 enum {
-	DEAD_MAX = 64, /* repaired at one go */
 	WATCH_STEPS = 64,
-	RENEW_SHARE = 8, /* of the failure time */
 };
 
 static int read_slots(struct kv_replica *c, struct kv_slot *out)
@@ -82,7 +80,7 @@ static int read_lock(struct kv_replica *c, uint64_t word, uint64_t *value)
 
 /* ---- fencing ------------------------------------------------------------ */
 
-static int fence(struct kv_replica *c, uint32_t slot, const struct kv_slot *s)
+int kv_fence(struct kv_replica *c, uint32_t slot, const struct kv_slot *s)
 {
 	char conn[KIT_SLOT_NAME_MAX + 1];
 	int err;
@@ -100,109 +98,6 @@ static int fence(struct kv_replica *c, uint32_t slot, const struct kv_slot *s)
 	return c->kit.remote.fence(c->kit.remote.ctx, conn);
 }
 
-/* ---- the lease ---------------------------------------------------------- */
-
-static uint64_t my_lease(const struct kv_replica *c, uint64_t before)
-{
-	return kv_lease_word(c->kit.slot + 1, c->kit.epoch,
-			     kv_lease_count(before) + 1);
-}
-
-static int lease_read(struct kv_replica *c, uint64_t *word)
-{
-	int err = kit_read_now(&c->kit.main, c->g.lease_offset,
-			       &c->atom[KV_ATOM_LEASE], 8);
-
-	if (!err)
-		*word = c->atom[KV_ATOM_LEASE];
-	return err;
-}
-
-/* The lease has not moved for long: its holder is dead, too. */
-static int fence_holder(struct kv_replica *c, uint64_t word)
-{
-	uint32_t slot = kv_lease_holder(word) - 1;
-	struct kv_slot s;
-	int err;
-
-	if (slot >= c->g.client_count || slot == c->kit.slot)
-		return 0;
-	err = kit_read_now(&c->kit.main, kit_slot_at(&c->kit, slot),
-			   c->kit.stage, KV_SLOT_BYTES);
-	if (err)
-		return err;
-	memcpy(&s, c->kit.stage, sizeof(s));
-	/* Another client has the slot now: the holder is gone and fenced. */
-	if ((uint32_t)kit_slot_epoch(&s.client) != kv_lease_epoch(word))
-		return 0;
-	return state_of(&s) == KIT_SLOT_FREE ? 0 : fence(c, slot, &s);
-}
-
-/* Until we have it. */
-static int lease_take(struct kv_replica *c)
-{
-	uint64_t word = 0, seen = 0, old;
-	struct kit_watch w;
-	int err;
-
-	kit_watch_start(&c->kit, &w);
-	for (;;) {
-		err = lease_read(c, &word);
-		if (err)
-			return err;
-		if (word != seen) {
-			seen = word;
-			kit_watch_start(&c->kit, &w);
-		}
-		if (kv_lease_holder(word))
-			err = kit_watch_is_late(&c->kit, &w,
-						2 * c->kit.failure_ns)
-				      ? fence_holder(c, word)
-				      : -EBUSY;
-		if (!err) {
-			c->lease = my_lease(c, word);
-			c->lease_ns = kit_now_ns(&c->kit);
-			err = kit_cas_now(&c->kit.main, KV_POINT_LEASE,
-					  c->g.lease_offset, word, c->lease,
-					  &old);
-			if (err || old == word)
-				return err;
-			continue;
-		}
-		if (err != -EBUSY)
-			return err;
-		err = kv_past_deadline(c);
-		if (err)
-			return err;
-		kv_pause(c, KV_LEASE_POLL_NS);
-	}
-}
-
-int kv_lease_renew(struct kv_replica *c)
-{
-	uint64_t before = c->lease, old;
-	int err;
-
-	if (kit_now_ns(&c->kit) - c->lease_ns < c->kit.failure_ns / RENEW_SHARE)
-		return 0;
-	c->lease = my_lease(c, before);
-	c->lease_ns = kit_now_ns(&c->kit);
-	err = kit_cas_now(&c->kit.main, KV_POINT_LEASE, c->g.lease_offset,
-			  before, c->lease, &old);
-	if (!err && old != before)
-		err = error_set(-ESTALE, "somebody else repairs the table");
-	return err;
-}
-
-static int lease_give(struct kv_replica *c)
-{
-	uint64_t old;
-
-	return kit_cas_now(&c->kit.main, KV_POINT_LEASE, c->g.lease_offset,
-			   c->lease,
-			   kv_lease_word(0, 0, kv_lease_count(c->lease)), &old);
-}
-
 /* ---- repair ------------------------------------------------------------- */
 
 struct ward { /* what a repair works with */
@@ -210,6 +105,7 @@ struct ward { /* what a repair works with */
 	struct kv_slot *first;
 	struct kv_slot *now;
 	struct kv_dead *dead;
+	bool *is_taken; /* by slot: it is among the dead */
 	unsigned count;
 };
 
@@ -219,8 +115,9 @@ static int ward_init(struct kv_replica *c, struct ward *w)
 		.before = calloc(c->g.client_count, sizeof(w->before[0])),
 		.first = calloc(c->g.client_count, sizeof(w->first[0])),
 		.now = calloc(c->g.client_count, sizeof(w->now[0])),
-		.dead = calloc(DEAD_MAX, sizeof(w->dead[0]))};
-	return w->before && w->first && w->now && w->dead
+		.dead = calloc(c->g.client_count, sizeof(w->dead[0])),
+		.is_taken = calloc(c->g.client_count, 1)};
+	return w->before && w->first && w->now && w->dead && w->is_taken
 		       ? 0
 		       : error_set(-ENOMEM, "no memory for a repair");
 }
@@ -231,40 +128,67 @@ static void ward_release(struct ward *w)
 	free(w->first);
 	free(w->now);
 	free(w->dead);
+	free(w->is_taken);
 }
 
-/* All that are fenced, also by somebody who died over it. */
-static int collect(struct kv_replica *c, struct ward *w)
+/* Where the locks are that the client names. Who names none belongs to one
+ * region all the same, so that two do not clean up after it. */
+static uint32_t regions_of(const struct kv_replica *c, uint32_t slot,
+			   const struct kv_slot *s)
 {
-	uint32_t i, k;
+	uint32_t i, n = le32_get(s->intent.group_count), regions = 0;
+
+	if (!kv_intent_is_whole(&s->intent))
+		return KV_REGIONS_ALL;
+	for (i = 0; i < n; i++)
+		regions |= 1u << kv_region_of(
+				   &c->g, le32_get(s->intent.group[i].word));
+	return n ? regions : 1u << slot % KV_REGIONS;
+}
+
+static void take_dead(struct ward *w, uint32_t slot)
+{
+	struct kv_dead *d = &w->dead[w->count++];
+	uint32_t k;
+
+	*d = (struct kv_dead){.slot = slot,
+			      .epoch = kit_slot_epoch(&w->now[slot].client),
+			      .intent = w->now[slot].intent};
+	d->set.count = u32_min(le32_get(d->intent.group_count), KV_GROUPS);
+	for (k = 0; k < d->set.count; k++) {
+		d->set.group[k].word = le32_get(d->intent.group[k].word);
+		d->set.group[k].mask = le64_get(d->intent.group[k].mask);
+	}
+	w->is_taken[slot] = true;
+}
+
+/*
+ * All that are fenced, also by somebody who died over it, and name locks in the
+ * regions whose leases are held. *regions grows by those that are also needed
+ * for one of them: locks that two of the dead name are looked at together.
+ */
+static int collect(struct kv_replica *c, struct ward *w, uint32_t *regions)
+{
+	uint32_t i;
 	int err = 0;
 
 	w->count = 0;
-	for (i = 0; i < c->g.client_count && w->count < DEAD_MAX && !err; i++) {
-		struct kv_dead *d = &w->dead[w->count];
-
-		if (state_of(&w->now[i]) != KIT_SLOT_FENCED)
+	memset(w->is_taken, 0, c->g.client_count);
+	for (i = 0; i < c->g.client_count && !err; i++) {
+		if (state_of(&w->now[i]) != KIT_SLOT_FENCED ||
+		    !(regions_of(c, i, &w->now[i]) & *regions))
 			continue;
-		err = fence(c, i, &w->now[i]);
+		err = kv_fence(c, i, &w->now[i]);
 		if (err)
 			break;
 		/* Only now its intent cannot change any more. */
 		err = kit_read_now(&c->kit.main, kit_slot_at(&c->kit, i),
 				   c->kit.stage, KV_SLOT_BYTES);
 		memcpy(&w->now[i], c->kit.stage, KV_SLOT_BYTES);
-		*d = (struct kv_dead){.slot = i,
-				      .epoch =
-					      kit_slot_epoch(&w->now[i].client),
-				      .intent = w->now[i].intent};
-		d->set.count =
-			u32_min(le32_get(d->intent.group_count), KV_GROUPS);
-		for (k = 0; k < d->set.count; k++) {
-			d->set.group[k].word =
-				le32_get(d->intent.group[k].word);
-			d->set.group[k].mask =
-				le64_get(d->intent.group[k].mask);
-		}
-		w->count++;
+		if (err || state_of(&w->now[i]) != KIT_SLOT_FENCED)
+			continue;
+		*regions |= regions_of(c, i, &w->now[i]);
+		take_dead(w, i);
 	}
 	return err;
 }
@@ -287,6 +211,13 @@ static bool tried(const struct kv_slot *a, const struct kv_slot *b,
 			return true;
 	}
 	return false;
+}
+
+/* Also one that another client has fenced just now, as far as we know: that its
+ * connection has ended is only known of those that were collected here. */
+static bool may_act(const struct kv_slot *s)
+{
+	return state_of(s) == KIT_SLOT_LIVE || state_of(s) == KIT_SLOT_FENCED;
 }
 
 /* Slots, lock, slots: into w->first, *value, w->now. */
@@ -333,18 +264,20 @@ static int look_round(struct kv_replica *c, struct ward *w, struct kv_dead *d,
 	for (i = 0; d->holds[g] && i < c->g.client_count && !err; i++) {
 		const struct kv_slot *now = &w->now[i];
 
-		if (i == c->kit.slot ||
-		    (state_of(now) != KIT_SLOT_LIVE &&
-		     state_of(&w->first[i]) != KIT_SLOT_LIVE))
+		if (i == c->kit.slot || w->is_taken[i] ||
+		    (!may_act(now) && !may_act(&w->first[i])))
 			continue;
 		if (!names(now, word, mask) &&
 		    !names(&w->first[i], word, mask) &&
 		    !tried(&w->first[i], now, word, mask))
 			continue;
 		*is_clear = false;
+		/* It names locks of ours, so it is to be collected, too. */
+		if (state_of(now) == KIT_SLOT_FENCED)
+			return -EAGAIN;
 		if (is_late && state_of(now) == KIT_SLOT_LIVE &&
 		    is_same(now, &w->before[i]))
-			err = fence(c, i, now);
+			err = kv_fence(c, i, now);
 	}
 	return err;
 }
@@ -380,8 +313,9 @@ static int wait_clear(struct kv_replica *c, struct ward *w, struct kv_dead *d,
 	return err;
 }
 
-/* With the lease. */
-static int repair(struct kv_replica *c, struct ward *w)
+/* With leases; *regions are those that it needs, which may be more: then
+ * nothing was done. */
+static int repair(struct kv_replica *c, struct ward *w, uint32_t *regions)
 {
 	unsigned i, k;
 	int err;
@@ -389,7 +323,9 @@ static int repair(struct kv_replica *c, struct ward *w)
 	do {
 		err = read_slots(c, w->now);
 		if (!err)
-			err = collect(c, w);
+			err = collect(c, w, regions);
+		if (!err && *regions != c->leases)
+			return 0;
 		for (i = 0; i < w->count && !err; i++) {
 			struct kv_dead *d = &w->dead[i];
 
@@ -405,27 +341,43 @@ static int repair(struct kv_replica *c, struct ward *w)
 	return err;
 }
 
-static int with_lease(struct kv_replica *c, struct ward *w, bool all)
+/* Those of `before` that still say the same are fenced. */
+static int fence_silent(struct kv_replica *c, struct ward *w)
 {
-	struct kv_slot *now = w->now;
 	uint32_t i;
-	int err = lease_take(c), give;
+	int err = read_slots(c, w->now);
 
-	if (err)
-		return err;
-	if (!all)
-		err = read_slots(c, now);
-	for (i = 0; !all && i < c->g.client_count && !err; i++)
+	for (i = 0; i < c->g.client_count && !err; i++)
 		if (i != c->kit.slot &&
 		    state_of(&w->before[i]) == KIT_SLOT_LIVE &&
-		    is_same(&now[i], &w->before[i]))
-			err = fence(c, i, &now[i]);
-	if (!err)
-		err = repair(c, w);
-	if (kit_stopped(&c->kit))
-		return err;
-	give = lease_give(c);
-	return err ? err : give;
+		    is_same(&w->now[i], &w->before[i]))
+			err = kv_fence(c, i, &w->now[i]);
+	return err;
+}
+
+/* Leases are taken in the order of their regions, so who finds out that it
+ * needs more begins anew. What it has fenced stays fenced, and any client may
+ * be the one to repair it. */
+static int with_leases(struct kv_replica *c, struct ward *w, uint32_t regions,
+		       bool has_suspects)
+{
+	bool is_over = false;
+	int err = 0, give;
+
+	while (!err && !is_over) {
+		err = kv_leases_take(c, regions);
+		if (err)
+			return err;
+		if (has_suspects)
+			err = fence_silent(c, w);
+		has_suspects = false;
+		if (!err)
+			err = repair(c, w, &regions);
+		is_over = regions == c->leases;
+		give = kv_leases_give(c);
+		err = err ? err : give;
+	}
+	return err;
 }
 
 /* Only the suspects stay in `before`; whether there are any. */
@@ -485,38 +437,25 @@ int kv_recover(struct kv_replica *c, uint64_t word, uint64_t mask)
 		    pick_suspects(c, &w, word,
 				  c->g.flags & KV_WORD_LOCKS ? UINT64_MAX
 							     : value))
-			err = with_lease(c, &w, false);
+			err = with_leases(
+				c, &w, 1u << kv_region_of(&c->g, word), true);
 	}
 	ward_release(&w);
 	return err;
 }
 
-int kv_lease_wait(struct kv_replica *c)
+int kv_lease_wait(struct kv_replica *c, uint64_t word)
 {
-	uint64_t word, seen = 0;
-	struct kit_watch late;
+	uint32_t region = kv_region_of(&c->g, word);
+	bool is_dead;
 	struct ward w;
-	int err;
+	int err = kv_lease_watch(c, region, &is_dead);
 
-	kit_watch_start(&c->kit, &late);
-	for (;;) {
-		err = lease_read(c, &word);
-		if (err || !kv_lease_holder(word))
-			return err;
-		if (word != seen) {
-			seen = word;
-			kit_watch_start(&c->kit, &late);
-		}
-		if (kit_watch_is_late(&c->kit, &late, 2 * c->kit.failure_ns))
-			break;
-		err = kv_past_deadline(c);
-		if (err)
-			return err;
-		kv_pause(c, KV_LEASE_POLL_NS);
-	}
+	if (err || !is_dead)
+		return err;
 	err = ward_init(c, &w);
 	if (!err)
-		err = with_lease(c, &w, true);
+		err = with_leases(c, &w, 1u << region, false);
 	ward_release(&w);
 	return err;
 }
@@ -583,7 +522,7 @@ int kv_reap(struct kv_replica *c)
 	if (!err)
 		err = free_claimed(c, &w);
 	if (!err && pick_gone(c, &w))
-		err = with_lease(c, &w, false);
+		err = with_leases(c, &w, KV_REGIONS_ALL, true);
 	ward_release(&w);
 	return err;
 }

@@ -240,6 +240,8 @@ static int init(struct kv_replica *c, const struct kit_remote *remote,
 		err = kv_cache_init(c);
 	if (!err)
 		err = kv_get_init(c);
+	if (!err)
+		err = kv_walk_init(c);
 	c->search = kv_search_create();
 	if (!err && !c->search)
 		err = error_set(-ENOMEM, "no memory for a client");
@@ -284,6 +286,7 @@ void kv_replica_destroy(struct kv_replica *c)
 	free(c->get);
 	free(c->done);
 	free(c->look_queue);
+	free(c->pad);
 	free(c);
 }
 
@@ -451,7 +454,9 @@ int kv_geometry_make(const struct aq_kv_options *o, struct kv_geometry *g)
 		.hash = o->hash,
 		.locality_milli = o->locality_milli ? o->locality_milli : 2300,
 		.failure_ms = o->failure_ms ? o->failure_ms : 1000,
-		.flags = o->flags & AQ_KV_WORD_LOCKS ? KV_WORD_LOCKS : 0,
+		.flags = (o->flags & AQ_KV_WORD_LOCKS ? KV_WORD_LOCKS : 0u) |
+			 (o->flags & AQ_KV_FIXED ? 0u : KV_GROWS),
+		.max_bytes = o->max_bytes,
 	};
 	if (g->locality_milli < 1100 || g->locality_milli > 10000)
 		return error_set(-EINVAL, "the locality is 1.1 to 10");

@@ -17,7 +17,7 @@ int kv_replica_read(struct kv_replica *c, struct aq_kv_op *op,
 			return err;
 		err = kv_get_drain(c, NULL);
 		if (!err)
-			err = kv_get_start(c, op, &g);
+			err = kv_get_start(c, op, true, &g);
 		if (err)
 			continue;
 		err = kv_get_drain(c, g);
@@ -42,9 +42,25 @@ int kv_replica_change(struct kv_replica *c, struct kv_mod *m)
 
 	if (err)
 		return err;
+	m->is_sent = false;
 	err = kv_get_drain(c, NULL);
 	if (!err)
 		err = kv_mod_run(c, m);
+	err = kv_op_end(c, err);
+	/* Locks, and a large value that no row knew of, are repaired by whoever
+	 * ended this client. */
+	return err == -ESTALE && !m->is_sent ? KV_E_VIEW : err;
+}
+
+int kv_replica_unit(struct kv_replica *c, struct kv_unit *u)
+{
+	int err = kv_op_begin(c);
+
+	if (err)
+		return err;
+	err = kv_get_drain(c, NULL);
+	if (!err)
+		err = kv_unit_run(c, u);
 	return kv_op_end(c, err);
 }
 

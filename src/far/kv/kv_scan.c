@@ -78,7 +78,8 @@ static int give(struct kv_replica *c, const struct kv_item *item,
 		out.value = value;
 		out.value_len = len;
 	}
-	if (flags & AQ_KV_SCAN_KEYS) {
+	if (flags & AQ_KV_SCAN_KEYS &&
+	    (item->is_extent || !(flags & KV_SCAN_INLINE))) {
 		out.value = NULL;
 		out.value_len = 0;
 	}
@@ -157,6 +158,14 @@ int kv_replica_scan(struct kv_replica *c, uint64_t *row, uint64_t rows,
 
 int kv_replica_count(struct kv_replica *c, uint64_t *count)
 {
+	uint32_t clients;
+
+	return kv_replica_count_with(c, count, &clients);
+}
+
+int kv_replica_count_with(struct kv_replica *c, uint64_t *count,
+			  uint32_t *clients)
+{
 	uint64_t bytes = (uint64_t)c->g.client_count * KV_SLOT_BYTES, i;
 	int64_t sum = 0;
 	int err = kv_op_begin(c);
@@ -171,11 +180,13 @@ int kv_replica_count(struct kv_replica *c, uint64_t *count)
 				   bytes);
 	if (err)
 		return kv_op_end(c, err);
+	*clients = 0;
 	for (i = 0; i < c->g.client_count; i++) {
 		struct kv_slot s;
 
 		memcpy(&s, c->kit.big + i * KV_SLOT_BYTES, sizeof(s));
 		sum += (int64_t)le64_get(s.intent.count);
+		*clients += kit_slot_state(&s.client) != KIT_SLOT_FREE;
 	}
 	*count = sum > 0 ? (uint64_t)sum : 0;
 	return 0;

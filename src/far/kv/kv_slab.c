@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/size.h"
 #include "kv_priv.h"
 
 enum {
@@ -149,17 +150,27 @@ enum {
 	FOUND = 1, /* ends each_word */
 };
 
+/* For somebody else, who needs it more. */
+static bool is_kept(const struct kv_replica *c, uint64_t index)
+{
+	return c->chunk_limit && index >= c->chunk_limit;
+}
+
 static int try_word(void *user, uint64_t index, uint64_t word)
 {
 	struct finding *f = user;
 	int err = -EAGAIN;
 
+	if (is_kept(f->replica, index))
+		return 0;
 	if (word == 0)
 		err = claim(f->replica, index, f->class, &f->chunk);
 	else if (word == kv_chunk_word(0, f->class, 0))
 		err = adopt(f->replica, index, f->class, &f->chunk);
 	if (err == -EAGAIN || (!err && f->chunk->free == 0))
 		return 0;
+	if (!err)
+		kv_room_note_chunk(f->replica, index);
 	return err ? err : FOUND;
 }
 
@@ -211,6 +222,7 @@ static int find_chunk(struct kv_replica *c, uint32_t class,
 /* ---- runs of chunks ----------------------------------------------------- */
 
 struct run_search {
+	const struct kv_replica *replica;
 	uint64_t wanted;
 	uint64_t first;
 	uint64_t length;
@@ -220,7 +232,7 @@ static int extend_run(void *user, uint64_t index, uint64_t word)
 {
 	struct run_search *s = user;
 
-	if (word) {
+	if (word || is_kept(s->replica, index)) {
 		s->length = 0;
 		return 0;
 	}
@@ -256,7 +268,8 @@ static int claim_run(struct kv_replica *c, uint64_t first, uint64_t length)
 static int alloc_run(struct kv_replica *c, uint64_t size_bytes,
 		     uint64_t *offset)
 {
-	struct run_search s = {.wanted = kv_run_of(&c->g, size_bytes)};
+	struct run_search s = {.replica = c,
+			       .wanted = kv_run_of(&c->g, size_bytes)};
 	int err, tries;
 
 	for (tries = 0; tries < KV_FULL_TRIES; tries++) {
@@ -268,13 +281,14 @@ static int alloc_run(struct kv_replica *c, uint64_t size_bytes,
 			err = claim_run(c, s.first, s.wanted);
 		if (err == 0) {
 			*offset = kv_chunk_at(&c->g, s.first);
+			kv_room_note_chunk(c, s.first + s.wanted - 1);
 			return 0;
 		}
 		if (err != -EAGAIN)
 			return err;
 	}
-	return error_set(-ENOSPC, "no memory is left for a value of %llu bytes",
-			 (unsigned long long)size_bytes);
+	return error_set(-ENOSPC, "no memory is left for a value of %s",
+			 SIZE_TEXT(size_bytes));
 }
 
 /* ---- extents ------------------------------------------------------------ */
@@ -289,15 +303,13 @@ int kv_new_alloc(struct kv_replica *c, size_t key_len, size_t value_len,
 
 	c->stamp = (c->stamp + 1) & KV_STAMP_MASK;
 	*out = (struct kv_new){.size_bytes = size, .stamp = c->stamp};
-	if (!class) {
-		err = alloc_run(c, size, &out->offset);
-		out->is_set = !err;
+	err = class ? find_chunk(c, class, &k)
+		    : alloc_run(c, size, &out->offset);
+	if (err == -ENOSPC)
+		c->short_bytes = size;
+	out->is_set = !err;
+	if (err || !class)
 		return err;
-	}
-	err = find_chunk(c, class, &k);
-	if (err)
-		return err;
-	out->is_set = true;
 	for (i = k->hint; k->used[i]; i = (i + 1) % k->count)
 		;
 	k->used[i] = 1;
@@ -340,8 +352,9 @@ bool kv_new_add(struct kv_replica *c, struct kv_new *n, const void *key,
 	return true;
 }
 
-int kv_new_write(struct kv_replica *c, struct kv_new *n, const void *key,
-		 size_t key_len, const void *value, size_t value_len)
+static int write_new(struct kv_replica *c, struct kv_new *n, const void *key,
+		     size_t key_len, const void *value, size_t value_len,
+		     bool marks_map)
 {
 	uint64_t bytes = KV_EXTENT_HEAD + key_len + value_len, done, part;
 	int err = kit_big_reserve(&c->kit, bytes);
@@ -354,7 +367,8 @@ int kv_new_write(struct kv_replica *c, struct kv_new *n, const void *key,
 		kit_begin(&c->kit);
 		kit_write(&c->kit.main, KV_POINT_EXTENT, n->offset + done,
 			  c->kit.big + done, part);
-		if (done + part == bytes && kv_class_of(&c->g, n->size_bytes))
+		if (done + part == bytes && marks_map &&
+		    kv_class_of(&c->g, n->size_bytes))
 			kit_write(&c->kit.main, KV_POINT_MAP,
 				  kv_map_at(&c->g, n->offset, n->size_bytes),
 				  c->ones, 1);
@@ -364,6 +378,18 @@ int kv_new_write(struct kv_replica *c, struct kv_new *n, const void *key,
 	return err;
 }
 
+int kv_new_write(struct kv_replica *c, struct kv_new *n, const void *key,
+		 size_t key_len, const void *value, size_t value_len)
+{
+	return write_new(c, n, key, key_len, value, value_len, true);
+}
+
+int kv_new_fill(struct kv_replica *c, struct kv_new *n, const void *key,
+		size_t key_len, const void *value, size_t value_len)
+{
+	return write_new(c, n, key, key_len, value, value_len, false);
+}
+
 void kv_new_add_commit(struct kv_replica *c, const struct kv_new *n)
 {
 	uint64_t chunk = chunk_of(&c->g, n->offset), i;
@@ -371,6 +397,7 @@ void kv_new_add_commit(struct kv_replica *c, const struct kv_new *n)
 
 	if (kv_class_of(&c->g, n->size_bytes))
 		return;
+	ASSERT(8 * length <= KV_ZERO_BYTES);
 	for (i = 0; i < length; i++) {
 		le64 w = le64_put(kv_chunk_word(0, KV_CLASS_RUN,
 						i ? 0 : (uint32_t)length));
@@ -384,13 +411,15 @@ void kv_new_add_commit(struct kv_replica *c, const struct kv_new *n)
 void kv_extent_add_free(struct kv_replica *c, uint64_t offset,
 			uint64_t size_bytes)
 {
-	if (kv_class_of(&c->g, size_bytes))
+	if (kv_class_of(&c->g, size_bytes)) {
 		kit_write(&c->kit.main, KV_POINT_FREE,
 			  kv_map_at(&c->g, offset, size_bytes), c->zeros, 1);
-	else
+	} else {
+		ASSERT(8 * kv_run_of(&c->g, size_bytes) <= KV_ZERO_BYTES);
 		kit_write(&c->kit.main, KV_POINT_FREE,
 			  word_at(&c->g, chunk_of(&c->g, offset)), c->zeros,
 			  8 * kv_run_of(&c->g, size_bytes));
+	}
 }
 
 void kv_slab_forget(struct kv_replica *c)

@@ -11,6 +11,8 @@
 #include "async_priv.h"
 #include "base/error.h"
 #include "base/hex.h"
+#include "client/link.h"
+#include "client/tally.h"
 
 enum {
 	HUGE_BYTES = 2 << 20,
@@ -75,6 +77,7 @@ static int make_keys(struct aq_async *a)
 
 static void async_free(struct aq_async *a)
 {
+	client_tally_close(a->rack, a->ring.tally);
 	client_bond_remove(a->rack, &a->bond);
 	for (uint32_t i = 0; i < a->node_count; i++)
 		offload_async_node_forget(a, i);
@@ -149,8 +152,12 @@ int aq_async_open(struct aq_rack *rack, const struct aq_async_options *options,
 		err = attach_now(a);
 		pthread_mutex_unlock(&a->lock);
 	}
-	if (!err)
+	if (!err) {
+		a->ring.clock = client_clock_real();
+		a->ring.tally = client_tally_open(rack, TALLY_ASYNC,
+						  a->now.engine.name);
 		err = client_keep_add(rack, &a->keepalive);
+	}
 	if (err) {
 		if (a->memory)
 			offload_async_fence(a);
@@ -267,6 +274,10 @@ int aq_async_add(struct aq_async *a, struct aq_region *region)
 		a->region_count--;
 		a->ring.region_count--;
 		pthread_mutex_unlock(&a->lock);
+		/* There was an engine. -ENOENT would speak of the region. */
+		if (err == -ENOENT)
+			err = error_prefix(-EHOSTDOWN,
+					   "region %s: ", r->shape.name);
 		free(r);
 		return err;
 	}

@@ -22,6 +22,10 @@ enum {
 	/* Time for one attempt to attach by the rack's thread. */
 	ASYNC_ATTACH_MS = 2000,
 	ASYNC_RETRY_MS = 1000, /* to find a lost node again */
+	/* For an engine to say how much it has to do, at most; and so is a
+	 * quarter of an attempt for all of them. */
+	ASYNC_ASK_MS = 250,
+	ASYNC_ASK_SHARE = 4,
 	/* A silent node becomes an error within the rack's deadline: after 1/3
 	 * of it the engine gives the node up, then 1/6 is for attaching without
 	 * the node; the rest is for loops that look at intervals. */
@@ -102,8 +106,8 @@ struct aq_async {
 	struct async_session now;
 	struct client_bond bond;   /* of `now` */
 	struct async_session left; /* abandoned; its engine was not told */
-	unsigned engine_turn;	   /* the engine to try first */
-	uint64_t lost_ns;	   /* since when there is no engine */
+	char served_by[CLIENT_NODE_NAME_MAX]; /* the engine; "": none yet */
+	uint64_t lost_ns; /* since when there is no engine */
 	uint64_t retry_ns;
 	uint32_t node_count;
 	uint32_t region_count;
@@ -135,6 +139,15 @@ void offload_async_detach(struct aq_async *a,
 			  const struct client_caller *caller);
 /* No engine can reach the rings any more. */
 void offload_async_fence(struct aq_async *a);
+
+/* ---- attach_choice.c ---------------------------------------------------- */
+
+/* Which of the engines to try, in this order; how many. If there is a choice,
+ * each is asked how much it has to do. */
+unsigned offload_async_choose(const struct aq_async *a,
+			      const struct client_caller *caller,
+			      const struct client_node *engines, unsigned count,
+			      uint32_t ask_ms, unsigned order[CLIENT_NODE_MAX]);
 
 /* ---- attach_node.c ------------------------------------------------------ */
 

@@ -44,6 +44,14 @@ static uint64_t share_ns(const struct aq_async *a, uint64_t deadline_ns,
 				  : now + (deadline_ns - now) / parts;
 }
 
+static uint32_t ask_ms(const struct aq_async *a, uint64_t deadline_ns,
+		       unsigned count)
+{
+	uint32_t all_ms = left_ms(a, deadline_ns) / ASYNC_ASK_SHARE;
+
+	return u32_max(1, u32_min(ASYNC_ASK_MS, all_ms / u32_max(count, 1)));
+}
+
 static int ask_engine(struct aq_async *a, const struct client_caller *caller,
 		      const char *method, const char *path, json_t *body,
 		      uint64_t deadline_ns, json_t **reply)
@@ -316,12 +324,25 @@ static void end_left(struct aq_async *a, const struct client_caller *caller,
 	a->left.id[0] = '\0';
 }
 
+/* An engine that did not take us. Its words are kept: it may have forgotten the
+ * session already, and say so. */
+static void leave(struct aq_async *a, const struct client_caller *caller)
+{
+	char words[ERROR_TEXT_MAX];
+	int err = error_last_code();
+
+	snprintf(words, sizeof(words), "%s", error_last());
+	end_session(a, caller, ASYNC_BYE_MS);
+	offload_async_fence(a);
+	(void)error_set(err, "%s", words);
+}
+
 int offload_async_attach(struct aq_async *a, const struct client_caller *caller,
 			 uint64_t deadline_ns)
 {
 	struct client_node engines[CLIENT_NODE_MAX];
-	unsigned count, i;
-	int err = 0, tried = 0;
+	unsigned order[CLIENT_NODE_MAX], count, tried;
+	int err = 0;
 
 	/* In this order: one that reads from a queue pair that is gone takes
 	 * this for a fault. */
@@ -329,27 +350,24 @@ int offload_async_attach(struct aq_async *a, const struct client_caller *caller,
 	offload_async_fence(a);
 	count = client_keep_engines(a->rack, engines);
 	client_keep_engine_token(a->rack, a->engine_token);
-	for (i = 0; i < count; i++) {
-		/* The one that failed last comes last. */
-		const struct client_node *e =
-			&engines[(a->engine_turn + i) % count];
+	tried = offload_async_choose(a, caller, engines, count,
+				     ask_ms(a, deadline_ns, count), order);
+	for (unsigned i = 0; i < tried; i++) {
+		const struct client_node *e = &engines[order[i]];
 
-		if (a->engine_name[0] && strcmp(a->engine_name, e->name) != 0)
-			continue;
-		tried++;
 		a->now.engine = *e;
 		a->epoch++;
-		err = attach_to(a, caller, share_ns(a, deadline_ns, count - i));
+		err = attach_to(a, caller, share_ns(a, deadline_ns, tried - i));
 		if (!err) {
 			a->is_attached = true;
-			a->engine_turn = (a->engine_turn + i) % count;
+			memcpy(a->served_by, e->name, sizeof(a->served_by));
 			end_left(a, caller, ASYNC_BYE_MS);
 			return 0;
 		}
-		end_session(a, caller, ASYNC_BYE_MS);
-		offload_async_fence(a);
+		leave(a, caller);
 	}
-	a->engine_turn = count ? (a->engine_turn + 1) % count : 0;
+	/* Whoever had us before has no right to be the first any more. */
+	a->served_by[0] = '\0';
 	if (!tried && a->engine_name[0])
 		return error_set(-ENOENT, "the rack has no engine %s",
 				 a->engine_name);

@@ -161,8 +161,8 @@ static int grant_one(const struct job *j, struct async_region *r,
 	json_t *reply = NULL;
 	int err;
 
-	client_piece_name(r->shape.name, piece, m->piece_count, m->stripe_shift,
-			  name);
+	piece_name_write(r->shape.name, piece, m->piece_count, m->stripe_shift,
+			 name);
 	snprintf(path, sizeof(path), "/v1/connections/%s/grants",
 		 j->n->bond[kind].id);
 	err = ask(j, path,

@@ -13,61 +13,24 @@
 #include "base/plant.h"
 #include "engine_priv.h"
 
-struct spot region_spot(const struct offload_region_config *r, uint64_t far,
-			uint64_t len_bytes)
+struct offload_meta offload_session_meta(const struct offload_session *s,
+					 uint64_t pos)
 {
-	uint64_t stripe, inside;
+	struct offload_meta meta;
 
-	if (r->piece_count == 1)
-		return (struct spot){0, far, len_bytes};
-	stripe = far >> r->stripe_shift;
-	inside = far & ((1ull << r->stripe_shift) - 1);
-	return (struct spot){
-		.piece = (uint32_t)(stripe % r->piece_count),
-		.offset = (stripe / r->piece_count << r->stripe_shift) + inside,
-		.len_bytes =
-			u64_min(len_bytes, (1ull << r->stripe_shift) - inside),
-	};
-}
-
-int offload_request_read(const struct offload_session *s, uint64_t pos,
-			 struct offload_meta *meta, unsigned *kind)
-{
-	memcpy(meta,
-	       s->mirror + s->map.meta_at + (pos & s->map.mask) * sizeof(*meta),
-	       sizeof(*meta));
-	/* Of neither kind has no sequence, so nothing could be said about
-	 * it. */
-	if (meta->rw_type != OFFLOAD_READ && meta->rw_type != OFFLOAD_WRITE)
-		return -EBADMSG;
-	*kind = meta->rw_type == OFFLOAD_WRITE ? OFFLOAD_WR : OFFLOAD_RD;
-	return 0;
+	memcpy(&meta,
+	       s->mirror + s->map.meta_at + (pos & s->map.mask) * sizeof(meta),
+	       sizeof(meta));
+	return meta;
 }
 
 /* What is wrong with it, as a positive errno, or 0. */
-static int check(const struct offload_session *s, const struct offload_meta *m,
-		 unsigned kind)
+static int check(const struct offload_session *s, const struct offload_meta *m)
 {
-	const struct offload_region_config *r;
-	bool is_write = kind == OFFLOAD_WR;
-	uint64_t ring = is_write ? s->map.wdata_bytes : s->map.rdata_bytes;
-	uint64_t near = is_write ? m->req_addr : m->resp_addr;
-	uint64_t far = is_write ? m->resp_addr : m->req_addr;
+	int bad = offload_request_check(m, &s->map, s->config.region,
+					s->config.region_count);
 
-	if (m->region >= s->config.region_count)
-		return EBADF;
-	r = &s->config.region[m->region];
-	if (r->err)
-		return -r->err;
-	if (m->len_bytes == 0 || m->len_bytes > ring / 2)
-		return EMSGSIZE;
-	if (near > ring - m->len_bytes)
-		return EINVAL;
-	if (far > r->size_bytes || m->len_bytes > r->size_bytes - far)
-		return ERANGE;
-	if (is_write && r->is_read_only)
-		return EACCES;
-	return 0;
+	return bad ? bad : -s->config.region[m->region].err;
 }
 
 /* ---- completion --------------------------------------------------------- */
@@ -179,9 +142,9 @@ static int flush(struct offload_session *s, unsigned node, unsigned kind)
 		return 0;
 	last = &c->wr[c->count - 1];
 	/* What was idle begins now; what is under way goes on counting. */
-	if (q->posted - q->done == c->count)
+	if (q->posted - q->done == c->parts)
 		q->moved_ns = s->engine->now_ns;
-	c->count = 0;
+	c->count = c->parts = 0;
 	last->next = NULL;
 	last->send_flags = IBV_SEND_SIGNALED;
 	last->wr_id = offload_session_wr_id(
@@ -208,6 +171,30 @@ static int flush_all(struct offload_session *s)
 	return err;
 }
 
+/*
+ * Whether a read goes on where the last one of the list ends, at the node and
+ * in the ring: then that one gets longer, and there is no other. Writes stay
+ * apart: what was done of each is known by its packets.
+ */
+static bool extend_read(struct wr_list *c, uint64_t local, uint64_t remote,
+			uint32_t rkey, uint32_t len_bytes)
+{
+	const struct ibv_send_wr *wr;
+	struct ibv_sge *sge;
+
+	if (c->count == 0)
+		return false;
+	wr = &c->wr[c->count - 1];
+	sge = &c->sge[c->count - 1];
+	if (sge->addr + sge->length != local ||
+	    wr->wr.rdma.remote_addr + sge->length != remote ||
+	    wr->wr.rdma.rkey != rkey ||
+	    sge->length + len_bytes > OFFLOAD_PART_BYTES)
+		return false;
+	sge->length += len_bytes;
+	return true;
+}
+
 static void add_part(struct offload_session *s, const struct request *r,
 		     const struct offload_piece_config *piece, uint64_t offset,
 		     uint64_t at, uint32_t len_bytes)
@@ -216,23 +203,28 @@ static void add_part(struct offload_session *s, const struct request *r,
 	struct node_queue *q = &n->queue[r->kind];
 	struct wr_list *c = &s->engine->node_wrs[piece->node][r->kind];
 	struct part *p = &q->part[q->posted % OFFLOAD_NODE_DEPTH];
-	struct ibv_send_wr *wr = &c->wr[c->count];
 	bool is_read = r->kind == OFFLOAD_RD;
+	uint64_t local = (uintptr_t)s->mirror +
+			 (is_read ? s->map.rdata_at : s->map.wdata_at) +
+			 r->near + at;
+	uint64_t remote = piece->addr + offset;
+	uint32_t rkey = is_read ? piece->read_rkey : piece->write_rkey;
 
-	/* The rest of it never changes, see offload_engine_create. */
-	c->sge[c->count] = (struct ibv_sge){
-		.addr = (uintptr_t)s->mirror +
-			(is_read ? s->map.rdata_at : s->map.wdata_at) +
-			r->near + at,
-		.length = len_bytes,
-		.lkey = s->mr->lkey};
-	/* For the case that it fails; only the last of the list is
-	 * signalled. */
-	wr->wr_id = offload_session_wr_id(s, is_read ? WR_READ : WR_WRITE,
-					  piece->node, 0);
-	wr->wr.rdma.remote_addr = piece->addr + offset;
-	wr->wr.rdma.rkey = is_read ? piece->read_rkey : piece->write_rkey;
-	c->count++;
+	if (!is_read || !extend_read(c, local, remote, rkey, len_bytes)) {
+		struct ibv_send_wr *wr = &c->wr[c->count];
+
+		/* The rest of it never changes, see offload_engine_create. */
+		c->sge[c->count++] = (struct ibv_sge){.addr = local,
+						      .length = len_bytes,
+						      .lkey = s->mr->lkey};
+		/* For the case that it fails; only the last of the list is
+		 * signalled. */
+		wr->wr_id = offload_session_wr_id(
+			s, is_read ? WR_READ : WR_WRITE, piece->node, 0);
+		wr->wr.rdma.remote_addr = remote;
+		wr->wr.rdma.rkey = rkey;
+	}
+	c->parts++;
 	p->seq = r->seq;
 	p->slot = (uint32_t)(r - s->request);
 	p->is_last = false;
@@ -254,24 +246,27 @@ static int post_some(struct offload_session *s, struct request *r)
 	const struct offload_region_config *region =
 		&s->config.region[r->region];
 	uint64_t left = r->len_bytes - s->part_at, skip = 0;
-	struct spot spot = region_spot(region, r->far + s->part_at, left);
+	struct offload_spot spot =
+		offload_region_spot(region, r->far + s->part_at, left);
 	const struct offload_piece_config *piece = &region->piece[spot.piece];
 	struct node *n = &s->node[piece->node];
 	struct node_queue *q = &n->queue[r->kind];
+	uint8_t bad = 0;
 	uint32_t len;
 
 	if (n->err)
-		r->err = (uint8_t)-n->err;
-	else if (r->kind == OFFLOAD_WR && r->seq <= n->unknown_seq)
-		r->err = EREMOTEIO;
-	else if (spot.offset > piece->size_bytes ||
-		 spot.len_bytes > piece->size_bytes - spot.offset)
-		r->err = ERANGE;
+		bad = (uint8_t)-n->err;
+	else if (r->kind == OFFLOAD_WR && r->seq <= n->past.unknown_seq)
+		bad = EREMOTEIO;
 	else if (r->kind == OFFLOAD_WR && !PLANTED(no_skip))
-		skip = offload_resume_skip(n, r->seq, spot.len_bytes);
-	if (r->err || skip == spot.len_bytes) {
+		skip = offload_past_skip(&n->past, r->seq, spot.len_bytes);
+	/* What fails at one node is executed at the others: a successor counts
+	 * on its packets there. */
+	if (bad || skip == spot.len_bytes) {
 		s->part_at += spot.len_bytes;
-		if (!r->err)
+		if (bad)
+			r->err = bad;
+		else
 			engine_count(s->engine, OFFLOAD_C_SKIPPED, 1);
 		return s->part_at < r->len_bytes;
 	}
@@ -312,13 +307,12 @@ static int open_request(struct offload_session *s)
 {
 	uint32_t slot = (uint32_t)(s->next & s->map.mask);
 	struct request *r = &s->request[slot];
-	struct offload_meta meta;
-	unsigned kind;
-	int err = offload_request_read(s, s->next, &meta, &kind), bad;
+	struct offload_meta meta = offload_session_meta(s, s->next);
+	int kind = offload_request_kind(&meta), bad;
 
-	if (err)
-		return err;
-	bad = check(s, &meta, kind);
+	if (kind < 0)
+		return kind;
+	bad = check(s, &meta);
 	if (kind != s->last_kind) {
 		s->last_kind = (uint8_t)kind;
 		s->mixed = OFFLOAD_MIXED;
@@ -338,8 +332,8 @@ static int open_request(struct offload_session *s)
 	if (s->seen[kind] < s->published[kind])
 		r->state = REQUEST_READY;
 	else if (!bad &&
-		 offload_filter_conflicts(&s->filter, kind, meta.region, r->far,
-					  r->len_bytes) &&
+		 offload_filter_conflicts(&s->filter, (unsigned)kind,
+					  meta.region, r->far, r->len_bytes) &&
 		 !PLANTED(no_order)) {
 		engine_count(s->engine, OFFLOAD_C_CONFLICTS, 1);
 		r->state = REQUEST_FREE;

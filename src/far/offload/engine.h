@@ -28,7 +28,8 @@
 
 #include "client/link.h"
 #include "offload_limits.h"
-#include "wire/offload.h"
+#include "wire/offload_region.h"
+#include "wire/offload_resume.h"
 
 struct client_verbs;
 struct offload_engine;
@@ -72,34 +73,13 @@ int offload_engine_create(const struct offload_engine_config *config,
 void offload_engine_destroy(struct offload_engine *e);
 
 struct offload_node_config {
-	int err; /* why it cannot be used, -EHOSTDOWN; then the rest is unused
-		  * except for the three of the predecessor */
+	int err; /* why it cannot be used, -EHOSTDOWN; then the rest is
+		  * unused */
 	struct ibv_qp *read_qp;
 	struct ibv_qp *write_qp; /* both take OFFLOAD_NODE_DEPTH requests */
 	uint32_t write_psn;	 /* sq_psn that write_qp started with */
 	uint32_t mtu_bytes;	 /* path_mtu of write_qp */
-	/* How far a predecessor came. Without it, and when the rings show that
-	 * there was one, writes that may have been done fail (-EREMOTEIO). */
-	bool has_final;
-	uint32_t final_epoch;
-	uint32_t final_psn;
-};
-
-struct offload_piece_config {
-	uint32_t node;
-	uint32_t read_rkey;
-	uint32_t write_rkey;
-	uint64_t addr;
-	uint64_t size_bytes;
-};
-
-struct offload_region_config {
-	int err; /* why its requests fail, -ESTALE; the shape still holds */
-	bool is_read_only;
-	uint64_t size_bytes;
-	uint32_t piece_count;
-	uint32_t stripe_shift; /* stripe k is in piece k modulo piece_count */
-	struct offload_piece_config piece[OFFLOAD_NODES_MAX];
+	struct offload_final final;
 };
 
 struct offload_session_config {

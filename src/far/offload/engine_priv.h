@@ -10,8 +10,8 @@
 #define AQ_OFFLOAD_ENGINE_PRIV_H
 
 #include "engine.h"
-#include "filter.h"
 #include "ring.h"
+#include "wire/offload_filter.h"
 
 enum wr_kind {
 	WR_PREAMBLE,
@@ -24,7 +24,8 @@ enum wr_kind {
 	WR_WRITE,
 };
 
-/* One work request at a memory node. */
+/* What one request asks of a memory node: a work request, or, of reads that
+ * follow each other, a part of one. */
 struct part {
 	uint64_t seq;
 	uint32_t slot;	   /* of the request */
@@ -45,13 +46,8 @@ struct node {
 	int err;
 	struct node_queue queue[OFFLOAD_KINDS];
 	uint32_t mtu;
-	uint32_t psn; /* of the next packet that is posted */
-	/* What the predecessors did; see resume.c. Writes up to base_seq are
-	 * done, except those up to unknown_seq, whose outcome is unknown. */
-	uint64_t base_seq;
-	uint64_t unknown_seq;
-	uint64_t budget; /* packets that were executed behind base_seq */
-	uint32_t budget_mtu;
+	uint32_t psn;		  /* of the next packet that is posted */
+	struct offload_past past; /* what the predecessors did */
 	struct offload_progress base;
 	struct offload_progress progress;
 	/* The write that was posted last, while more of it may come. */
@@ -129,9 +125,9 @@ struct offload_session {
 	uint64_t fetched;
 	uint64_t fetching; /* what fetched will be */
 	uint64_t wdata_fetched;
-	uint64_t first_tail;	       /* a predecessor may have seen this */
-	uint64_t seen[OFFLOAD_KINDS];  /* sequences given out at next */
-	uint64_t ready[OFFLOAD_KINDS]; /* complete up to here, in order */
+	struct offload_resume resume;	   /* until SESSION_RUN */
+	uint64_t seen[OFFLOAD_KINDS];	   /* sequences given out at next */
+	uint64_t ready[OFFLOAD_KINDS];	   /* complete up to here, in order */
 	uint64_t published[OFFLOAD_KINDS]; /* told up to here */
 	/* Reads that the application certainly knows of. Only then may an
 	 * overlapping write start: a successor would read again. */
@@ -146,7 +142,7 @@ struct offload_session {
 
 	struct request *request;
 	uint32_t *order[OFFLOAD_KINDS]; /* slot by sequence */
-	struct filter filter;
+	struct offload_filter filter;
 	/* The filter is kept exactly for this many more requests. */
 	uint32_t mixed;
 	uint8_t last_kind;
@@ -156,6 +152,7 @@ struct offload_session {
 /* Work requests that are posted together. */
 struct wr_list {
 	unsigned count;
+	unsigned parts; /* in them; towards nodes */
 	struct ibv_send_wr wr[OFFLOAD_POST_MAX];
 	struct ibv_sge sge[OFFLOAD_POST_MAX];
 };
@@ -206,28 +203,11 @@ void offload_session_ring_done(struct offload_session *s, enum wr_kind kind,
 /* Asks for news if it is time. */
 unsigned offload_session_probe(struct offload_session *s);
 
-/* ---- resume.c ----------------------------------------------------------- */
-
-/* Reads the predecessor's state from the preamble, first; -EBADMSG. */
-int offload_resume_read(struct offload_session *s);
-/* Finds out which of the predecessor's requests were done. */
-void offload_resume_walk(struct offload_session *s);
-/* How many of the bytes from here on in a part were done already. */
-uint64_t offload_resume_skip(struct node *n, uint64_t seq, uint64_t len_bytes);
-
 /* ---- dispatch.c --------------------------------------------------------- */
 
-/* Where a range of a region begins, and how much of it is together there. */
-struct spot {
-	uint32_t piece;
-	uint64_t offset;
-	uint64_t len_bytes;
-};
-struct spot region_spot(const struct offload_region_config *r, uint64_t far,
-			uint64_t len_bytes);
-/* A request's metadata as it stands in the mirror; 0 or -EBADMSG. */
-int offload_request_read(const struct offload_session *s, uint64_t pos,
-			 struct offload_meta *meta, unsigned *kind);
+/* A request's metadata as it stands in the mirror. */
+struct offload_meta offload_session_meta(const struct offload_session *s,
+					 uint64_t pos);
 /* Begins as many requests as the session's turn allows. */
 unsigned offload_session_dispatch(struct offload_session *s);
 /* The application knows of this many reads, counted modulo 2^32. */

@@ -93,8 +93,9 @@ static int add_red(struct offload_session *s, enum wr_kind kind)
 
 		/* Until those of whom nobody knows are told. */
 		red->node[OFFLOAD_NODES_MAX - 1 - i] =
-			n->unknown_seq > s->published[OFFLOAD_WR] ? n->base
-								  : n->progress;
+			n->past.unknown_seq > s->published[OFFLOAD_WR]
+				? n->base
+				: n->progress;
 	}
 	red->head = s->head;
 	red->head_reads = s->head_reads;

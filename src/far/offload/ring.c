@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "client/link.h"
 
 enum {
 	ERRNO_MAX = 133, /* EHWPOISON, the last of Linux */
@@ -125,7 +126,18 @@ static inline int reserve(struct offload_ring *r, unsigned kind,
 
 enum {
 	META_AHEAD = 8,
+	TIMED_MASK = 63,
 };
+
+static COLD void start_probe(struct offload_ring *r, unsigned kind,
+			     uint64_t seq)
+{
+	if (!r->tally || !tally_probe_is_idle(&r->probe))
+		return;
+	r->probe_kind = kind;
+	r->probe_seq = seq;
+	tally_probe_start(&r->probe, r, client_clock_now_ns(r->clock));
+}
 
 static inline int64_t issue(struct offload_ring *r, unsigned kind,
 			    uint32_t region, void *dest, uint64_t at,
@@ -136,6 +148,8 @@ static inline int64_t issue(struct offload_ring *r, unsigned kind,
 	struct offload_green green;
 	uint64_t word;
 
+	if (UNLIKELY((seq & TIMED_MASK) == 1))
+		start_probe(r, kind, seq);
 	/* The engine's READs left these lines with another core: they come back
 	 * while earlier entries are filled. */
 	PREFETCH_RW(&r->meta[(r->tail + META_AHEAD) & r->map.mask]);
@@ -210,26 +224,48 @@ static COLD void fail(struct offload_ring *r, unsigned kind, uint64_t seq,
 	*status = 0;
 }
 
+/* `done` requests have ended, of which some failed; the rest moved bytes. */
+static void count(struct offload_ring *r, unsigned kind, uint64_t done,
+		  uint64_t failed, uint64_t bytes)
+{
+	uint64_t *c = r->tally->count;
+
+	c[TALLY_ERRORS] += failed;
+	c[kind == OFFLOAD_RD ? TALLY_READS : TALLY_WRITES] += done - failed;
+	c[kind == OFFLOAD_RD ? TALLY_READ_BYTES : TALLY_WRITE_BYTES] += bytes;
+	r->probe.ended += done;
+	if (r->probe.what && kind == r->probe_kind &&
+	    r->done[kind] >= r->probe_seq)
+		tally_probe_end(&r->probe, r->tally,
+				client_clock_now_ns(r->clock));
+}
+
 /* Copies, because the ring's bytes are reused as soon as they are free. */
 static inline void harvest(struct offload_ring *r, unsigned kind, uint64_t end)
 {
 	const struct offload_pending *p = NULL;
-	uint64_t seq = r->done[kind];
+	uint64_t seq = r->done[kind], first = seq, failures = r->failures;
+	uint64_t bytes = 0;
 
 	while (seq < end) {
 		uint8_t *status;
 
 		p = &r->pending[kind][++seq & r->map.mask];
 		status = &r->status[p->pos & r->map.mask];
-		if (UNLIKELY(*status))
+		if (UNLIKELY(*status)) {
 			fail(r, kind, seq, status);
-		else if (kind == OFFLOAD_RD)
+			continue;
+		}
+		bytes += p->len_bytes;
+		if (kind == OFFLOAD_RD)
 			memcpy(p->dest, r->data[OFFLOAD_RD] + p->data_at,
 			       p->len_bytes);
 	}
 	if (p)
 		r->data_head[kind] = p->data_end;
 	r->done[kind] = seq;
+	if (r->tally && seq != first)
+		count(r, kind, seq - first, r->failures - failures, bytes);
 }
 
 /* The rings are of no use any more; what was read where may tell why. */

@@ -9,14 +9,10 @@
 
 #include <stdatomic.h>
 
-#include "ring_map.h"
+#include "base/tally.h"
+#include "wire/offload_map.h"
 
-/* Indexes of the counts below. */
-enum {
-	OFFLOAD_RD,
-	OFFLOAD_WR,
-	OFFLOAD_KINDS,
-};
+struct client_clock;
 
 enum {
 	OFFLOAD_ID_WRITE_BIT = 62,
@@ -65,7 +61,14 @@ struct offload_ring {
 	struct offload_pending *pending[OFFLOAD_KINDS];
 	struct offload_failure *failure[OFFLOAD_KINDS];
 	uint64_t failures; /* ever */
-	int err;	   /* for ever: the engine wrote nonsense */
+	/* Where requests are counted, or NULL. One in 64 is timed, if none is:
+	 * the clock costs more than a request. */
+	struct tally *tally;
+	const struct client_clock *clock;
+	struct tally_probe probe;
+	unsigned probe_kind;
+	uint64_t probe_seq;
+	int err; /* for ever: the engine wrote nonsense */
 	uint32_t region_count;
 	struct offload_bound region[OFFLOAD_REGIONS_MAX];
 };

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "client/verbs_api.h"
 #include "engine_priv.h"
+#include "wire/wire.h"
 
 enum {
 	GREEN_AT = offsetof(struct offload_preamble, green),
@@ -201,10 +202,62 @@ static int make_tables(struct offload_session *s)
 	return s->request && s->order[0] && s->order[1] ? 0 : -ENOMEM;
 }
 
+/* What the rings say about the predecessor, and what the nodes say. */
+static int read_past(struct offload_session *s)
+{
+	const struct offload_preamble *p = (void *)s->mirror;
+	struct offload_resume *r = &s->resume;
+	struct offload_final final[OFFLOAD_NODES_MAX];
+	int err;
+
+	for (unsigned i = 0; i < s->config.node_count; i++) {
+		final[i] = s->config.node[i].final;
+		final[i].is_known &= !s->config.node[i].err;
+	}
+	err = offload_resume_begin(r, p, &s->map, final, s->config.node_count);
+	if (err)
+		return err;
+	s->head = s->next = s->fetched = r->head;
+	s->head_reads = r->head_reads;
+	s->seen[OFFLOAD_RD] = r->head_reads;
+	s->seen[OFFLOAD_WR] = r->head - r->head_reads;
+	memcpy(s->ready, r->done, sizeof(s->ready));
+	memcpy(s->published, r->done, sizeof(s->published));
+	s->told_reads = r->done[OFFLOAD_RD];
+	s->fetching = r->tail;
+	s->wdata_fetched = p->green.wdata_tail;
+	return 0;
+}
+
+static void make_node(struct offload_session *s, unsigned i)
+{
+	const struct offload_node_config *c = &s->config.node[i];
+	struct node *n = &s->node[i];
+	struct offload_begin b = {
+		.is_gone = c->err,
+		.psn = c->write_psn & WIRE_PSN_MASK,
+		.mtu = c->mtu_bytes ? c->mtu_bytes : WIRE_MTU_MAX,
+		.epoch = s->config.epoch,
+	};
+
+	n->err = c->err;
+	n->psn = b.psn;
+	n->mtu = b.mtu;
+	n->base = n->progress = offload_resume_end(&s->resume, i, &b);
+	n->past = s->resume.node[i];
+}
+
 static int begin(struct offload_session *s)
 {
 	s->fetched = s->fetching;
-	offload_resume_walk(s);
+	for (uint64_t pos = s->head; pos < s->fetched; pos++) {
+		struct offload_meta meta = offload_session_meta(s, pos);
+
+		offload_resume_show(&s->resume, &meta, &s->map,
+				    s->config.region, s->config.region_count);
+	}
+	for (unsigned i = 0; i < s->config.node_count; i++)
+		make_node(s, i);
 	s->state = SESSION_BASE;
 	return offload_session_publish_base(s);
 }
@@ -217,7 +270,7 @@ static int take_preamble(struct offload_session *s)
 	if (!err)
 		err = make_tables(s);
 	if (!err)
-		err = offload_resume_read(s);
+		err = read_past(s);
 	if (err)
 		return err;
 	s->state = SESSION_RESUME;
@@ -270,20 +323,6 @@ void offload_session_ring_done(struct offload_session *s, enum wr_kind kind,
 
 /* ---- life --------------------------------------------------------------- */
 
-static int check_region(const struct offload_region_config *r,
-			uint32_t node_count)
-{
-	if (r->piece_count == 0 || r->piece_count > OFFLOAD_NODES_MAX ||
-	    r->err > 0 || r->err < -255 || r->size_bytes >> 48 ||
-	    (r->piece_count > 1 &&
-	     (r->stripe_shift < 8 || r->stripe_shift > 40)))
-		return -EINVAL;
-	for (unsigned i = 0; i < r->piece_count; i++)
-		if (r->piece[i].node >= node_count)
-			return -EINVAL;
-	return 0;
-}
-
 static int check_config(const struct offload_session_config *c)
 {
 	unsigned i;
@@ -302,7 +341,7 @@ static int check_config(const struct offload_session_config *c)
 		      c->node[i].mtu_bytes & (c->node[i].mtu_bytes - 1))))
 			err = -EINVAL;
 	for (i = 0; !err && i < c->region_count; i++)
-		err = check_region(&c->region[i], c->node_count);
+		err = offload_region_check(&c->region[i], c->node_count);
 	return err ? error_set(err, "a session that cannot be") : 0;
 }
 
@@ -380,6 +419,7 @@ int offload_session_add(struct offload_engine *e,
 	s->config = *config;
 	e->now_ns = client_clock_now_ns(e->config.clock);
 	s->probe_gap_ns = e->config.probe_min_ns;
+	offload_filter_init(&s->filter, FILTER_LINE_SHIFT);
 	for (unsigned i = 0; i < config->node_count; i++) {
 		s->node[i].queue[OFFLOAD_RD].qp = config->node[i].read_qp;
 		s->node[i].queue[OFFLOAD_WR].qp = config->node[i].write_qp;

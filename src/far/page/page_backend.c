@@ -101,11 +101,14 @@ static void stop_links(struct page_backend *backend)
 void page_backend_lose(struct page_backend *backend)
 {
 	struct page_store *s = backend->store;
+	char hint[CLIENT_REACH_WORDS] = "";
 	uint32_t i, copy;
 
+	if (backend->why && backend->grant.link[0])
+		client_link_hint(backend->grant.link[0], hint);
 	if (backend->why)
-		log_warn("page", "node %s is lost to %s: %s",
-			 backend->grant.node_name, s->name, backend->why);
+		log_warn("page", "node %s is lost to %s: %s%s",
+			 backend->grant.node_name, s->name, backend->why, hint);
 	backend->is_failing = false;
 	backend->is_lost = true;
 	s->stats.nodes_lost++;

@@ -276,6 +276,10 @@ static int chain_check(struct page_backend *backend)
 				       backend->store->slot_count);
 	if (!err)
 		end_settled(backend, stop_error(backend, &stop));
+	else
+		log_warn("page", "node %s: no new chain for stores of %s: %s",
+			 backend->grant.node_name, backend->store->name,
+			 error_last());
 	return err;
 }
 

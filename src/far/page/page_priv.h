@@ -12,6 +12,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "base/tally.h"
 #include "page_wiring.h"
 
 struct client_clock;
@@ -143,6 +144,7 @@ struct page_slot {
 	uint16_t waiting;
 	uint16_t got;
 	bool is_ready; /* its operation shall begin */
+	bool is_timed; /* its operation is the probe's */
 	int err;
 	uint64_t start_ns;
 };
@@ -187,6 +189,8 @@ struct page_store {
 	uint32_t looks;	     /* since then; vain ones count more */
 	uint64_t rebuild_at; /* pages before it have all copies */
 	struct page_stats stats;
+	struct tally *tally; /* or NULL */
+	struct tally_probe probe;
 };
 
 /* The node and place of one copy of a page. */

@@ -57,11 +57,31 @@ static void free_slot(struct page_store *s, struct page_slot *slot,
 	s->active--;
 }
 
+static void count(struct page_store *s, const struct page_op *op)
+{
+	static const enum tally_count counts[] = {[PAGE_LOAD] = TALLY_READS,
+						  [PAGE_STORE] = TALLY_WRITES,
+						  [PAGE_INVALIDATE] =
+							  TALLY_DELETES};
+
+	s->probe.ended++;
+	/* That a page was never stored is an answer. */
+	if (op->result && op->result != -ENODATA)
+		tally_done(s->tally, TALLY_ERRORS);
+	else
+		tally_done_bytes(s->tally, counts[op->kind],
+				 op->result || op->kind == PAGE_INVALIDATE
+					 ? 0
+					 : s->o.page_bytes);
+}
+
 /* The caller has it from now on, unless it is the synchronous one. */
 static void put_ended(struct page_store *s, struct page_op *op)
 {
 	op->next = NULL;
 	s->stats.failed += op->result != 0;
+	if (s->tally)
+		count(s, op);
 	if (op == s->sync) {
 		s->sync = NULL;
 		s->pending--;
@@ -74,6 +94,14 @@ static void put_ended(struct page_store *s, struct page_op *op)
 	s->ended_last = op;
 }
 
+static void end_probe(struct page_store *s, struct page_slot *slot)
+{
+	if (!slot->is_timed)
+		return;
+	slot->is_timed = false;
+	tally_probe_end(&s->probe, s->tally, client_clock_now_ns(s->clock));
+}
+
 void page_slot_end(struct page_store *s, struct page_slot *slot, int result)
 {
 	struct page_op *op = slot->op;
@@ -83,6 +111,7 @@ void page_slot_end(struct page_store *s, struct page_slot *slot, int result)
 	if (slot->op) {
 		slot->follow = slot->op->next;
 		put_ended(s, op);
+		end_probe(s, slot);
 		/* Not from here: what ends at once would nest without end. */
 		slot->is_ready = true;
 		s->ready++;
@@ -92,6 +121,7 @@ void page_slot_end(struct page_store *s, struct page_slot *slot, int result)
 	free_slot(s, slot, op->page);
 	slot->op = NULL;
 	put_ended(s, op);
+	end_probe(s, slot);
 }
 
 /* Operations whose predecessor has ended. */
@@ -115,6 +145,7 @@ static void start_ready(struct page_store *s)
 static void submit_one(struct page_store *s, struct page_op *op)
 {
 	struct page_slot *slot;
+	bool is_timed;
 
 	op->next = NULL;
 	op->result = -EINPROGRESS;
@@ -133,12 +164,16 @@ static void submit_one(struct page_store *s, struct page_op *op)
 		slot->follow_last = op;
 		return;
 	}
+	is_timed = s->tally && tally_probe_is_idle(&s->probe);
 	/* Waits are measured from here, so the clock must be right. */
-	if (!s->active)
+	if (!s->active || is_timed)
 		s->now_ns = client_clock_now_ns(s->clock);
 	slot = take_slot(s, op->page);
 	slot->op = op;
 	slot->start_ns = s->now_ns;
+	slot->is_timed = is_timed;
+	if (is_timed)
+		tally_probe_start(&s->probe, slot, s->now_ns);
 	page_work_start(s, slot);
 }
 

@@ -11,10 +11,12 @@
 #include "base/error.h"
 #include "client/client.h"
 #include "client/link.h"
+#include "client/tally.h"
 #include "page_call.h"
 
 struct wiring {
 	struct aq_rack *rack;
+	struct tally *tally; /* the store's own; or NULL */
 };
 
 /* A region of the backend's own that ends with the connection. */
@@ -50,7 +52,10 @@ static int make_region(struct client_link *link, const struct page_wish *wish,
 
 static void close_backend(void *ctx, struct page_grant *g)
 {
+	const struct wiring *w = ctx;
+
 	if (!g) {
+		client_tally_close(w->rack, w->tally);
 		free(ctx);
 		return;
 	}
@@ -290,6 +295,7 @@ int page_store_open(struct aq_rack *rack, const char *name,
 				     .is_lost = is_lost};
 	struct page_store_options copy = *o;
 	struct wiring *w = calloc(1, sizeof(*w));
+	int err;
 
 	if (!w)
 		return error_set(-ENOMEM, "no memory for a page store");
@@ -298,5 +304,32 @@ int page_store_open(struct aq_rack *rack, const char *name,
 	if (!copy.deadline_ms)
 		copy.deadline_ms =
 			u32_max(aq_rack_deadline(rack), copy.patience_ms);
-	return page_store_create(name, &copy, &wiring, out);
+	err = page_store_create(name, &copy, &wiring, out);
+	if (err)
+		return err;
+	if (!o->counts_with)
+		w->tally = client_tally_open(
+			rack,
+			o->counted_as ? (enum tally_kind)o->counted_as
+				      : TALLY_PAGES,
+			o->counted_name ? o->counted_name : name);
+	(*out)->tally = o->counts_with ? o->counts_with->tally : w->tally;
+	return 0;
+}
+
+/* Pages are spread evenly, so the fullest node decides. */
+int page_rack_room(struct aq_rack *rack,
+		   const struct page_store_options *options, uint64_t *bytes)
+{
+	struct client_host host[PAGE_NODES_MAX];
+	unsigned share = options->mode == PAGE_STATIC ? 1 : 2;
+	uint64_t least = UINT64_MAX;
+	int n = client_hosts(rack, host, PAGE_NODES_MAX);
+
+	if (n <= 0)
+		return n ? n : error_set(-EHOSTDOWN, "the rack has no nodes");
+	for (int i = 0; i < n; i++)
+		least = u64_min(least, host[i].free_bytes / share);
+	*bytes = least * (unsigned)n / u32_max(options->copies, 1);
+	return 0;
 }

@@ -94,6 +94,13 @@ struct page_store_options {
 	 * may stall. A node that has ended is still noticed. At most
 	 * PAGE_PATIENCE_MAX_MS; 0: the usual time. */
 	uint32_t patience_ms;
+	/* What `aquifer top` shows the store as (enum tally_kind), and under
+	 * which name. */
+	unsigned counted_as;	  /* 0: pages */
+	const char *counted_name; /* NULL: the store's */
+	/* Counts together with that store, which is closed later and used
+	 * under the same lock. */
+	struct page_store *counts_with;
 };
 
 /*
@@ -107,6 +114,16 @@ int page_store_open(struct aq_rack *rack, const char *name,
 /* Forgets what is under way and gives all pages back. Before the rack is
  * closed. NULL is allowed. */
 void page_store_close(struct page_store *store);
+
+/*
+ * The bytes of pages that such a store would find room for on the nodes now;
+ * those that it has already are not counted. A node that gives pages out one by
+ * one gives a store half of what it has left, so that another one finds room,
+ * too.
+ */
+int page_rack_room(struct aq_rack *rack,
+		   const struct page_store_options *options,
+		   uint64_t *bytes) MUST_CHECK;
 
 /* As the store uses them, defaults filled in. */
 const struct page_store_options *page_store_options(

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The responder's answers: READ responses, results of atomics, ACKs and NAKs,
+ * The responder's answers: READ responses, results of atomics and walks, ACKs
+ * and NAKs,
  * in packet-number order. What to answer is responder.c's.
  */
 #include "access_priv.h"
 #include "turn_priv.h"
+#include "walk_priv.h"
 
 bool responder_has_work(const struct nic_qp *qp)
 {
@@ -160,6 +162,29 @@ static bool send_atomic_ack(struct nic_qp *qp, struct resp_res *res)
 	return true;
 }
 
+/* The pad is the resource's own: it is there as long as the resource is. */
+static bool send_walk_answer(struct nic_qp *qp, struct resp_res *res)
+{
+	const struct walk_res *w = walk_of(&qp->rsp, res);
+	struct wire_pkt *out = &qp->out;
+
+	if (UNLIKELY(w->refused)) {
+		nak_refuse(qp, w->refused, res->first_psn);
+		return true;
+	}
+	out->opcode = WIRE_RC_WALK_ANSWER;
+	out->psn = res->first_psn;
+	out->syndrome = WIRE_ACK_UNLIMITED;
+	out->walk = w->answer;
+	out->payload = w->walk.pad;
+	out->payload_len = w->answer.pad_bytes;
+	if (send_answer(qp) <= 0)
+		return false;
+	witness(qp, NIC_DEED_READ, res->first_psn, 1);
+	res->next_psn = wire_psn_add(res->last_psn, 1);
+	return true;
+}
+
 /* The oldest resource with something to send; there is one. */
 static struct resp_res *next_pending(struct responder *rsp)
 {
@@ -186,6 +211,8 @@ HOT bool responder_run(struct nic_qp *qp)
 	struct nic *nic = qp->nic;
 	uint32_t budget = NIC_TURN_PACKETS;
 
+	if (UNLIKELY(qp->type == IBV_QPT_UD))
+		return hop_run(qp);
 	while (rsp->res_pending) {
 		struct resp_res *res = next_pending(rsp);
 		bool sent;
@@ -194,8 +221,14 @@ HOT bool responder_run(struct nic_qp *qp)
 			qp_make_ready(qp);
 			return true;
 		}
-		sent = res->is_atomic ? send_atomic_ack(qp, res)
-				      : send_read_packet(qp, res);
+		if (LIKELY(res->kind == RESP_READ))
+			sent = send_read_packet(qp, res);
+		else if (res->kind == RESP_ATOMIC)
+			sent = send_atomic_ack(qp, res);
+		else if (res->kind == RESP_WALK)
+			sent = send_walk_answer(qp, res);
+		else /* what comes after it must not overtake it */
+			return true;
 		if (!sent)
 			return false;
 		/* Not if it turned out that it cannot be answered. */

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The completer: what comes back for requests (IBA 9.7.5.1, 9.7.6): ACKs and
- * NAKs, READ responses, results of atomics. Completes requests in the order in
- * which they were posted.
+ * NAKs, READ responses, results of atomics and walks. Completes requests in the
+ * order in which they were posted.
  */
+#include <errno.h>
+
 #include "access_priv.h"
+#include "walk_request.h"
 
 /* RNR timer codes in units of 10 microseconds (IBA table 45). */
 static const uint32_t rnr_delay_10us[32] = {
@@ -234,7 +237,7 @@ static void on_atomic_ack(struct nic_qp *qp, const struct wire_pkt *pkt)
 
 	if (!slot)
 		return;
-	if (slot->opcode == WQE_READ) {
+	if (!(wqe_op_get(slot->opcode)->flags & WQE_OP_ATOMIC)) {
 		fail_oldest(qp, IBV_WC_BAD_RESP_ERR);
 		return;
 	}
@@ -243,6 +246,24 @@ static void on_atomic_ack(struct nic_qp *qp, const struct wire_pkt *pkt)
 		fail_oldest(qp, IBV_WC_LOC_PROT_ERR);
 		return;
 	}
+	complete(qp, slot);
+	requester_progress(qp);
+}
+
+static void on_walk_answer(struct nic_qp *qp, const struct wire_pkt *pkt)
+{
+	struct send_slot *slot = expect_response(qp, pkt);
+	int err;
+
+	if (!slot)
+		return;
+	err = walk_accept(qp, slot, pkt);
+	if (err) {
+		fail_oldest(qp, err == -EFAULT ? IBV_WC_LOC_PROT_ERR
+					       : IBV_WC_BAD_RESP_ERR);
+		return;
+	}
+	qp->req.alone = false;
 	complete(qp, slot);
 	requester_progress(qp);
 }
@@ -277,6 +298,9 @@ HOT void completer_input(struct nic_qp *qp, const struct wire_pkt *pkt)
 		break;
 	case WIRE_ATOMIC_ACK:
 		on_atomic_ack(qp, pkt);
+		break;
+	case WIRE_WALK_ANSWER:
+		on_walk_answer(qp, pkt);
 		break;
 	default:
 		count(qp->nic, NIC_C_drop_response);

@@ -5,10 +5,7 @@
 #define AQ_NIC_KEY_PRIV_H
 
 #include "base/base.h"
-
-struct nic;
-struct nic_pd;
-struct nic_qp;
+#include "nic.h"
 
 enum {
 	KEY_HOLES = 8,	      /* separate holes of one key */
@@ -40,6 +37,10 @@ struct nic_key {
 	struct key_holes *holes; /* NULL: none; else length is 0 */
 	bool valid;
 	bool is_window;
+	/* For walks: where it stands in a striped region, and where a window
+	 * begins in what has that place. */
+	struct nic_place place;
+	uint64_t window_at;
 };
 
 struct key_slot {

@@ -18,7 +18,9 @@ struct nic_pd {
 	struct list turn;  /* on nic->ready while there are some */
 	uint32_t debt;	   /* what it did beyond its last turn */
 	uint32_t used;	   /* what it did lately, in sixteenths ... */
-	uint32_t used_flush; /* ... and when that was */
+	uint32_t used_flush;   /* ... and when that was */
+	struct list walks;     /* of its QPs that wait for the walker */
+	struct list walk_turn; /* on nic->walk_waits while there are some */
 };
 
 struct nic_mr {

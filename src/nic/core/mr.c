@@ -31,6 +31,8 @@ int nic_pd_create(struct nic *nic, struct nic_pd **out)
 	pd->turns = pd;
 	list_init(&pd->ready);
 	list_init(&pd->turn);
+	list_init(&pd->walks);
+	list_init(&pd->walk_turn);
 	nic->pd_count++;
 	*out = pd;
 	return 0;
@@ -158,6 +160,8 @@ int nic_mr_rereg(struct nic_mr *mr, int flags, struct nic_pd *pd,
 		pd->users++;
 	}
 	set_key(&mr->key, &merged);
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION)
+		mr->key.place = (struct nic_place){.count = 1};
 	key_changed(&nic->keys);
 	return 0;
 }
@@ -174,6 +178,25 @@ int nic_mr_dereg(struct nic_mr *mr)
 	if (mr->dm)
 		mr->dm->users--;
 	free(mr);
+	return 0;
+}
+
+int nic_mr_set_place(struct nic_mr *mr, const struct nic_place *place)
+{
+	bool striped = place->count > 1;
+	struct nic_place same = mr->key.place;
+
+	if (place->count == 0 || place->count > NIC_PLACE_COUNT_MAX ||
+	    place->index >= place->count ||
+	    (striped ? place->shift < NIC_PLACE_SHIFT_MIN ||
+			       place->shift > NIC_PLACE_SHIFT_MAX
+		     : place->shift != 0))
+		return -EINVAL;
+	same.space = place->space; /* which windows do not have */
+	if (mr->windows && memcmp(&same, place, sizeof(same)) != 0)
+		return -EBUSY;
+	mr->key.place = *place;
+	key_changed(&mr->key.pd->nic->keys);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/plant.h"
 #include "qp_priv.h"
 
 enum {
@@ -50,6 +51,12 @@ static void unbind(struct nic_mw *mw)
 
 int nic_mw_dealloc(struct nic_mw *mw)
 {
+	if (PLANTED(stale_window) && mw->mr) {
+		mw->mr->windows--;
+		mw->mr = NULL;
+		mw->key.pd->users--;
+		return 0;
+	}
 	unbind(mw);
 	key_remove(mw->key.pd->nic, &mw->key);
 	mw->key.pd->users--;
@@ -115,6 +122,11 @@ int mw_bind(struct nic_qp *qp, const struct wqe_bind *bind)
 	mw->key.iova = access & IBV_ACCESS_ZERO_BASED ? 0 : addr;
 	mw->key.length = length;
 	mw->key.host = mr->key.host + offset;
+	mw->key.place = mr->key.place;
+	/* It is one connection's, and ends with that: no switch carries walks
+	 * with such a key on. */
+	mw->key.place.space = 0;
+	mw->key.window_at = offset;
 	if (mw->type == IBV_MW_TYPE_2) {
 		mw->key.qp = qp;
 		qp->windows++;

@@ -7,6 +7,7 @@
  */
 #include "base/plant.h"
 #include "qp_priv.h"
+#include "walk_priv.h"
 
 void nak_expected(struct nic_qp *qp, uint8_t syndrome)
 {
@@ -17,8 +18,9 @@ void nak_expected(struct nic_qp *qp, uint8_t syndrome)
 }
 
 /* Answers from packet `psn` on, or all, will never be sent. */
-static void forget_answers(struct responder *rsp, uint32_t psn, bool all)
+static void forget_answers(struct nic_qp *qp, uint32_t psn, bool all)
 {
+	struct responder *rsp = &qp->rsp;
 	uint32_t i;
 
 	for (i = 0; i < rsp->res_count; i++) {
@@ -26,6 +28,8 @@ static void forget_answers(struct responder *rsp, uint32_t psn, bool all)
 
 		if (res->pending &&
 		    (all || wire_psn_diff(res->last_psn, psn) >= 0)) {
+			if (rsp->walks)
+				walk_forget(walk_of(rsp, res));
 			res->pending = false;
 			rsp->res_pending--;
 		}
@@ -39,7 +43,7 @@ void nak_refuse(struct nic_qp *qp, uint8_t syndrome, uint32_t psn)
 	ASSERT(wire_psn_diff(psn, rsp->epsn) <= 0);
 	/* A READ whose memory is gone is older than what was refused before
 	 * it. */
-	forget_answers(rsp, psn, PLANTED(nak_first));
+	forget_answers(qp, psn, PLANTED(nak_first));
 	if (UNLIKELY(qp->nic->cfg.witness != NULL))
 		nic_tell_witness(qp, NIC_DEED_REFUSED, psn, 1, syndrome);
 	rsp->refuses = true;

@@ -56,6 +56,7 @@ int nic_create(struct env *env, const struct nic_config *cfg, struct nic **out)
 	list_init(&nic->ready);
 	nic->turn_end = UINT64_MAX;
 	list_init(&nic->held);
+	list_init(&nic->walk_waits);
 	timer_wheel_init(&nic->wheel, env_now_ns(env));
 	*out = nic;
 	return 0;

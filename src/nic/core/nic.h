@@ -97,7 +97,17 @@ struct nic_ah;
 	X(chain_loops, "of them, those served without a packet")        \
 	X(chain_waits, "times a chain had to wait for a completion")    \
 	X(chain_faults, "chains ended: bad request or no right")        \
-	X(chain_runaways, "chains ended: nobody paid for more steps")
+	X(chain_runaways, "chains ended: nobody paid for more steps")   \
+	X(walks, "walks executed for peers")                            \
+	X(walk_iterations, "iterations that they made")                 \
+	X(walk_faults, "walks that met a pointer to nowhere")           \
+	X(walk_elsewhere, "walks that go on at another node")           \
+	X(walk_waits, "walks that had to wait for others to end")       \
+	X(duplicate_walks, "duplicate walks answered from memory")      \
+	X(hops, "of the walks, those that a switch carried on to us")   \
+	X(hops_refused, "such walks sent back: no valid key")           \
+	X(drop_hop, "dropped: walk that is not a switch's to carry on") \
+	X(drop_hop_full, "dropped: walk carried on, and no room for it")
 
 enum nic_counter {
 #define NIC_COUNTER_ENUM(name, help) NIC_C_##name,
@@ -260,12 +270,14 @@ void nic_hold_acks(struct nic *nic, bool on);
 uint32_t nic_held_acks(const struct nic *nic);
 /* Hands the held acknowledgements to the env; does not flush. */
 void nic_release_acks(struct nic *nic);
-/* Whether something waits to be sent, also since the last flush, such as a post
- * that met a full path. nic_flush is then due without any input. */
+/* Whether something waits to be sent or walked, also since the last flush, such
+ * as a post that met a full path. nic_flush is then due without any input. */
 bool nic_has_ready(const struct nic *nic);
 /* Whether a chain whose turn was over can go on at once, without input and
  * without room on a path. Its thread must then not sleep. */
 bool nic_has_chains(const struct nic *nic);
+/* Whether walks are under way, so that a turn of the walker is due. */
+bool nic_has_walks(const struct nic *nic);
 /* The request at which the clock paused the queue is due; nic_flush executes
  * it. Without such a queue pair nothing happens. */
 void nic_chain_resume(struct nic *nic, uint32_t qpn);
@@ -307,6 +319,18 @@ int nic_mr_dereg(struct nic_mr *mr) MUST_CHECK; /* -EBUSY: windows bound */
 void nic_memory_gone(struct nic *nic, const void *addr, size_t len_bytes);
 uint32_t nic_mr_key(const struct nic_mr *mr); /* lkey and rkey */
 
+/* Which part of a striped region this is; see aqdv_set_place. -EBUSY: windows
+ * are bound to it. */
+struct nic_place {
+	uint32_t space;
+	uint32_t index;
+	uint32_t count; /* 0 is as 1: the whole region */
+	uint32_t shift;
+};
+
+int nic_mr_set_place(struct nic_mr *mr,
+		     const struct nic_place *place) MUST_CHECK;
+
 /* What a direct mapping needs to know of a key, if connection `qpn` from
  * `peer_qpn` may use it. -EACCES: it may not. Wrong keys count as they do at a
  * responder; -EAGAIN: the peer is blocked because of them. */
@@ -343,6 +367,48 @@ int nic_mw_alloc(struct nic_pd *pd, enum ibv_mw_type type,
 		 struct nic_mw **out) MUST_CHECK;
 int nic_mw_dealloc(struct nic_mw *mw) MUST_CHECK;
 uint32_t nic_mw_key(const struct nic_mw *mw);
+
+/* ---- walks --------------------------------------------------------------
+ */
+
+/* A walk that a peer asked for: struct aqdv_walk, with the owner of the queue
+ * pair in place of the queue pair. */
+struct nic_walk {
+	void *qp_owner;
+	uint64_t at;
+	uint64_t program;
+	uint32_t iterations;
+	uint32_t send_bytes;
+	uint32_t answer_bytes;
+	uint32_t pad_room;
+	uint8_t *pad;
+	void *job;
+};
+
+/* Who executes walks; see struct aqdv_walker. */
+struct nic_walker {
+	void *ctx;
+	int (*start)(void *ctx, struct nic_walk *walk);
+	bool (*turn)(void *ctx, uint32_t iterations);
+	void (*forget)(void *ctx, struct nic_walk *walk);
+};
+
+/* NULL: there is none any more. -EBUSY: walks are under way. */
+int nic_set_walker(struct nic *nic, const struct nic_walker *walker) MUST_CHECK;
+
+enum nic_walk_where {
+	NIC_WALK_HERE,
+	NIC_WALK_ELSEWHERE,
+	NIC_WALK_FAULT,
+	NIC_WALK_NO_RIGHT,
+};
+
+/* See aqdv_walk_reach and aqdv_walk_done; `status` as on the wire. */
+enum nic_walk_where nic_walk_reach(struct nic_walk *walk, uint64_t at,
+				   uint32_t len_bytes, bool write,
+				   uint8_t **host);
+void nic_walk_done(struct nic_walk *walk, uint8_t status, uint64_t at,
+		   uint32_t left, uint32_t took);
 
 /* ---- completion queues -------------------------------------------------- */
 
@@ -461,6 +527,11 @@ bool nic_qp_peer_gone(const struct nic_qp *qp);
  * has, or could not be asked. -EINVAL: not the number of a connection.
  */
 int nic_qp_probe(struct nic *nic, uint32_t qpn) MUST_CHECK;
+/* See aqdv_qp_set_walk_pad. */
+int nic_qp_set_walk_pad(struct nic_qp *qp, uint32_t pad_bytes) MUST_CHECK;
+/* See aqdv_qp_set_hops. */
+int nic_qp_set_hops(struct nic_qp *qp, uint32_t count,
+		    const uint8_t from_ip[16]) MUST_CHECK;
 /* See aqdv_qp_set_auth. */
 int nic_qp_set_auth(struct nic_qp *qp, const uint8_t *key,
 		    size_t len_bytes) MUST_CHECK;
@@ -478,6 +549,29 @@ struct nic_masked_atomic {
 	uint64_t boundary;
 };
 
+/* The beginning of a walk's list, behind which the pad is; written when it
+ * completes. See struct aqdv_walk_result. */
+struct nic_walk_result {
+	uint64_t at;
+	uint64_t program;
+	uint32_t space;
+	uint32_t left;
+	uint32_t took;
+	uint16_t pad_bytes;
+	uint8_t status;
+	uint8_t hops;
+};
+
+/* And walks. */
+struct nic_walk_request {
+	uint64_t at;
+	uint64_t program;
+	uint32_t rkey;
+	uint32_t iterations;
+	uint32_t send_bytes;
+	bool forward;
+};
+
 /* One request; wr->next is not followed. wr->wr.ud.ah and the windows in
  * wr->bind_mw are the caller's to translate: pass them in `ah` and `mw`. */
 struct nic_send_extra {
@@ -485,6 +579,7 @@ struct nic_send_extra {
 	struct nic_mw *mw;
 	struct nic_mr *bind_mr;
 	const struct nic_masked_atomic *masked;
+	const struct nic_walk_request *walk;
 };
 
 /* Prefetches for a post to this queue pair that is about to take the lock;

@@ -56,6 +56,17 @@ enum {
 	NIC_CHAIN_BLOCKS_MAX = 16384,
 	NIC_CHAIN_STEPS = 4096, /* per event that no chain caused, by default */
 	NIC_CHAIN_STEPS_MAX = 1 << 20,
+	/* Of walks, before frames are looked at again, and the same while
+	 * another domain is there. */
+	NIC_WALK_TURN = 64,
+	NIC_WALK_CROWDED = 32,
+	NIC_TURN_ITERATIONS = 4, /* as much as a packet */
+	NIC_WALK_STAYS = 255,	 /* hops of one that no switch carries on */
+	NIC_HOPS_MAX = 1024, /* walks of one queue pair that a switch brings */
+	NIC_WALK_PAD_MAX = 4032, /* the largest MTU without the overhead */
+	NIC_PLACE_COUNT_MAX = 1 << 16,
+	NIC_PLACE_SHIFT_MIN = 6,
+	NIC_PLACE_SHIFT_MAX = 62,
 	NIC_READ_AHEAD_BYTES = 1024, /* of each, prefetched before the copy */
 	NIC_DIRECT_AHEAD = 8,	     /* prefetched, on the direct port */
 	NIC_GUESS_SOURCES = 64,

@@ -52,7 +52,17 @@ struct nic {
 	uint64_t chain_bytes;	    /* that chains moved within this NIC */
 	uint64_t input_work;	    /* when nic_take_domain was called last */
 	struct nic_pd *input_pd;    /* of the last packet taken, or NULL */
-	bool chains_due; /* a chain has its turn before nic_flush returns */
+	union {			    /* nic_flush asks for both at once */
+		struct {
+			bool chains_due; /* a chain has its turn before
+					  * nic_flush returns */
+			bool walk_due;	 /* the walker has its turn in it */
+		};
+		uint16_t any_due;
+	};
+	uint32_t walking; /* walks that run or wait */
+	struct nic_walker walker;
+	struct list walk_waits; /* domains whose walks wait */
 	struct stamps stamps;
 };
 

@@ -8,6 +8,7 @@
 #include "cq_priv.h"
 #include "requester_timer_priv.h"
 #include "turn_priv.h"
+#include "walk_priv.h"
 
 enum {
 	QPN_TRIES = 1000, /* random numbers until a free one is found */
@@ -222,6 +223,7 @@ void nic_qp_destroy(struct nic_qp *qp)
 	sendq_release(nic, &qp->sq);
 	recvq_release(nic, &qp->rq);
 	chain_release(qp);
+	hop_release(qp);
 	free(qp);
 }
 
@@ -383,6 +385,7 @@ void qp_fail(struct nic_qp *qp)
 	qp->rsp.ack_due = qp->rsp.refuses = false;
 	qp->rsp.nak_due = 0;
 	qp->rsp.res_pending = 0;
+	walk_forget_all(qp);
 	if (qp->chain)
 		chain_stop(qp);
 	qp_flush_sends(qp);

@@ -13,6 +13,7 @@
 #include "wire/wire.h"
 
 struct chain;
+struct hops;
 struct nic_auth;
 struct nic_cq;
 struct nic_srq;
@@ -72,7 +73,9 @@ struct nic_qp {
 	struct list held;      /* on nic->held while its ACK waits */
 	uint64_t born;	       /* which connection of the NIC it is */
 	uint32_t qkey;
-	uint32_t windows; /* of type 2, bound to it */
+	uint32_t windows;  /* of type 2, bound to it */
+	uint32_t walk_pad; /* bytes; 0: it takes no walks */
+	struct hops *hops; /* NULL: it takes none that a switch carries on */
 	bool established_told;
 	struct wire_pkt out;	 /* addresses filled in when connected */
 	struct ibv_qp_attr attr; /* as set by modify, for query */

@@ -11,6 +11,7 @@
 #include "direct_priv.h"
 #include "requester_timer_priv.h"
 #include "turn_priv.h"
+#include "walk_request.h"
 #include "wqe_shape.h"
 
 STATIC_ASSERT(NIC_MSG_BYTES_MAX / NIC_MTU_MIN <= NIC_WINDOW_PSNS,
@@ -278,6 +279,9 @@ static enum step start_slot(struct nic_qp *qp, struct send_slot *slot,
 		op->info->flags & WQE_OP_RESPONSE ? IBV_ACCESS_LOCAL_WRITE : 0;
 	uint8_t *host = NULL;
 
+	if ((op->info->flags & WQE_OP_WALK) &&
+	    !walk_has_room(qp, op->length, op->walk.send_bytes))
+		return fail_request(qp, IBV_WC_LOC_LEN_ERR);
 	/* A single packet is checked when its bytes are fetched. */
 	if ((n > 1 || access) && sendq_check(qp, op, access, &host))
 		return fail_request(qp, IBV_WC_LOC_PROT_ERR);
@@ -285,6 +289,7 @@ static enum step start_slot(struct nic_qp *qp, struct send_slot *slot,
 		return STEP_WAIT;
 	slot->opcode = op->opcode;
 	begin_request(qp, slot, op->length, op->data, host, n);
+	req->alone = (op->info->flags & WQE_OP_WALK) && op->walk.forward;
 	return STEP_SENT;
 }
 
@@ -370,6 +375,24 @@ static enum step send_data_packet(struct nic_qp *qp,
 	return STEP_SENT;
 }
 
+/* The request for packets `i` to `end` - 1 of an answer, of any kind. */
+static enum step send_request(struct nic_qp *qp, const struct send_slot *slot,
+			      const struct send_op *op, uint32_t i,
+			      uint32_t end)
+{
+	int sent;
+
+	if (LIKELY(!(op->info->flags & WQE_OP_WALK)))
+		return LIKELY(send_response_request(qp, slot, op, i, end))
+			       ? STEP_SENT
+			       : STEP_FULL;
+	fill_response_request(qp, slot, op, i, end);
+	sent = walk_send(qp, op);
+	if (sent < 0)
+		return fail_request(qp, IBV_WC_LOC_PROT_ERR);
+	return sent ? STEP_SENT : STEP_FULL;
+}
+
 static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 			      const struct send_op *op, uint32_t *budget)
 {
@@ -390,9 +413,9 @@ static enum step send_packets(struct nic_qp *qp, struct send_slot *slot,
 		    (one && req->rd_outstanding >= qp->max_rd_atomic))
 			return STEP_WAIT;
 		if (one) {
-			if (UNLIKELY(!send_response_request(
-				    qp, slot, op, req->send_pkt, end)))
-				return STEP_FULL;
+			s = send_request(qp, slot, op, req->send_pkt, end);
+			if (UNLIKELY(s != STEP_SENT))
+				return s;
 			slot->rd_count++;
 			req->rd_outstanding++;
 		} else {
@@ -476,6 +499,9 @@ static enum step begin_slot(struct nic_qp *qp, struct send_slot *slot,
 		return run_datagram(qp, slot, op);
 	if ((op->flags & WQE_CTRL_FENCE) && req->rd_outstanding)
 		return STEP_WAIT;
+	if ((op->info->flags & WQE_OP_WALK) && op->walk.forward &&
+	    !first_of_all)
+		return STEP_WAIT;
 	if (op->info->flags & WQE_OP_LOCAL)
 		return first_of_all ? run_local(qp, op) : STEP_WAIT;
 	if (qp->peer_gone)
@@ -498,6 +524,8 @@ static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 	bool ended;
 
 	if (!slot->has_psn) {
+		if (UNLIKELY(req->alone))
+			return STEP_WAIT;
 		/* More READs than the peer keeps resources for must wait. */
 		if (slot_needs_response(slot)) {
 			if (qp->max_rd_atomic == 0)
@@ -535,7 +563,7 @@ static inline bool is_plain(const struct nic_qp *qp,
 {
 	return !(ctrl->flags & (WQE_CTRL_FENCE | WQE_CTRL_SOLICITED)) &&
 	       !slot->has_psn && !slot->ah && qp->state == IBV_QPS_RTS &&
-	       !qp->peer_gone;
+	       !qp->peer_gone && !qp->req.alone;
 }
 
 /* May one more READ be on its way, on a path that does not lose? */

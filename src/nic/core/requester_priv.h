@@ -23,6 +23,9 @@ struct requester {
 	uint8_t repeats; /* without progress; see requester_resend */
 	uint8_t retry_left;
 	uint8_t rnr_left;
+	/* A walk that switches may carry on is under way: its answer may come
+	 * late, and nothing else may come before it. */
+	bool alone;
 	bool progressed;     /* since the timer was set */
 	bool gave_up;	     /* retries ended without an answer */
 	uint8_t waited;	     /* timers in a row without news of the peer */

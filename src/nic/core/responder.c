@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "access_priv.h"
+#include "walk_priv.h"
 
 /* What a request meets: go on, or a NAK syndrome, or nothing at all. */
 enum verdict {
@@ -41,6 +42,10 @@ int responder_init(struct nic_qp *qp, uint32_t res_count)
 		if (!res)
 			return -ENOMEM;
 	}
+	if (walk_res_init(qp, res_count)) {
+		free(res);
+		return -ENOMEM;
+	}
 	free(rsp->res);
 	rsp->res = res;
 	rsp->res_count = res_count;
@@ -52,6 +57,7 @@ int responder_init(struct nic_qp *qp, uint32_t res_count)
 
 void responder_release(struct nic_qp *qp)
 {
+	walk_res_release(qp);
 	free(qp->rsp.res);
 	qp->rsp = (struct responder){0};
 }
@@ -161,9 +167,11 @@ static inline enum verdict check_rights(struct nic_qp *qp,
 		[WIRE_WRITE] = IBV_ACCESS_REMOTE_WRITE,
 		[WIRE_READ] = IBV_ACCESS_REMOTE_READ,
 		[WIRE_ATOMIC] = IBV_ACCESS_REMOTE_ATOMIC,
+		[WIRE_WALK] = IBV_ACCESS_REMOTE_READ,
 	};
 
-	if ((qp->access & needed[op->kind]) == needed[op->kind])
+	if ((qp->access & needed[op->kind]) == needed[op->kind] &&
+	    (op->kind != WIRE_WALK || walk_is_allowed(qp)))
 		return V_OK;
 	count(qp->nic, NIC_C_deny_qp_access);
 	return V_INVALID;
@@ -184,6 +192,13 @@ static inline bool is_notice(const struct nic_qp *qp,
 	       !PLANTED_ANY();
 }
 
+/* Requests that are answered by more than an acknowledgement. */
+static inline bool needs_resource(const struct wire_opcode *op)
+{
+	return op->kind == WIRE_READ || op->kind == WIRE_ATOMIC ||
+	       op->kind == WIRE_WALK;
+}
+
 static inline enum verdict check_resources(struct nic_qp *qp,
 					   const struct wire_opcode *op,
 					   const struct wire_pkt *pkt)
@@ -192,7 +207,7 @@ static inline enum verdict check_resources(struct nic_qp *qp,
 	bool takes_recv = op->kind == WIRE_SEND ? op->flags & WIRE_OP_FIRST
 						: op->flags & WIRE_OP_RECV;
 
-	if (op->kind == WIRE_READ || op->kind == WIRE_ATOMIC) {
+	if (needs_resource(op)) {
 		const struct resp_res *res =
 			rsp->res_count ? &rsp->res[rsp->res_next] : NULL;
 
@@ -231,6 +246,8 @@ static inline enum verdict check_length(struct nic_qp *qp,
 				 : left > pkt->payload_len);
 	}
 	if ((op->flags & WIRE_OP_RETH) && pkt->dma_len > NIC_MSG_BYTES_MAX)
+		ok = false;
+	if (op->kind == WIRE_WALK && !walk_fits(qp, pkt))
 		ok = false;
 	if (op->kind == WIRE_SEND &&
 	    rsp->offset + (uint64_t)pkt->payload_len > NIC_MSG_BYTES_MAX)
@@ -284,6 +301,15 @@ static inline enum verdict check_key(struct nic_qp *qp,
 		return V_OK;
 	return deny_key(qp, v,
 			op->flags & WIRE_OP_FIRST ? pkt->rkey : rsp->rkey);
+}
+
+static enum verdict check_walk_key(struct nic_qp *qp,
+				   const struct wire_pkt *pkt)
+{
+	const struct nic_key *key;
+	enum key_verdict v = walk_check_key(qp, pkt->walk.key, &key);
+
+	return v == KEY_OK ? V_OK : deny_key(qp, v, pkt->walk.key);
 }
 
 /* ---- execution ---------------------------------------------------------- */
@@ -463,11 +489,18 @@ static inline enum verdict execute(struct nic_qp *qp,
 			res->epoch = qp->nic->keys.epoch;
 		}
 		break;
+	case WIRE_WALK:
+		res = new_resource(qp, pkt, 1);
+		res->kind = RESP_WALK;
+		walk_take(qp, res, pkt);
+		pass(qp, op, pkt->psn, 1);
+		walk_start(walk_of(&qp->rsp, res));
+		return V_OK;
 	default:
 		if (UNLIKELY(touch_atomic(&pkt->atomic, host, &original)))
 			return deny_gone(qp);
 		res = new_resource(qp, pkt, 1);
-		res->is_atomic = true;
+		res->kind = RESP_ATOMIC;
 		res->original = original;
 		break;
 	}
@@ -513,9 +546,24 @@ static bool is_rest_of(const struct nic_qp *qp, const struct resp_res *res,
 	uint32_t i = (pkt->psn - res->first_psn) & WIRE_PSN_MASK;
 	uint64_t offset = (uint64_t)i * qp->mtu;
 
-	return !res->is_atomic && pkt->rkey == res->rkey &&
+	return res->kind == RESP_READ && pkt->rkey == res->rkey &&
 	       pkt->va == res->va + offset &&
 	       pkt->dma_len == res->length - offset;
+}
+
+/* What it did is done, and its answer is kept, or is still to come. */
+static void duplicate_walk(struct nic_qp *qp, struct resp_res *res,
+			   const struct wire_pkt *pkt)
+{
+	count(qp->nic, NIC_C_duplicate_walks);
+	if (res->kind == RESP_WALKING)
+		return;
+	resend(qp, res, pkt->psn);
+	if (PLANTED(reexecute_walk) && walk_fits(qp, pkt)) {
+		witness(qp, NIC_DEED_EXECUTED, pkt->psn, 1);
+		walk_take(qp, res, pkt);
+		walk_start(walk_of(&qp->rsp, res));
+	}
 }
 
 static void duplicate(struct nic_qp *qp, const struct wire_opcode *op,
@@ -535,7 +583,11 @@ static void duplicate(struct nic_qp *qp, const struct wire_opcode *op,
 		resend(qp, res, pkt->psn);
 		return;
 	}
-	if (op->kind == WIRE_ATOMIC && res && res->is_atomic &&
+	if (op->kind == WIRE_WALK && res && res->kind >= RESP_WALK) {
+		duplicate_walk(qp, res, pkt);
+		return;
+	}
+	if (op->kind == WIRE_ATOMIC && res && res->kind == RESP_ATOMIC &&
 	    res->first_psn == pkt->psn) {
 		uint8_t *host;
 
@@ -649,7 +701,8 @@ static ALWAYS_INLINE void serve(struct nic_qp *qp, const struct wire_opcode *op,
 	if (v == V_OK)
 		v = check_resources(qp, op, pkt);
 	if (v == V_OK)
-		v = check_key(qp, op, pkt, &host);
+		v = op->kind == WIRE_WALK ? check_walk_key(qp, pkt)
+					  : check_key(qp, op, pkt, &host);
 	if (v == V_RNR && PLANTED(forget_rnr)) {
 		rsp->epsn = wire_psn_add(rsp->epsn, 1);
 		ack_later(qp, pkt->psn, false);
@@ -661,8 +714,7 @@ static ALWAYS_INLINE void serve(struct nic_qp *qp, const struct wire_opcode *op,
 		not_ready(qp);
 	else if (UNLIKELY(v != V_OK))
 		nak_refuse_now(qp, (uint8_t)v, pkt->psn);
-	else if (pkt->ack_req && op->kind != WIRE_READ &&
-		 op->kind != WIRE_ATOMIC)
+	else if (pkt->ack_req && !needs_resource(op))
 		ack_later(qp, pkt->psn, ack_may_wait(qp, op));
 }
 

@@ -8,7 +8,16 @@
 struct nic_qp;
 struct wire_pkt;
 
-/* A READ or atomic that was answered, or is being answered. */
+struct walk_res;
+
+enum resp_kind {
+	RESP_READ,
+	RESP_ATOMIC,
+	RESP_WALK,
+	RESP_WALKING, /* a walk that has no answer yet */
+};
+
+/* A READ, atomic or walk that was answered, or is being answered. */
 struct resp_res {
 	uint32_t first_psn;
 	uint32_t last_psn;
@@ -16,7 +25,7 @@ struct resp_res {
 	uint32_t rkey;
 	uint32_t length;
 	bool used;
-	bool is_atomic;
+	uint8_t kind;	/* enum resp_kind */
 	bool answered;	/* all packets were sent at least once */
 	bool pending;	/* packets next_psn..last_psn are still to be sent */
 	bool restart;	/* the next packet starts a response: FIRST or ONLY */
@@ -51,10 +60,11 @@ struct responder {
 	uint32_t rkey;
 	uint64_t va;
 	uint32_t dma_len;
-	uint32_t ahead_psn;   /* the last packet that came too early ... */
-	uint32_t ahead_count; /* ... and how many came since the NAK */
-	uint32_t nak_psn;     /* the packet that the NAK is about */
-	uint8_t recv_status;  /* why the receive in use failed; 0: it has not */
+	uint32_t ahead_psn;	/* the last packet that came too early ... */
+	uint32_t ahead_count;	/* ... and how many came since the NAK */
+	uint32_t nak_psn;	/* the packet that the NAK is about */
+	struct walk_res *walks; /* beside res; NULL: it takes no walks */
+	uint8_t recv_status; /* why the receive in use failed; 0: it has not */
 };
 STATIC_ASSERT(offsetof(struct responder, ack_psn) <= CACHE_LINE,
 	      "the line of a responder");

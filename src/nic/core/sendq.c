@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "access_priv.h"
+#include "walk_request.h"
 #include "wqe_shape.h"
 
 enum {
@@ -62,6 +63,8 @@ static int opcode_of(const struct ibv_send_wr *wr,
 {
 	if (UNLIKELY(extra && extra->masked))
 		return extra->masked->is_add ? WQE_MASKED_FAA : WQE_MASKED_CAS;
+	if (extra && extra->walk)
+		return WQE_WALK;
 	return wqe_opcode_from_wr(wr->opcode);
 }
 
@@ -115,6 +118,21 @@ static uint32_t put_masked(const struct sendq *q, uint32_t at,
 	mask->swap_mask = be64_put(m->swap_mask);
 	mask->compare_mask = be64_put(m->compare_mask);
 	return sizeof(*raddr) + sizeof(*a) + sizeof(*mask);
+}
+
+static uint32_t put_walk(const struct sendq *q, uint32_t at,
+			 const struct nic_walk_request *w)
+{
+	struct wqe_raddr *raddr = sendq_seg(q, at);
+	struct wqe_walk *walk = sendq_seg(q, at + WQE_SEG_BYTES);
+
+	raddr->addr = be64_put(w->at);
+	raddr->rkey = be32_put(w->rkey);
+	walk->program = be64_put(w->program);
+	walk->iterations = be32_put(w->iterations);
+	walk->send_bytes =
+		be32_put(w->send_bytes | (w->forward ? WQE_WALK_FORWARD : 0));
+	return sizeof(*raddr) + sizeof(*walk);
 }
 
 /* Three segments, which may wrap: written one by one. */
@@ -225,7 +243,9 @@ static int64_t check_request(const struct nic_qp *qp, const struct wqe_op *op,
 	    (length > q->max_inline || (op->flags & WQE_OP_RESPONSE)))
 		return -EINVAL;
 	if (length > NIC_MSG_BYTES_MAX ||
-	    ((op->flags & WQE_OP_ATOMIC) && length != 8))
+	    ((op->flags & WQE_OP_ATOMIC) && length != 8) ||
+	    ((op->flags & WQE_OP_WALK) &&
+	     !walk_has_room(qp, length, extra->walk->send_bytes)))
 		return -EINVAL;
 	return (int64_t)length;
 }
@@ -350,6 +370,8 @@ static int post_any(struct nic_qp *qp, const struct ibv_send_wr *wr,
 		pos += put_datagram(q, pos, wr);
 	else if (UNLIKELY(extra && extra->masked))
 		pos += put_masked(q, pos, extra->masked);
+	else if (opcode == WQE_WALK)
+		pos += put_walk(q, pos, extra->walk);
 	else
 		pos += put_address(q, pos, (uint8_t)opcode, wr);
 	if (info->flags & WQE_OP_DATA)
@@ -414,6 +436,16 @@ static void get_atomic(const struct sendq *q, uint32_t at, struct send_op *op)
 	}
 }
 
+static void get_walk(const struct sendq *q, uint32_t at, struct send_op *op)
+{
+	const struct wqe_walk *w = sendq_seg(q, at);
+
+	op->walk.program = be64_get(w->program);
+	op->walk.iterations = be32_get(w->iterations);
+	op->walk.send_bytes = be32_get(w->send_bytes) & ~WQE_WALK_FORWARD;
+	op->walk.forward = be32_get(w->send_bytes) & WQE_WALK_FORWARD;
+}
+
 /* What stands between control and data, except in datagrams. */
 static void get_address(const struct sendq *q, uint32_t at, struct send_op *op)
 {
@@ -425,6 +457,8 @@ static void get_address(const struct sendq *q, uint32_t at, struct send_op *op)
 		op->rkey = be32_get(raddr->rkey);
 		if (op->info->flags & WQE_OP_ATOMIC)
 			get_atomic(q, at + WQE_SEG_BYTES, op);
+		else if (op->info->flags & WQE_OP_WALK)
+			get_walk(q, at + WQE_SEG_BYTES, op);
 	} else if (op->opcode == WQE_BIND_MW) {
 		for (i = 0; i < 3; i++)
 			memcpy((uint8_t *)&op->bind + i * WQE_SEG_BYTES,

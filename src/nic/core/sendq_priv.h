@@ -69,6 +69,12 @@ struct send_op {
 	uint32_t dest_qpn; /* datagrams */
 	uint32_t qkey;
 	struct wqe_bind bind;
+	struct { /* of a walk */
+		uint64_t program;
+		uint32_t iterations;
+		uint32_t send_bytes;
+		bool forward;
+	} walk;
 };
 
 int sendq_init(struct nic *nic, struct sendq *q,

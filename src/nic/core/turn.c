@@ -6,6 +6,13 @@
 #include "qp_priv.h"
 #include "requester_priv.h"
 #include "responder_priv.h"
+#include "walk_priv.h"
+
+/* What nic_flush counts in one word. */
+enum {
+	ROUNDS_MASK = 0xff, /* rounds that are left for chains */
+	WALKED = 0x100,	    /* walks had their turn in this flush */
+};
 
 /* What a chain sends is the answer that its peer waits for; that its message
  * has arrived can be said afterwards. */
@@ -174,6 +181,20 @@ HOT static bool give_turns(struct nic *nic)
 	return stalled;
 }
 
+/*
+ * Whether there is another round of turns in this flush. Walks have one turn,
+ * when those who wait for none have had theirs, and their answers leave in the
+ * round after it. Returns the rounds that are left for chains.
+ */
+static COLD unsigned next_round(struct nic *nic, unsigned rounds)
+{
+	if (nic->walk_due && rounds <= ROUNDS_MASK) {
+		walk_turn(nic);
+		return rounds | WALKED;
+	}
+	return nic->chains_due && (rounds & ROUNDS_MASK) > 1 ? rounds - 1 : 0;
+}
+
 /* A queue of a chain that another one starts goes on in the same flush. */
 HOT bool nic_flush(struct nic *nic)
 {
@@ -187,7 +208,7 @@ HOT bool nic_flush(struct nic *nic)
 	do {
 		nic->chains_due = false;
 		stalled = give_turns(nic);
-	} while (UNLIKELY(nic->chains_due) && --rounds);
+	} while (UNLIKELY(nic->any_due) && (rounds = next_round(nic, rounds)));
 	/* Who was woken in the last round may have had its turn in it. */
 	if (UNLIKELY(nic->chains_due) && list_is_empty(&nic->ready))
 		nic->chains_due = false;
@@ -197,5 +218,5 @@ HOT bool nic_flush(struct nic *nic)
 
 bool nic_has_ready(const struct nic *nic)
 {
-	return !list_is_empty(&nic->ready);
+	return !list_is_empty(&nic->ready) || nic->walk_due;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "qp_priv.h"
+#include "walk_priv.h"
 
 enum {
 	DEFAULT_TTL = 64,
@@ -98,8 +99,8 @@ void nic_ah_destroy(struct nic_ah *ah)
 
 /* ---- paths: one per NIC that datagrams go to ---------------------------- */
 
-static struct env_path *path_to(struct nic *nic, const struct env_addr *dst,
-				uint32_t qpn)
+struct env_path *ud_path_to(struct nic *nic, const struct env_addr *dst,
+			    uint32_t qpn)
 {
 	uint32_t slot = qpn >> NIC_QPN_INDEX_BITS;
 	struct ud_path *p;
@@ -163,7 +164,7 @@ int ud_send(struct nic_qp *qp, struct send_slot *slot, const struct send_op *op)
 
 	if (op->length > nic->cfg.mtu)
 		return -EMSGSIZE;
-	path = path_to(nic, &ah->dst, op->dest_qpn);
+	path = ud_path_to(nic, &ah->dst, op->dest_qpn);
 	if (!path)
 		return 1; /* nobody there: lost, as datagrams may be */
 	frame = nic->env->ops->tx_begin(nic->env, path, WIRE_FRAME_MAX);
@@ -222,6 +223,10 @@ void ud_input(struct nic_qp *qp, const struct wire_pkt *pkt,
 
 	if (pkt->qkey != qp->qkey) {
 		count(qp->nic, NIC_C_drop_qkey);
+		return;
+	}
+	if (UNLIKELY(op->kind != WIRE_SEND)) {
+		hop_input(qp, pkt);
 		return;
 	}
 	if (!recvq_take_if(qp, &qp->recv, cqe.byte_len)) {

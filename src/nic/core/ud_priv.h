@@ -39,6 +39,9 @@ int ud_send(struct nic_qp *qp, struct send_slot *slot,
 	    const struct send_op *op);
 void ud_input(struct nic_qp *qp, const struct wire_pkt *pkt,
 	      const uint8_t *frame);
+/* The way of datagrams to that queue pair; NULL: nobody is there. */
+struct env_path *ud_path_to(struct nic *nic, const struct env_addr *dst,
+			    uint32_t qpn);
 void ud_paths_close(struct nic *nic);
 void ud_path_down(struct nic *nic, struct env_path *path);
 

@@ -12,6 +12,7 @@
 #define WRITE_FLAGS (WQE_OP_RADDR | WQE_OP_DATA)
 #define READ_FLAGS  (WQE_OP_RADDR | WQE_OP_DATA | WQE_OP_RESPONSE)
 #define AMO_FLAGS   (READ_FLAGS | WQE_OP_ATOMIC)
+#define WALK_FLAGS  (READ_FLAGS | WQE_OP_WALK)
 
 #define ONLY(opcode)            \
 	{                       \
@@ -66,6 +67,10 @@ const struct wqe_op wqe_ops[WQE_OP_COUNT + 1] = {
 			    IBV_WC_COMP_SWAP, 3, ONLY(WIRE_RC_MASKED_CAS)},
 	[WQE_MASKED_FAA] = {"MASKED_FAA", AMO_FLAGS, IBV_ACCESS_REMOTE_ATOMIC,
 			    IBV_WC_FETCH_ADD, 2, ONLY(WIRE_RC_MASKED_FAA)},
+	/* Not one-sided: the peer executes it, also where its memory is mapped
+	 * here. */
+	[WQE_WALK] = {"WALK", WALK_FLAGS, 0, IBV_WC_RDMA_READ, 2,
+		      ONLY(WIRE_RC_WALK)},
 	[WQE_BIND_MW] = {"BIND_MW", WQE_OP_LOCAL, 0, IBV_WC_BIND_MW, 3,
 			 ONLY(0)},
 	[WQE_LOCAL_INVAL] = {"LOCAL_INVAL", WQE_OP_LOCAL | WQE_OP_KEY, 0,

@@ -14,6 +14,7 @@ enum wqe_op_flags {
 	WQE_OP_DATA = 1u << 4,	/* has data segments */
 	WQE_OP_KEY = 1u << 5,	/* its immediate is a key to invalidate */
 	WQE_OP_UD = 1u << 6,	/* datagrams can do it */
+	WQE_OP_WALK = 1u << 7,	/* its request brings bytes, too */
 };
 
 struct wqe_op {

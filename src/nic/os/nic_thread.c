@@ -371,7 +371,8 @@ static bool prepare_sleep(struct os_host *h, uint64_t now_ns)
 	t->drive_seen = t->drive_seq;
 	nic_release_acks(h->base.nic);
 	host_tx_flush(h);
-	if (due <= now_ns || nic_has_chains(h->base.nic))
+	if (due <= now_ns || nic_has_chains(h->base.nic) ||
+	    nic_has_walks(h->base.nic))
 		return false;
 	if (!driven || eager) {
 		/* BELL-1. A thread that waits on memory here may have to

@@ -51,7 +51,7 @@ VERBS_EXPORT int aqdv_query_device(struct ibv_context *context,
 		return -EINVAL;
 	*attr = (struct aqdv_device_attr){
 		.caps = AQDV_CAP_MASKED_CAS | AQDV_CAP_MASKED_FAA |
-			AQDV_CAP_CHAINS | AQDV_CAP_AUTH,
+			AQDV_CAP_CHAINS | AQDV_CAP_AUTH | AQDV_CAP_WALK,
 		.masked_atomic_max_bytes = sizeof(uint64_t),
 	};
 	if (host->ops->grant_alloc)

@@ -52,6 +52,13 @@ enum offload_rw {
 	OFFLOAD_WRITE = 2,
 };
 
+/* Indexes of what is counted by kind. */
+enum {
+	OFFLOAD_RD,
+	OFFLOAD_WR,
+	OFFLOAD_KINDS,
+};
+
 /* One request. Offsets into rings are bytes from the ring's start. */
 struct offload_meta {
 	uint16_t rw_type; /* enum offload_rw */

@@ -101,6 +101,11 @@ static void put_extensions(uint8_t *at, uint32_t flags,
 
 		memcpy(at, &rkey, sizeof(rkey));
 	}
+	if (flags & WIRE_OP_WALK) {
+		struct wire_walk_eth eth = wire_walk_put(&pkt->walk);
+
+		memcpy(at, &eth, sizeof(eth));
+	}
 }
 
 /*

@@ -154,6 +154,7 @@ static void clear_extensions(struct wire_pkt *pkt)
 	pkt->qkey = 0;
 	pkt->src_qpn = 0;
 	pkt->mac = 0;
+	memset(&pkt->walk, 0, sizeof(pkt->walk));
 }
 
 static void read_lower(struct parse *p, struct wire_pkt *pkt)
@@ -280,6 +281,8 @@ static void read_extensions(const uint8_t *at, uint32_t flags,
 		memcpy(&rkey, at, sizeof(rkey));
 		pkt->rkey = be32_get(rkey);
 	}
+	if (flags & WIRE_OP_WALK)
+		pkt->walk = wire_walk_get((const void *)at);
 }
 
 /* The BTH is believed from here on: its ICRC was right. */

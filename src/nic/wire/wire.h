@@ -9,6 +9,7 @@
 #include "base/atomic_op.h"
 #include "base/base.h"
 #include "base/bytes.h"
+#include "walk_wire.h"
 
 enum {
 	WIRE_UDP_PORT = 4791,
@@ -79,6 +80,10 @@ enum wire_kind {
 	WIRE_READ_RESP,
 	WIRE_ACK,
 	WIRE_ATOMIC_ACK,
+	WIRE_WALK,
+	WIRE_WALK_ANSWER,
+	WIRE_WALK_ON,
+	WIRE_WALK_BACK,
 };
 
 enum wire_op_flags {
@@ -98,6 +103,7 @@ enum wire_op_flags {
 	WIRE_OP_ATOMIC_ACK = 1u << 14,
 	WIRE_OP_IMM = 1u << 15,
 	WIRE_OP_INV = 1u << 16,
+	WIRE_OP_WALK = 1u << 17, /* WALKETH (vendor) */
 };
 
 struct wire_opcode {
@@ -138,6 +144,10 @@ enum wire_op {
 	WIRE_UD_SEND_ONLY_IMM = 0x65,
 	WIRE_RC_MASKED_CAS = 0xc0,
 	WIRE_RC_MASKED_FAA = 0xc1,
+	WIRE_RC_WALK = 0xc2,
+	WIRE_RC_WALK_ANSWER = 0xc3,
+	WIRE_UD_WALK_ON = 0xc4,
+	WIRE_UD_WALK_BACK = 0xc5,
 };
 
 enum wire_syndrome {
@@ -201,6 +211,7 @@ struct wire_pkt {
 	uint64_t mac;
 	const uint8_t *payload; /* inside the frame that was parsed */
 	uint32_t payload_len;
+	struct wire_walk walk; /* an extension, too, and seldom looked at */
 };
 
 /* Why a frame is not a packet; each has its counter in the NIC. */

@@ -37,6 +37,7 @@ enum wqe_opcode {
 	WQE_SEND_ENABLE = 0x17,
 	WQE_LOCAL_INVAL = 0x1b,
 	WQE_BIND_MW = 0x18,
+	WQE_WALK = 0x1d, /* ours: ConnectX has none */
 };
 
 enum wqe_ctrl_flags {
@@ -76,6 +77,16 @@ struct wqe_masked_faa {
 	be64 add;
 	be64 boundary;
 };
+
+/* Behind the remote address in WQE_WALK. */
+struct wqe_walk {
+	be64 program;
+	be32 iterations;
+	/* Of the data behind the result, with the request; and a flag. */
+	be32 send_bytes;
+};
+
+#define WQE_WALK_FORWARD (1u << 31) /* in send_bytes */
 
 struct wqe_datagram {
 	be32 qkey;
@@ -119,6 +130,7 @@ STATIC_ASSERT(sizeof(struct wqe_raddr) == 16, "remote address segment");
 STATIC_ASSERT(sizeof(struct wqe_atomic) == 16, "atomic segment");
 STATIC_ASSERT(sizeof(struct wqe_cas_mask) == 16, "mask segment");
 STATIC_ASSERT(sizeof(struct wqe_masked_faa) == 16, "masked FAA segment");
+STATIC_ASSERT(sizeof(struct wqe_walk) == 16, "walk segment");
 STATIC_ASSERT(sizeof(struct wqe_datagram) == 48, "datagram segment");
 STATIC_ASSERT(sizeof(struct wqe_bind) == 48, "bind segment");
 STATIC_ASSERT(sizeof(struct wqe_data) == 16, "data segment");

@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "base/base.h"
+#include "base/rack_token.h"
 #include "client_limits.h"
 #include "http.h"
 #include "map.h"
@@ -36,13 +37,20 @@ unsigned client_nodes_find(const struct config *config, const char *rundir,
 /* The same for engines: NAME.engine.sock, and the [engine NAME] sections. */
 unsigned client_engines_find(const struct config *config, const char *rundir,
 			     struct client_node engines[CLIENT_NODE_MAX]);
-/* The token for engines: AQUIFER_ENGINE_TOKEN, or the file `engine-token` in
- * the runtime directory; "" when there is none. */
-void client_engine_token(const char *rundir, char token[CLIENT_TOKEN_MAX]);
+/* Whether a [switch NAME] section lists that program. */
+bool client_has_program(const struct config *config, const char *program);
+/* Says why there is no node: -EACCES, this user may not look into the runtime
+ * directory; -ENOENT, none is there. */
+int client_nodes_none(const char *rack, const char *rundir);
 
-/* The token of this user in that rack: AQUIFER_TOKEN, or the file `name` in the
- * runtime directory. -ENOENT, -EACCES, -EINVAL, with words. */
-int client_token_read(const char *rundir, const char *name,
+/* The token for engines, "" when there is none; see client_token_read. */
+void client_engine_token(const struct config *config, const char *rundir,
+			 char token[CLIENT_TOKEN_MAX]);
+
+/* A token of this user in that rack, as rack_token_find says. `config` is what
+ * describes this rack, or NULL. */
+int client_token_read(const struct config *config, const char *rundir,
+		      enum rack_token_kind kind,
 		      char token[CLIENT_TOKEN_MAX]) MUST_CHECK;
 bool client_token_is_valid(const char *token);
 

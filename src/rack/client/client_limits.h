@@ -3,20 +3,24 @@
 #ifndef AQ_CLIENT_LIMITS_H
 #define AQ_CLIENT_LIMITS_H
 
+#include "base/piece_name.h"
+
 enum {
-	CLIENT_CLOSED_KEPT = 32,   /* region handles kept after closing */
-	CLIENT_NODE_MAX = 64,	   /* memory nodes of a rack */
-	CLIENT_NODE_NAME_MAX = 33, /* with the NUL, as the others */
+	CLIENT_CLOSED_KEPT = 32, /* region handles kept after closing */
+	CLIENT_NODE_MAX = PIECE_COUNT_MAX, /* memory nodes of a rack */
+	CLIENT_NODE_NAME_MAX = 33,	   /* with the NUL, as the others */
 	CLIENT_ADDRESS_MAX = 256,
+	CLIENT_PEER_MAX = 46, /* an IP address in words, with the NUL */
 	CLIENT_TOKEN_MAX = 65,
+	CLIENT_TENANT_NAME_MAX = 33,
 	CLIENT_ID_MAX = 65, /* a connection's or grant's name, from a node */
-	CLIENT_REGION_NAME_MAX = 41,
-	CLIENT_PIECE_NAME_MAX = 64,
+	CLIENT_REGION_NAME_MAX = PIECE_REGION_MAX,
+	CLIENT_PIECE_NAME_MAX = PIECE_NAME_MAX,
 	CLIENT_REGION_MAX = 4096, /* open region handles of a rack */
 	CLIENT_PATH_MAX = 192,
 
-	CLIENT_STRIPE_SHIFT_MIN = 12,
-	CLIENT_STRIPE_SHIFT_MAX = 30,
+	CLIENT_STRIPE_SHIFT_MIN = PIECE_SHIFT_MIN,
+	CLIENT_STRIPE_SHIFT_MAX = PIECE_SHIFT_MAX,
 	CLIENT_STRIPE_SHIFT = 16, /* the default: 64 KiB */
 
 	/* Each thread stages its transfers in this much registered memory. */
@@ -38,8 +42,9 @@ enum {
 	CLIENT_IDLE_YIELDS = 2000, /* of a wait, before it naps */
 	CLIENT_NAP_NS = 50000,
 
-	/* Counters of further threads are not shown. */
-	CLIENT_COUNTED_THREADS = 16,
+	/* Tallies of a rack handle: of its threads, and of clients of tables,
+	 * indexes and so on. Further ones are not shown. */
+	CLIENT_TALLIES = 32,
 };
 
 #endif

@@ -13,8 +13,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/hist.h"
 #include "base/list.h"
+#include "base/tally.h"
 #include "client.h"
 #include "heartbeat_plan.h"
 #include "keepalive.h"
@@ -23,7 +23,6 @@
 
 struct client_conn;
 struct client_thread;
-struct counter_file;
 
 enum client_op_kind {
 	CLIENT_READ,
@@ -45,8 +44,9 @@ struct client_op {
 };
 
 /*
- * err: 0, -ESTALE (the key is dead), -EHOSTDOWN (no answer), -EREMOTEIO,
- * -ECANCELED (another request of the connection failed before), -EIO.
+ * err, as of client_wc_errno: 0, -ESTALE (the key is dead), -EHOSTDOWN (no
+ * answer), -EREMOTEIO, -ECANCELED (another request of the connection failed
+ * before), -EIO.
  */
 struct client_done {
 	uint32_t slot;
@@ -83,6 +83,12 @@ struct client_engine {
 	uint32_t bonds; /* 0: the entry is free */
 };
 
+/* Why nothing was heard of a node. */
+struct client_why {
+	uint64_t until_ms; /* these words hold until then */
+	char words[CLIENT_REACH_WORDS];
+};
+
 struct aq_rack {
 	/* Set before the rack is handed out. */
 	const struct client_transport *transport;
@@ -94,7 +100,6 @@ struct aq_rack {
 	 * it in a child. */
 	const uint8_t *is_own;
 	struct config *config;
-	struct counter_file *counters;
 
 	char token[CLIENT_TOKEN_MAX];
 	_Atomic uint32_t deadline_ms;
@@ -104,13 +109,19 @@ struct aq_rack {
 	struct client_node node[CLIENT_NODE_MAX];
 	_Atomic uint32_t node_count;
 	struct list threads; /* by client_thread.link */
+	uint32_t ending;     /* threads that are leaving, see thread_end.c */
 	struct list bonds;   /* by client_bond.link, the connected ones */
 	uint64_t region_serial;
-	uint32_t thread_count; /* ever */
+	struct counter_file *counters;
+	uint32_t tally_count; /* ever */
+	/* What a node calls who has the token; "": none has said it yet. */
+	char tenant[CLIENT_TENANT_NAME_MAX];
 	uint8_t slot_used[CLIENT_REGION_MAX];
 	/* The handles closed last, so that calls with them can be refused. */
 	struct aq_region *closed[CLIENT_CLOSED_KEPT];
 	uint32_t closed_count; /* ever */
+
+	struct client_why why[CLIENT_NODE_MAX]; /* under the lock */
 
 	/* The NIC, opened by the first operation; under the lock. */
 	const struct client_verbs *verbs;
@@ -149,13 +160,8 @@ struct aq_region {
 	bool is_closed;	       /* under the lock; is_stale, too */
 };
 
+/* What a thread counts beside its tally. */
 enum client_counter {
-	CLIENT_C_READS,
-	CLIENT_C_WRITES,
-	CLIENT_C_ATOMICS,
-	CLIENT_C_READ_BYTES,
-	CLIENT_C_WRITE_BYTES,
-	CLIENT_C_ERRORS,
 	CLIENT_C_REFRESHES,
 	CLIENT_C_CONNECTS,
 	CLIENT_C_COUNT,
@@ -170,6 +176,8 @@ struct client_conn {
 	uint32_t busy; /* requests under way */
 	struct client_bond bond;
 	struct ibv_qp *qp;
+	/* Address of the node's NIC, "" where it is not reached by UDP. */
+	char peer[CLIENT_PEER_MAX];
 };
 
 struct client_grant {
@@ -188,7 +196,8 @@ struct client_view {
 
 struct client_thread {
 	struct aq_rack *rack;
-	struct list link; /* under the rack's lock */
+	struct list link;    /* under the rack's lock */
+	struct list sibling; /* of the same thread, see thread_end.c */
 	struct client_http *http;
 	struct client_caller caller;
 	bool is_open; /* the part below */
@@ -199,7 +208,7 @@ struct client_thread {
 	struct client_conn conn[CLIENT_NODE_MAX];
 	struct client_view *view[CLIENT_REGION_MAX];
 	uint64_t *counters; /* CLIENT_C_COUNT */
-	struct hist *latency;
+	struct tally *tally;
 };
 
 /* ---- rack.c ------------------------------------------------------------- */
@@ -227,6 +236,14 @@ const struct config *client_rack_listed(const struct aq_rack *rack);
 void client_rack_rescan(struct aq_rack *rack);
 uint32_t client_rack_nodes(const struct aq_rack *rack);
 
+/* ---- thread_end.c ------------------------------------------------------- */
+
+/* The context ends with this thread, unless its rack is closed before. */
+int client_thread_watch_end(struct client_thread *t) MUST_CHECK;
+/* For who closes the rack: waits for threads that are leaving it, and takes
+ * what the others have. */
+void client_threads_take(struct aq_rack *rack, struct list *threads);
+
 /* ---- thread.c ----------------------------------------------------------- */
 
 /* This thread's; made by the first call. */
@@ -234,7 +251,8 @@ int client_thread_get(struct aq_rack *rack,
 		      struct client_thread **out) MUST_CHECK;
 /* The part that carries data: opens the NIC. */
 int client_thread_open(struct client_thread *t) MUST_CHECK;
-void client_thread_destroy(void *thread);
+/* By who took it: client_threads_take, or the end of its thread. */
+void client_thread_destroy(struct client_thread *t);
 int client_thread_call(struct client_thread *t, uint32_t node,
 		       const char *method, const char *path, json_t *body,
 		       uint64_t deadline_ns, json_t **reply) MUST_CHECK;
@@ -243,6 +261,15 @@ int client_thread_call(struct client_thread *t, uint32_t node,
 void client_thread_tell(struct client_thread *t, uint32_t node,
 			const char *method, const char *path,
 			uint64_t deadline_ns);
+
+/* ---- tally.c ------------------------------------------------------------ */
+
+/* Gives the thread what it counts in; the rack's lock is held. */
+int client_tally_thread(struct client_thread *t) MUST_CHECK;
+/* And takes it back. */
+void client_tally_thread_end(struct client_thread *t);
+/* Notes what a node calls this client. */
+void client_tally_name(struct aq_rack *rack, const char *tenant);
 
 /* ---- conn.c ------------------------------------------------------------- */
 
@@ -291,18 +318,20 @@ void client_map_stat(const struct client_map *map, struct aq_region_stat *out);
 /* ---- piece.c: regions of one node --------------------------------------- */
 
 int client_piece_create(struct client_thread *t, uint32_t node,
-			const char *name, uint64_t size_bytes, uint32_t flags,
-			uint64_t deadline_ns,
+			const char *name, uint64_t size_bytes,
+			const struct aq_region_options *o, uint64_t deadline_ns,
 			struct client_piece *out) MUST_CHECK;
 int client_piece_stat(struct client_thread *t, uint32_t node, const char *name,
 		      uint64_t deadline_ns,
 		      struct client_piece *out) MUST_CHECK;
+/* force: also a region that is a part of something. */
 int client_piece_resize(struct client_thread *t, uint32_t node,
-			const char *name, uint64_t size_bytes,
+			const char *name, uint64_t size_bytes, bool force,
 			uint64_t deadline_ns,
 			struct client_piece *out) MUST_CHECK;
 int client_piece_delete(struct client_thread *t, uint32_t node,
-			const char *name, uint64_t deadline_ns) MUST_CHECK;
+			const char *name, bool force,
+			uint64_t deadline_ns) MUST_CHECK;
 
 typedef int (*client_piece_fn)(uint32_t node, const char *name,
 			       const struct client_piece *piece, void *user);
@@ -382,13 +411,11 @@ int client_join_init(const struct client_verbs *v, struct ibv_qp *qp,
 int client_join(struct client_thread *t, struct ibv_qp *qp, uint32_t rd_atomic,
 		json_t *more, bool has_heartbeat, uint64_t deadline_ns,
 		struct client_bond *bond, struct client_far *far) MUST_CHECK;
+/* The address of the node's NIC in words; "" where it is not reached by UDP. */
+void client_join_peer(const struct aq_rack *rack, const struct client_far *far,
+		      char peer[CLIENT_PEER_MAX]);
 /* Tells the node that the connection has ended; stops no heartbeat. */
 void client_join_end(struct client_thread *t, struct client_bond *bond);
-
-/* ---- wc.c --------------------------------------------------------------- */
-
-/* What a completion status means for the caller; see struct client_done. */
-int client_wc_errno(enum ibv_wc_status status);
 
 /* ---- link.c, link_key.c ------------------------------------------------- */
 

@@ -153,8 +153,8 @@ int client_view_grant(struct client_view *v, struct aq_region *region,
 		return 0;
 	snprintf(path, sizeof(path), "/v1/connections/%s/grants",
 		 conn->bond.id);
-	client_piece_name(region->name, piece, v->map.piece_count,
-			  v->map.stripe_shift, name);
+	piece_name_write(region->name, piece, v->map.piece_count,
+			 v->map.stripe_shift, name);
 	err = client_thread_call(
 		conn->thread, conn->node, "POST", path,
 		json_pack("{s:s, s:s, s:i, s:i, s:b}", "region", name, "rights",

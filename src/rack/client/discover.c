@@ -154,60 +154,82 @@ unsigned client_engines_find(const struct config *config, const char *rundir,
 	return find(config, rundir, ".engine.sock", "engine", engines);
 }
 
+/* Root's rack, which others do not find by themselves. */
+static bool is_hidden(const char *rundir)
+{
+	static const char system[] = "/run/aquifer";
+
+	return geteuid() != 0 &&
+	       strncmp(rundir, system, sizeof(system) - 1) != 0 &&
+	       access(system, F_OK) == 0;
+}
+
+int client_nodes_none(const char *rack, const char *rundir)
+{
+	DIR *dir = opendir(rundir);
+	int err = dir ? 0 : -errno;
+
+	if (dir)
+		(void)closedir(dir); /* only looked */
+	if (err == -EACCES)
+		return error_set(err,
+				 "user %u may not look into %s, where rack %s "
+				 "is: run as the user that serves it, or have "
+				 "rack.group set (rack.ini(5)), or use a node "
+				 "that listens on TCP, by a [node] section and "
+				 "a token",
+				 (unsigned)geteuid(), rundir, rack);
+	return error_set(
+		-ENOENT,
+		"rack %s has no memory node: no socket in %s and no [node] "
+		"in rack.ini; 'aquifer up' starts one%s",
+		rack, rundir,
+		is_hidden(rundir) ? "; there is /run/aquifer too, of another "
+				    "user: rack.user, rack.group and "
+				    "AQUIFER_RUNDIR lead there"
+				  : "");
+}
+
 bool client_token_is_valid(const char *token)
 {
 	return strlen(token) == CLIENT_TOKEN_MAX - 1 &&
 	       strspn(token, "0123456789abcdefABCDEF") == CLIENT_TOKEN_MAX - 1;
 }
 
-static int read_token_file(const char *path, char token[CLIENT_TOKEN_MAX])
+void client_engine_token(const struct config *config, const char *rundir,
+			 char token[CLIENT_TOKEN_MAX])
 {
-	char text[CLIENT_TOKEN_MAX + 1] = "";
-	int fd = rundir_file_open(path, O_RDONLY);
-	ssize_t n;
-
-	if (fd < 0)
-		return error_prefix(fd, "the token cannot be read: ");
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? (size_t)n : 0] = '\0';
-	text[strcspn(text, "\n")] = '\0';
-	if (!client_token_is_valid(text))
-		return error_set(-EINVAL, "%s holds no token of 64 hex digits",
-				 path);
-	memcpy(token, text, CLIENT_TOKEN_MAX);
-	return 0;
-}
-
-void client_engine_token(const char *rundir, char token[CLIENT_TOKEN_MAX])
-{
-	const char *given = secure_getenv("AQUIFER_ENGINE_TOKEN");
-	char path[CLIENT_ADDRESS_MAX + 64];
-
-	token[0] = '\0';
-	if (given && client_token_is_valid(given)) {
-		snprintf(token, CLIENT_TOKEN_MAX, "%s", given);
-		return;
-	}
-	snprintf(path, sizeof(path), "%s/engine-token", rundir);
 	/* Without one the engine says what it thinks of that. */
-	if (read_token_file(path, token))
+	if (client_token_read(config, rundir, RACK_TOKEN_ENGINE, token))
 		token[0] = '\0';
 }
 
-int client_token_read(const char *rundir, const char *name,
-		      char token[CLIENT_TOKEN_MAX])
+int client_token_read(const struct config *config, const char *rundir,
+		      enum rack_token_kind kind, char token[CLIENT_TOKEN_MAX])
 {
-	const char *given = secure_getenv("AQUIFER_TOKEN");
-	char path[CLIENT_ADDRESS_MAX + 64];
+	const struct rack_token_place place = {.config = config,
+					       .rundir = rundir};
 
-	if (given && given[0]) {
-		if (!client_token_is_valid(given))
-			return error_set(-EINVAL, "AQUIFER_TOKEN is no token "
-						  "of 64 hex digits");
-		snprintf(token, CLIENT_TOKEN_MAX, "%s", given);
-		return 0;
+	STATIC_ASSERT((int)CLIENT_TOKEN_MAX == (int)SECRET_TEXT, "a token");
+	return rack_token_find(&place, kind, token, NULL);
+}
+
+bool client_has_program(const struct config *config, const char *program)
+{
+	unsigned count = config ? config_named_count(config, "switch") : 0;
+	size_t len = strlen(program);
+
+	for (unsigned i = 0; i < count; i++) {
+		const char *at =
+			config_named_text(config, "switch", i, "programs");
+
+		/* NAME or NAME:OPTIONS, separated by blanks. */
+		for (; *at; at += strcspn(at, " \t")) {
+			at += strspn(at, " \t");
+			if (strncmp(at, program, len) == 0 &&
+			    strchr(": \t", at[len]))
+				return true;
+		}
 	}
-	snprintf(path, sizeof(path), "%s/%s", rundir, name);
-	return read_token_file(path, token);
+	return false;
 }

@@ -127,7 +127,7 @@ uint64_t heartbeat_plan_wait_ns(const struct heartbeat_plan *p,
 /* Whether it is certain that nobody there knows us. A node that is only slow is
  * not lost: its silence has a deadline of its own in every operation. Of
  * engines there are others. */
-static bool are_all_lost(uint32_t index, int err, bool is_crowded,
+static bool are_all_lost(uint32_t index, int err, bool may_live,
 			 uint64_t took_ns)
 {
 	if (!err)
@@ -135,13 +135,12 @@ static bool are_all_lost(uint32_t index, int err, bool is_crowded,
 	if (index >= CLIENT_NODE_MAX || err == -ENOENT || err == -ESTALE ||
 	    err == -EACCES)
 		return true;
-	return err == -EHOSTDOWN && !is_crowded &&
+	return err == -EHOSTDOWN && !may_live &&
 	       took_ns < CLIENT_HEARTBEAT_TIMEOUT_MS * 1000000ull / 2;
 }
 
 enum heartbeat_loss heartbeat_plan_end(struct heartbeat_plan *p, uint32_t index,
-				       int err, bool is_crowded,
-				       uint64_t now_ns)
+				       int err, bool may_live, uint64_t now_ns)
 {
 	struct heartbeat_pace *t = &p->target[index];
 
@@ -151,7 +150,7 @@ enum heartbeat_loss heartbeat_plan_end(struct heartbeat_plan *p, uint32_t index,
 	t->has_failed = err && !PLANTED(beats_in_turn);
 	/* A little sooner than it has to be: threads are late at times. */
 	t->next_ns = t->start_ns + t->heartbeat_ms * 900000ull;
-	if (are_all_lost(index, err, is_crowded, now_ns - t->start_ns))
+	if (are_all_lost(index, err, may_live, now_ns - t->start_ns))
 		return HEARTBEAT_LOSS_ALL;
 	return err ? HEARTBEAT_LOSS_NONE : HEARTBEAT_LOSS_SOME;
 }

@@ -59,10 +59,10 @@ void heartbeat_plan_start(struct heartbeat_plan *p, uint32_t index,
 void heartbeat_plan_fail(struct heartbeat_plan *p, uint32_t index,
 			 uint64_t now_ns);
 
-/* The request has ended. `is_crowded`: a listener does not accept. */
+/* The request has ended. `may_live`: its failure does not show that the target
+ * is gone. */
 enum heartbeat_loss heartbeat_plan_end(struct heartbeat_plan *p, uint32_t index,
-				       int err, bool is_crowded,
-				       uint64_t now_ns);
+				       int err, bool may_live, uint64_t now_ns);
 typedef bool (*heartbeat_is_named_fn)(void *ctx, const char *id);
 /* Marks bonds of that target as lost: those that the answer names, or, with
  * NULL, all that this cycle has named. */

@@ -101,7 +101,7 @@ void heartbeat_finish(struct heartbeat *b, uint32_t index, int err,
 	err = client_reply_take(&t->node, err, reply, &tree);
 	lost = json_object_get(tree, "lost");
 	switch (heartbeat_plan_end(&b->plan, index, err,
-				   client_http_is_crowded(t->http),
+				   client_http_may_live(t->http),
 				   client_rack_now_ns(b->rack))) {
 	case HEARTBEAT_LOSS_ALL:
 		log_info("client", "connections are lost: %s", error_last());

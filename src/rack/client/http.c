@@ -147,12 +147,48 @@ static int set_headers(struct client_http *h,
 	return 0;
 }
 
+/* What curl says about a unix socket is about a host and port that it made up.
+ */
+static const char *socket_words(CURLcode code, long os_error)
+{
+	switch ((int)code) {
+	case CURLE_COULDNT_CONNECT:
+		switch (os_error) {
+		case ENOENT:
+			return "there is no such socket; the process is not "
+			       "running";
+		case ECONNREFUSED:
+			return "nothing listens there; the process has ended";
+		case EACCES:
+		case EPERM:
+			return "this user may not use that socket; see "
+			       "rack.group in rack.ini(5)";
+		case EAGAIN:
+			return "it is there, but accepts nobody";
+		default:
+			return "nothing listens there";
+		}
+	case CURLE_OPERATION_TIMEDOUT:
+		return "no answer in time";
+	case CURLE_GOT_NOTHING:
+	case CURLE_SEND_ERROR:
+	case CURLE_RECV_ERROR:
+		return "it hung up; look at its log";
+	default:
+		return curl_easy_strerror(code);
+	}
+}
+
 static int explain(struct client_http *h, const struct client_http_request *req,
-		   CURLcode code)
+		   CURLcode code, long os_error)
 {
 	const char *why = h->why[0] ? h->why : curl_easy_strerror(code);
 	int err;
 
+	if (strncmp(req->address, "unix:", 5) == 0)
+		why = socket_words(code, os_error);
+	else if (code == CURLE_OPERATION_TIMEDOUT)
+		why = "no answer in time";
 	switch ((int)code) {
 	case CURLE_COULDNT_CONNECT:
 	case CURLE_COULDNT_RESOLVE_HOST:
@@ -177,8 +213,7 @@ static int explain(struct client_http *h, const struct client_http_request *req,
 	default:
 		err = -EPROTO;
 	}
-	return error_set(err, "%s %s%s: %s", req->method, req->address,
-			 req->path, why);
+	return error_set(err, "%s: %s", req->address, why);
 }
 
 int client_http_begin(struct client_http *h,
@@ -190,7 +225,7 @@ int client_http_begin(struct client_http *h,
 	h->len_bytes = 0;
 	h->max_bytes = req->max_bytes;
 	h->why[0] = '\0';
-	h->is_crowded = false;
+	h->may_live = false;
 	err = set_address(h, req);
 	if (!err)
 		err = set_headers(h, req);
@@ -210,6 +245,25 @@ int client_http_begin(struct client_http *h,
 	return 0;
 }
 
+/* Whether a failure to connect shows that no process is there. A listener whose
+ * queue is full does not, and neither does a way that is not there: a cable is
+ * out, a switch starts anew, a route is missing for a while. */
+static bool says_gone(long os_error)
+{
+	switch (os_error) {
+	case EAGAIN:
+	case ENETDOWN:
+	case ENETUNREACH:
+	case EHOSTDOWN:
+	case EHOSTUNREACH:
+	case ETIMEDOUT:
+	case EADDRNOTAVAIL: /* of our own address */
+		return false;
+	default:
+		return true;
+	}
+}
+
 int client_http_end(struct client_http *h,
 		    const struct client_http_request *req, CURLcode code,
 		    struct client_http_reply *reply)
@@ -221,12 +275,13 @@ int client_http_end(struct client_http *h,
 				  &reply->status);
 	else
 		curl_easy_getinfo(h->curl, CURLINFO_OS_ERRNO, &os_error);
-	h->is_crowded = code == CURLE_COULDNT_CONNECT && os_error == EAGAIN;
+	h->may_live = code == CURLE_COULDNT_RESOLVE_HOST ||
+		      (code == CURLE_COULDNT_CONNECT && !says_gone(os_error));
 	curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, NULL);
 	curl_slist_free_all(h->headers);
 	h->headers = NULL;
 	if (code != CURLE_OK)
-		return explain(h, req, code);
+		return explain(h, req, code, os_error);
 	reply->text = h->len_bytes ? h->text : NULL;
 	reply->len_bytes = h->len_bytes;
 	return 0;
@@ -241,7 +296,7 @@ int client_http_do(struct client_http *h, const struct client_http_request *req,
 		   : client_http_end(h, req, curl_easy_perform(h->curl), reply);
 }
 
-bool client_http_is_crowded(const struct client_http *h)
+bool client_http_may_live(const struct client_http *h)
 {
-	return h->is_crowded;
+	return h->may_live;
 }

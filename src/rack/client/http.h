@@ -38,9 +38,9 @@ void client_http_destroy(struct client_http *h);
  */
 int client_http_do(struct client_http *h, const struct client_http_request *req,
 		   struct client_http_reply *reply) MUST_CHECK;
-/* Whether the last request found a listener whose queue was full: a process is
- * there but does not accept. */
-bool client_http_is_crowded(const struct client_http *h);
+/* Whether the last request failed in a way that does not show that the process
+ * is gone: its queue was full, or there was no way to it. */
+bool client_http_may_live(const struct client_http *h);
 
 /*
  * Requests that are under way at the same time, each with a handle of its own,

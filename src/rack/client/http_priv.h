@@ -14,7 +14,7 @@ struct client_http {
 	size_t len_bytes;
 	size_t room_bytes;
 	size_t max_bytes;
-	bool is_crowded;
+	bool may_live;
 	char why[CURL_ERROR_SIZE];
 	/* The request, in a set; NULL: none is under way. */
 	const struct client_http_request *request;

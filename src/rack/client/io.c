@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "client_priv.h"
+#include "reach.h"
 
 /* One call of the application. */
 struct job {
@@ -24,6 +25,7 @@ struct job {
 	uint64_t compare_add;
 	uint64_t swap;
 	uint64_t deadline_ns;
+	const struct client_conn *silent; /* did not answer; or NULL */
 };
 
 /* What a slot of the staging memory is used for. */
@@ -55,7 +57,7 @@ static const char *failure_words(int err)
 	case -EIO:
 		return "cannot be asked: the NIC here refused the request";
 	default:
-		return "does not answer; `aquifer status` says more";
+		return "does not answer";
 	}
 }
 
@@ -63,11 +65,29 @@ static const char *failure_words(int err)
 static void note_failure(struct job *j, struct window *w,
 			 const struct client_conn *conn, int err)
 {
-	if (!w->err || w->err == -ECANCELED)
-		w->err =
-			error_set(err, "region %s: node %s %s", j->region->name,
-				  j->thread->rack->node[conn->node].name,
-				  failure_words(err));
+	if (w->err && w->err != -ECANCELED)
+		return;
+	w->err = error_set(err, "region %s: node %s %s", j->region->name,
+			   j->thread->rack->node[conn->node].name,
+			   failure_words(err));
+	j->silent = err == -EHOSTDOWN ? conn : NULL;
+}
+
+/* The operation has failed for good: says why nothing was heard, if that can be
+ * found out before the deadline, or in a quarter of its time. */
+static void explain_silence(const struct job *j)
+{
+	struct aq_rack *rack = j->thread->rack;
+	uint32_t budget_ms = u32_max(client_rack_left_ms(rack, j->deadline_ns),
+				     aq_rack_deadline(rack) / 4);
+	char why[CLIENT_REACH_WORDS];
+
+	client_reach_why(rack, j->silent->node, j->silent->peer, budget_ms,
+			 why);
+	(void)error_set(-EHOSTDOWN, "region %s: node %s %s%s", j->region->name,
+			rack->node[j->silent->node].name,
+			failure_words(-EHOSTDOWN),
+			why[0] ? why : "; `aquifer status` says more");
 }
 
 static void finish_slot(struct job *j, struct window *w,
@@ -251,6 +271,7 @@ static int run(struct job *j)
 	int err, attempt;
 
 	for (attempt = 0;; attempt++) {
+		j->silent = NULL;
 		err = client_view_ready(j->thread, j->region, j->deadline_ns,
 					&j->view);
 		if (!err)
@@ -270,27 +291,25 @@ static int run(struct job *j)
 
 static void count(const struct job *j, uint64_t start_ns, int err)
 {
-	uint64_t *c = j->thread->counters;
+	struct tally *t = j->thread->tally;
 
 	if (err) {
-		c[CLIENT_C_ERRORS]++;
+		tally_done(t, TALLY_ERRORS);
 		return;
 	}
 	switch (j->kind) {
 	case CLIENT_READ:
-		c[CLIENT_C_READS]++;
-		c[CLIENT_C_READ_BYTES] += j->len_bytes;
+		tally_done_bytes(t, TALLY_READS, j->len_bytes);
 		break;
 	case CLIENT_WRITE:
-		c[CLIENT_C_WRITES]++;
-		c[CLIENT_C_WRITE_BYTES] += j->len_bytes;
+		tally_done_bytes(t, TALLY_WRITES, j->len_bytes);
 		break;
 	case CLIENT_CAS:
 	case CLIENT_FAA:
-		c[CLIENT_C_ATOMICS]++;
+		tally_done(t, TALLY_ATOMICS);
 		break;
 	}
-	hist_record(j->thread->latency,
+	hist_record(&t->latency,
 		    client_rack_now_ns(j->thread->rack) - start_ns);
 }
 
@@ -310,6 +329,8 @@ static int start(struct job *j)
 		      ? error_set(-EACCES, "region %s was opened read-only",
 				  j->region->name)
 		      : run(j);
+	if (err == -EHOSTDOWN && j->silent)
+		explain_silence(j);
 	count(j, start_ns, err);
 	return err;
 }

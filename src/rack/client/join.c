@@ -3,6 +3,7 @@
  * interface. Whose queue pair it is, connection or link, does not matter
  * here. */
 #include <aquifer/aqdv.h>
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "base/hex.h"
 #include "client_priv.h"
 #include "pair/pair.h"
+#include "reach.h"
 
 enum {
 	/* 4.096 us * 2^16 = 268 ms, eight times: a node that is only starved
@@ -154,6 +156,18 @@ int client_join(struct client_thread *t, struct ibv_qp *qp, uint32_t rd_atomic,
 	if (!err && has_heartbeat)
 		err = client_bond_add(t->rack, bond, far->heartbeat_ms);
 	return err;
+}
+
+void client_join_peer(const struct aq_rack *rack, const struct client_far *far,
+		      char peer[CLIENT_PEER_MAX])
+{
+	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
+	bool is_v4 = memcmp(far->gid.raw, v4, sizeof(v4)) == 0;
+
+	if (!client_reach_is_udp(rack) ||
+	    !inet_ntop(is_v4 ? AF_INET : AF_INET6, far->gid.raw + 12 * is_v4,
+		       peer, CLIENT_PEER_MAX))
+		peer[0] = '\0';
 }
 
 void client_join_end(struct client_thread *t, struct client_bond *bond)

@@ -171,7 +171,7 @@ unsigned client_keep_engines(const struct aq_rack *rack,
 void client_keep_engine_token(const struct aq_rack *rack,
 			      char token[CLIENT_TOKEN_MAX])
 {
-	client_engine_token(rack->rundir, token);
+	client_engine_token(client_rack_listed(rack), rack->rundir, token);
 }
 
 int client_keep_shape(struct aq_region *region, struct client_shape *out)
@@ -188,7 +188,32 @@ int client_keep_shape(struct aq_region *region, struct client_shape *out)
 	out->rack = rack;
 	memcpy(out->name, region->name, sizeof(out->name));
 	out->is_read_only = region->flags & AQ_REGION_READ_ONLY;
+	out->is_revocable = region->flags & AQ_REGION_REVOCABLE;
 	out->map = region->map;
 	pthread_mutex_unlock(&region->lock);
 	return err;
+}
+
+bool client_keep_has_program(const struct aq_rack *rack, const char *program)
+{
+	return client_has_program(rack->config, program);
+}
+
+uint64_t client_keep_version(const struct aq_region *region)
+{
+	/* V1, pairs with V0; the map itself is read under the lock. */
+	uint32_t version =
+		atomic_load_explicit(&region->version, memory_order_relaxed);
+
+	return region->serial << 32 | version;
+}
+
+int client_keep_refresh(struct aq_region *region)
+{
+	struct client_thread *t;
+	int err = client_thread_get(region->rack, &t);
+
+	return err ? err
+		   : client_region_refresh(
+			     region, t, client_rack_deadline_ns(region->rack));
 }

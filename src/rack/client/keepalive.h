@@ -112,10 +112,17 @@ struct client_shape {
 	struct aq_rack *rack;
 	char name[CLIENT_REGION_NAME_MAX];
 	bool is_read_only;
+	bool is_revocable; /* keys must be windows */
 	struct client_map map;
 };
 
 int client_keep_shape(struct aq_region *region,
 		      struct client_shape *out) MUST_CHECK;
+/* Another number after each change of the shape, and for each handle. */
+uint64_t client_keep_version(const struct aq_region *region);
+/* Whether a switch of the rack's configuration runs that program. */
+bool client_keep_has_program(const struct aq_rack *rack, const char *program);
+/* Asks the nodes what became of it. -ESTALE: it is gone. */
+int client_keep_refresh(struct aq_region *region) MUST_CHECK;
 
 #endif

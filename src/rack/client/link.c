@@ -111,7 +111,7 @@ static bool nic_has_masked(struct ibv_context *context)
 }
 
 static int ask_grant(struct client_thread *t, struct client_link_inside *l,
-		     const char *name, enum client_link_rights rights,
+		     const char *name, const struct client_link_options *o,
 		     uint64_t deadline_ns)
 {
 	static const char *const words[] = {[CLIENT_LINK_READ] = "r",
@@ -124,8 +124,9 @@ static int ask_grant(struct client_thread *t, struct client_link_inside *l,
 
 	snprintf(path, sizeof(path), "/v1/connections/%s/grants", l->bond.id);
 	err = client_thread_call(t, l->bond.node, "POST", path,
-				 json_pack("{s:s, s:s}", "region", name,
-					   "rights", words[rights]),
+				 json_pack("{s:s, s:s, s:b}", "region", name,
+					   "rights", words[o->rights],
+					   "revocable", o->is_revocable),
 				 deadline_ns, &reply);
 	if (!err)
 		err = client_key_take(reply, &key);
@@ -153,6 +154,7 @@ static int connect_link(struct client_thread *t, struct client_link_inside *l,
 		return err;
 	l->has_heartbeat = !o->has_no_heartbeat;
 	l->link.node = l->bond.node;
+	client_join_peer(l->rack, &far, l->link.peer);
 	l->link.has_masked_atomics =
 		far.has_masked_atomics && nic_has_masked(l->link.context);
 	return 0;
@@ -191,6 +193,24 @@ static int open_link(struct client_thread *t, uint32_t node,
 	return 0;
 }
 
+static int open_with_key(struct client_thread *t, uint32_t node,
+			 const char *name, const struct client_link_options *o,
+			 uint64_t deadline_ns, struct client_link **out)
+{
+	struct client_link_inside *l;
+	int err = open_link(t, node, o, deadline_ns, &l);
+
+	if (err)
+		return err;
+	err = ask_grant(t, l, name, o, deadline_ns);
+	if (err) {
+		client_link_close(&l->link);
+		return err;
+	}
+	*out = &l->link;
+	return 0;
+}
+
 int client_link_open(struct aq_rack *rack, const char *name,
 		     const struct client_link_options *options,
 		     struct client_link **out)
@@ -201,24 +221,30 @@ int client_link_open(struct aq_rack *rack, const char *name,
 	uint64_t deadline_ns = client_rack_deadline_ns(rack);
 	struct client_piece piece;
 	struct client_thread *t;
-	struct client_link_inside *l;
 	int err = client_thread_get(rack, &t);
 
 	if (!err)
 		err = check_options(o);
 	if (!err)
 		err = find_piece(t, name, deadline_ns, &piece);
+	return err ? err
+		   : open_with_key(t, piece.node, name, o, deadline_ns, out);
+}
+
+int client_link_open_at(struct aq_rack *rack, uint32_t node, const char *name,
+			const struct client_link_options *o,
+			struct client_link **out)
+{
+	struct client_thread *t;
+	int err = client_thread_get(rack, &t);
+
 	if (!err)
-		err = open_link(t, piece.node, o, deadline_ns, &l);
-	if (err)
-		return err;
-	err = ask_grant(t, l, name, o->rights, deadline_ns);
-	if (err) {
-		client_link_close(&l->link);
-		return err;
-	}
-	*out = &l->link;
-	return 0;
+		err = check_options(o);
+	if (!err && node >= client_rack_nodes(rack))
+		err = error_set(-EINVAL, "the rack has no node %u", node);
+	return err ? err
+		   : open_with_key(t, node, name, o,
+				   client_rack_deadline_ns(rack), out);
 }
 
 uint32_t client_link_node_count(struct aq_rack *rack)
@@ -268,6 +294,18 @@ void client_link_close(struct client_link *link)
 	if (client_thread_get(l->rack, &t) == 0)
 		client_join_end(t, &l->bond);
 	free(l);
+}
+
+void client_link_why(const struct client_link *link,
+		     char words[CLIENT_REACH_WORDS])
+{
+	words[0] = '\0';
+	/* Only links of a rack have an address. */
+	if (link->peer[0])
+		client_reach_why(
+			container_of(link, struct client_link_inside, link)
+				->rack,
+			link->node, link->peer, CLIENT_REACH_MS, words);
 }
 
 bool client_link_is_lost(const struct client_link *link)

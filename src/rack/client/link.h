@@ -15,6 +15,7 @@
 
 #include "base/base.h"
 #include "client_limits.h"
+#include "reach.h"
 
 struct aq_rack;
 struct client_verbs;
@@ -50,6 +51,9 @@ struct client_link {
 	/* This NIC and the node's both have them. */
 	bool has_masked_atomics;
 	const struct client_clock *clock;
+	/* Address of the node's NIC; "": it is not reached by UDP, or the link
+	 * is simulated. */
+	char peer[CLIENT_PEER_MAX];
 };
 
 enum client_link_rights {
@@ -80,13 +84,14 @@ struct client_link_options {
 	 * heartbeat; so client_link_is_lost is never true for this one. */
 	bool has_no_heartbeat;
 	enum client_link_rights rights;
+	bool is_revocable; /* the key is a window, whatever the rights */
 	/* Another link's, which must outlive this one; NULL: its own. */
 	struct ibv_cq *share_cq;
 };
 
 /*
  * Connects to the node that has `name`, a region on one node or one piece of a
- * striped region (client_piece_name). *out belongs to the caller and to the
+ * striped region (piece_name_write). *out belongs to the caller and to the
  * thread that uses it; it must be closed before the rack.
  *
  * When the node dies, requests complete with an error within about 2 s; a
@@ -96,6 +101,10 @@ struct client_link_options {
 int client_link_open(struct aq_rack *rack, const char *name,
 		     const struct client_link_options *options,
 		     struct client_link **out) MUST_CHECK;
+/* The same where it is known that the node of that index has it. */
+int client_link_open_at(struct aq_rack *rack, uint32_t node, const char *name,
+			const struct client_link_options *options,
+			struct client_link **out) MUST_CHECK;
 /* Connects to the node of that index, without a key: addr, size_bytes, rkey and
  * epoch stay 0. */
 int client_link_join(struct aq_rack *rack, uint32_t node,
@@ -111,6 +120,22 @@ void client_link_close(struct client_link *link);
 /* Whether the node has said that it does not know the connection any more, or
  * cannot be reached at all. */
 bool client_link_is_lost(const struct client_link *link);
+
+/* What a completion's status means: 0, -ESTALE (the key is dead), -EHOSTDOWN
+ * (no answer), -EREMOTEIO, -ECANCELED (another request of the connection failed
+ * before), -EIO. */
+int client_wc_errno(enum ibv_wc_status status);
+/* Whether a completion says that nothing was heard. */
+bool client_wc_is_silence(enum ibv_wc_status status);
+/* The reason why a request was not answered, as client_reach_why has it: "" or
+ * "; " and a sentence. It may take CLIENT_REACH_MS. */
+void client_link_why(const struct client_link *link,
+		     char words[CLIENT_REACH_WORDS]);
+
+/* The same without a look, for who must not wait: which command would say it,
+ * or "" where the node is on this machine. */
+void client_link_hint(const struct client_link *link,
+		      char words[CLIENT_REACH_WORDS]);
 
 /* A key to a region of the link's node, on the link's connection. */
 struct client_key {
@@ -144,6 +169,8 @@ struct client_host {
 };
 /* All of them, in the order of their names: how many, or -errno. */
 int client_hosts(struct aq_rack *rack, struct client_host *out, unsigned max);
+/* How many nodes that the rack knows of do not answer, and the name of one. */
+int client_hosts_silent(struct aq_rack *rack, char name[CLIENT_NODE_NAME_MAX]);
 
 /* The real clock of a rack: monotonic time, sched_yield. */
 const struct client_clock *client_clock_real(void);

@@ -124,6 +124,25 @@ int client_link_is_known(struct aq_rack *rack, uint32_t node, const char *name)
 	return known;
 }
 
+int client_hosts_silent(struct aq_rack *rack, char name[CLIENT_NODE_NAME_MAX])
+{
+	struct client_node_status status;
+	struct client_thread *t;
+	uint32_t i;
+	int silent = 0, err = client_thread_get(rack, &t);
+
+	if (err)
+		return err;
+	for (i = 0; i < client_rack_nodes(rack); i++) {
+		if (!client_node_ask(t, i, client_rack_deadline_ns(rack),
+				     &status))
+			continue;
+		snprintf(name, CLIENT_NODE_NAME_MAX, "%s", rack->node[i].name);
+		silent++;
+	}
+	return silent;
+}
+
 int client_hosts(struct aq_rack *rack, struct client_host *out, unsigned max)
 {
 	struct client_node_status status;

@@ -55,16 +55,20 @@ static int ask(struct client_thread *t, uint32_t node, const char *method,
 }
 
 int client_piece_create(struct client_thread *t, uint32_t node,
-			const char *name, uint64_t size_bytes, uint32_t flags,
-			uint64_t deadline_ns, struct client_piece *out)
+			const char *name, uint64_t size_bytes,
+			const struct aq_region_options *o, uint64_t deadline_ns,
+			struct client_piece *out)
 {
-	json_t *body = json_pack("{s:s, s:I, s:s}", "name", name, "size",
-				 (json_int_t)size_bytes, "memory",
-				 flags & AQ_REGION_DEVICE ? "device" : "host");
+	json_t *body = json_pack(
+		"{s:s, s:I, s:s}", "name", name, "size", (json_int_t)size_bytes,
+		"memory", o->flags & AQ_REGION_DEVICE ? "device" : "host");
 
-	if (body && flags & AQ_REGION_SWITCH_ATOMICS)
+	if (body && o->flags & AQ_REGION_SWITCH_ATOMICS)
 		(void)json_object_set_new(body, "switch",
 					  json_string("atomics"));
+	if (body && o->part_of)
+		(void)json_object_set_new(body, "part_of",
+					  json_string(o->part_of));
 	return ask(t, node, "POST", "/v1/regions", body, deadline_ns, out);
 }
 
@@ -78,27 +82,29 @@ int client_piece_stat(struct client_thread *t, uint32_t node, const char *name,
 }
 
 int client_piece_resize(struct client_thread *t, uint32_t node,
-			const char *name, uint64_t size_bytes,
+			const char *name, uint64_t size_bytes, bool force,
 			uint64_t deadline_ns, struct client_piece *out)
 {
 	char path[CLIENT_PATH_MAX];
 
 	piece_path(name, path);
 	return ask(t, node, "PATCH", path,
-		   json_pack("{s:I}", "size", (json_int_t)size_bytes),
+		   json_pack("{s:I, s:b}", "size", (json_int_t)size_bytes,
+			     "force", force),
 		   deadline_ns, out);
 }
 
 int client_piece_delete(struct client_thread *t, uint32_t node,
-			const char *name, uint64_t deadline_ns)
+			const char *name, bool force, uint64_t deadline_ns)
 {
 	char path[CLIENT_PATH_MAX];
 	json_t *reply = NULL;
 	int err;
 
 	piece_path(name, path);
-	err = client_thread_call(t, node, "DELETE", path, NULL, deadline_ns,
-				 &reply);
+	err = client_thread_call(t, node, "DELETE", path,
+				 force ? json_pack("{s:b}", "force", 1) : NULL,
+				 deadline_ns, &reply);
 	json_decref(reply);
 	return err;
 }
@@ -168,6 +174,9 @@ int client_node_ask(struct client_thread *t, uint32_t node,
 	if (!err)
 		err = client_json_u64(json_object_get(reply, "pool"), "free",
 				      INT64_MAX, &free_bytes);
+	if (!err)
+		client_tally_name(t->rack, json_string_value(json_object_get(
+						   reply, "tenant")));
 	json_decref(reply);
 	if (err)
 		return err;

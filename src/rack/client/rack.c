@@ -116,7 +116,7 @@ static int make_locks(struct aq_rack *rack)
 	pthread_condattr_t attr;
 	int err;
 
-	err = pthread_key_create(&rack->key, client_thread_destroy);
+	err = pthread_key_create(&rack->key, NULL);
 	if (err)
 		return error_set(-err, "no key for per-thread contexts is left "
 				       "in this process");
@@ -155,11 +155,7 @@ static int greet_nodes(struct aq_rack *rack)
 	if (err)
 		return err;
 	if (count == 0)
-		return error_set(-ENOENT,
-				 "rack %s has no memory node: no socket in %s "
-				 "and no [node] in rack.ini; `aquifer up` "
-				 "starts one",
-				 rack->name, rack->rundir);
+		return client_nodes_none(rack->name, rack->rundir);
 	for (i = 0; i < count; i++) {
 		err = client_node_ask(
 			t, i,
@@ -197,10 +193,10 @@ int client_rack_open(const char *name, const struct client_transport *tr,
 	if (err)
 		goto err_close;
 	/* Who only looks at a rack without a token is told by the node. */
-	if (client_token_read(rack->rundir, "token", rack->token) == -EINVAL) {
-		err = -EINVAL;
+	err = client_token_read(client_rack_listed(rack), rack->rundir,
+				RACK_TOKEN_DEFAULT, rack->token);
+	if (err && err != -ENOENT && err != -EACCES)
 		goto err_close;
-	}
 	client_rack_rescan(rack);
 	err = greet_nodes(rack);
 	if (err)
@@ -244,9 +240,7 @@ void aq_rack_close(struct aq_rack *rack)
 	}
 	client_keep_stop(rack);
 	client_heartbeat_stop(rack);
-	pthread_mutex_lock(&rack->lock);
-	list_take(&rack->threads, &threads);
-	pthread_mutex_unlock(&rack->lock);
+	client_threads_take(rack, &threads);
 	while (!list_is_empty(&threads))
 		client_thread_destroy(
 			container_of(threads.next, struct client_thread, link));
@@ -287,6 +281,7 @@ int aq_rack_set_token(struct aq_rack *rack, const char *token)
 		return error_set(-EINVAL, "a token has 64 hexadecimal digits");
 	pthread_mutex_lock(&rack->lock); /* the heartbeat may be reading it */
 	memcpy(rack->token, token, CLIENT_TOKEN_MAX);
+	rack->tenant[0] = 0; /* the next node that is asked says who that is */
 	pthread_mutex_unlock(&rack->lock);
 	return 0;
 }

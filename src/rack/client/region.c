@@ -70,8 +70,8 @@ static int refresh_locked(struct aq_region *region, struct client_thread *t,
 	for (i = 0; i < fresh->piece_count && !err; i++) {
 		struct client_piece *old = &region->map.piece[i];
 
-		client_piece_name(region->name, i, fresh->piece_count,
-				  fresh->stripe_shift, name);
+		piece_name_write(region->name, i, fresh->piece_count,
+				 fresh->stripe_shift, name);
 		err = client_piece_stat(t, old->node, name, deadline_ns,
 					&fresh->piece[i]);
 		if (err == -ENOENT)
@@ -190,7 +190,7 @@ void aq_region_close(struct aq_region *region)
 
 int client_name_check(const char *name)
 {
-	if (client_name_is_valid(name))
+	if (piece_region_is_valid(name))
 		return 0;
 	return error_set(-EINVAL,
 			 "'%.60s' is no region name: 1 to %d letters, digits, "
@@ -224,7 +224,7 @@ int aq_region_open(struct aq_rack *rack, const char *name, unsigned flags,
 /* ---- size --------------------------------------------------------------- */
 
 static int resize_pieces(struct aq_region *region, struct client_thread *t,
-			 uint64_t size_bytes, uint64_t deadline_ns,
+			 uint64_t size_bytes, bool force, uint64_t deadline_ns,
 			 struct client_map *map)
 {
 	uint32_t i, n = map->piece_count;
@@ -232,17 +232,17 @@ static int resize_pieces(struct aq_region *region, struct client_thread *t,
 	int err = 0;
 
 	for (i = 0; i < n && !err; i++) {
-		client_piece_name(region->name, i, n, map->stripe_shift, name);
+		piece_name_write(region->name, i, n, map->stripe_shift, name);
 		err = client_piece_resize(
 			t, map->piece[i].node, name,
 			client_piece_bytes(size_bytes, i, n, map->stripe_shift),
-			deadline_ns, &map->piece[i]);
+			force, deadline_ns, &map->piece[i]);
 	}
 	map->size_bytes = client_map_size(map);
 	return err == -ENOENT ? -ESTALE : err;
 }
 
-int aq_region_resize(struct aq_region *region, uint64_t size_bytes)
+static int resize(struct aq_region *region, uint64_t size_bytes, bool force)
 {
 	struct aq_rack *rack = region->rack;
 	char words[ERROR_TEXT_MAX];
@@ -263,11 +263,13 @@ int aq_region_resize(struct aq_region *region, uint64_t size_bytes)
 	if (err)
 		return err;
 	before = region->map.size_bytes;
-	err = resize_pieces(region, t, size_bytes, deadline_ns, &region->map);
+	err = resize_pieces(region, t, size_bytes, force, deadline_ns,
+			    &region->map);
 	if (err && region->map.piece_count > 1 && size_bytes > before) {
 		/* One of several had no room: back to what all have. */
 		snprintf(words, sizeof(words), "%s", error_last());
-		if (resize_pieces(region, t, before, deadline_ns, &region->map))
+		if (resize_pieces(region, t, before, force, deadline_ns,
+				  &region->map))
 			log_warn("client", "region %s keeps uneven pieces: %s",
 				 region->name, error_last());
 		err = error_set(err, "%s", words);
@@ -275,6 +277,16 @@ int aq_region_resize(struct aq_region *region, uint64_t size_bytes)
 	publish(region);
 	pthread_mutex_unlock(&region->lock);
 	return err;
+}
+
+int aq_region_resize(struct aq_region *region, uint64_t size_bytes)
+{
+	return resize(region, size_bytes, false);
+}
+
+int aq_region_resize_forced(struct aq_region *region, uint64_t size_bytes)
+{
+	return resize(region, size_bytes, true);
 }
 
 int aq_region_stat(struct aq_region *region, struct aq_region_stat *stat)

@@ -16,10 +16,10 @@ struct search {
 static int match_piece(uint32_t node, const char *name,
 		       const struct client_piece *piece, void *user)
 {
-	struct client_piece_id id;
+	struct piece_name id;
 	struct search *s = user;
 
-	if (client_piece_parse(name, &id) || id.count == 1 ||
+	if (piece_name_parse(name, &id) || id.count == 1 ||
 	    strcmp(id.region, s->name) != 0)
 		return 0;
 	/* Two striped regions of one name cannot be told apart. */
@@ -111,7 +111,7 @@ int client_region_find(struct client_thread *t, const char *name,
 /* What was seen so far; grows by doubling. */
 struct listing {
 	struct listed {
-		struct client_piece_id id; /* of whichever piece came first */
+		struct piece_name id; /* of whichever piece came first */
 		struct client_map map;
 		uint64_t have;
 	} * row;
@@ -120,7 +120,7 @@ struct listing {
 };
 
 static struct listed *listing_row(struct listing *l,
-				  const struct client_piece_id *id)
+				  const struct piece_name *id)
 {
 	size_t i;
 
@@ -146,10 +146,10 @@ static struct listed *listing_row(struct listing *l,
 static int list_piece(uint32_t node, const char *name,
 		      const struct client_piece *piece, void *user)
 {
-	struct client_piece_id id;
+	struct piece_name id;
 	struct listed *row;
 
-	if (client_piece_parse(name, &id))
+	if (piece_name_parse(name, &id))
 		return 0;
 	row = listing_row(user, &id);
 	if (!row)
@@ -191,10 +191,14 @@ static int show(const struct listing *l, aq_region_fn each, void *user)
 		struct listed *row = &l->row[i];
 		struct aq_region_stat stat;
 
-		if ((unsigned)__builtin_popcountll(row->have) ==
-		    row->map.piece_count)
-			row->map.size_bytes = client_map_size(&row->map);
+		unsigned have = (unsigned)__builtin_popcountll(row->have);
+
+		row->map.size_bytes =
+			have == row->map.piece_count
+				? client_map_size(&row->map)
+				: client_map_size_of(&row->map, row->have);
 		client_map_stat(&row->map, &stat);
+		stat.nodes_missing = row->map.piece_count - have;
 		err = each(row->id.region, &stat, user);
 	}
 	return err;

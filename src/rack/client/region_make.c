@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "claim.h"
 #include "client_priv.h"
 
 struct choice {
@@ -93,7 +94,7 @@ static int check_options(const struct aq_region_options *o, uint64_t size_bytes,
 }
 
 static int make_pieces(struct client_thread *t, const char *name,
-		       uint64_t size_bytes, uint32_t flags,
+		       uint64_t size_bytes, const struct aq_region_options *o,
 		       uint64_t deadline_ns, struct client_map *map)
 {
 	uint32_t i, n = map->piece_count;
@@ -101,11 +102,11 @@ static int make_pieces(struct client_thread *t, const char *name,
 	int err = 0, code;
 
 	for (i = 0; i < n && !err; i++) {
-		client_piece_name(name, i, n, map->stripe_shift, piece);
+		piece_name_write(name, i, n, map->stripe_shift, piece);
 		err = client_piece_create(
 			t, map->piece[i].node, piece,
 			client_piece_bytes(size_bytes, i, n, map->stripe_shift),
-			flags, deadline_ns, &map->piece[i]);
+			o, deadline_ns, &map->piece[i]);
 	}
 	if (!err) {
 		map->size_bytes = client_map_size(map);
@@ -115,13 +116,41 @@ static int make_pieces(struct client_thread *t, const char *name,
 	code = err;
 	snprintf(words, sizeof(words), "%s", error_last());
 	for (i--; i-- > 0;) {
-		client_piece_name(name, i, n, map->stripe_shift, piece);
-		if (client_piece_delete(t, map->piece[i].node, piece,
+		piece_name_write(name, i, n, map->stripe_shift, piece);
+		if (client_piece_delete(t, map->piece[i].node, piece, true,
 					deadline_ns))
 			log_warn("client", "piece %s is left over: %s", piece,
 				 error_last());
 	}
 	return error_set(code, "%s", words);
+}
+
+/* A name is taken in the whole rack, not only on the chosen node. */
+static int check_absent(struct client_thread *t, const char *name,
+			uint64_t deadline_ns, struct client_map *map)
+{
+	int err = client_region_find(t, name, deadline_ns, map);
+
+	if (err == 0 || err == -EEXIST)
+		return error_set(-EEXIST, "region %s exists already", name);
+	return err == -ENOENT || err == -EHOSTDOWN ? 0 : err;
+}
+
+/* With the claim of its name. */
+static int make_region(struct client_thread *t, const char *name,
+		       uint64_t size_bytes, const struct aq_region_options *o,
+		       uint32_t shift, uint64_t deadline_ns,
+		       struct client_map *map)
+{
+	int err = check_absent(t, name, deadline_ns, map);
+
+	memset(map, 0, sizeof(*map));
+	if (!err)
+		err = choose_nodes(t, o, deadline_ns, map);
+	if (err)
+		return err;
+	map->stripe_shift = map->piece_count > 1 ? shift : 0;
+	return make_pieces(t, name, size_bytes, o, deadline_ns, map);
 }
 
 int aq_region_create(struct aq_rack *rack, const char *name,
@@ -133,6 +162,7 @@ int aq_region_create(struct aq_rack *rack, const char *name,
 	const struct aq_region_options *o = options ? options : &none;
 	uint64_t deadline_ns;
 	struct client_thread *t;
+	struct client_claim claim;
 	struct client_map *map;
 	uint32_t shift = 0;
 	int err = client_thread_get(rack, &t);
@@ -147,26 +177,19 @@ int aq_region_create(struct aq_rack *rack, const char *name,
 	if (!map)
 		return error_set(-ENOMEM, "no memory for a region map");
 	deadline_ns = client_rack_deadline_ns(rack);
-	/* A name is taken in the whole rack, not only on the chosen node. */
-	err = client_region_find(t, name, deadline_ns, map);
-	if (err == 0 || err == -EEXIST)
-		err = error_set(-EEXIST, "region %s exists already", name);
-	else if (err == -ENOENT || err == -EHOSTDOWN)
-		err = 0;
-	memset(map, 0, sizeof(*map));
-	if (!err)
-		err = choose_nodes(t, o, deadline_ns, map);
-	map->stripe_shift = map->piece_count > 1 ? shift : 0;
-	if (!err)
-		err = make_pieces(t, name, size_bytes, o->flags, deadline_ns,
+	err = client_claim_take(t, name, deadline_ns, &claim);
+	if (!err) {
+		err = make_region(t, name, size_bytes, o, shift, deadline_ns,
 				  map);
+		client_claim_drop(t, name, deadline_ns, &claim);
+	}
 	if (!err)
 		err = client_region_handle(rack, name, 0, map, region);
 	free(map);
 	return err;
 }
 
-int aq_region_delete(struct aq_rack *rack, const char *name)
+static int delete_region(struct aq_rack *rack, const char *name, bool force)
 {
 	uint64_t deadline_ns;
 	struct client_thread *t;
@@ -185,9 +208,9 @@ int aq_region_delete(struct aq_rack *rack, const char *name)
 	deadline_ns = client_rack_deadline_ns(rack);
 	err = client_region_find(t, name, deadline_ns, map);
 	for (i = 0; !err && i < map->piece_count; i++) {
-		client_piece_name(name, i, map->piece_count, map->stripe_shift,
-				  piece);
-		one = client_piece_delete(t, map->piece[i].node, piece,
+		piece_name_write(name, i, map->piece_count, map->stripe_shift,
+				 piece);
+		one = client_piece_delete(t, map->piece[i].node, piece, force,
 					  deadline_ns);
 		/* Somebody else may be deleting it as well. */
 		if (one && one != -ENOENT)
@@ -195,4 +218,14 @@ int aq_region_delete(struct aq_rack *rack, const char *name)
 	}
 	free(map);
 	return err;
+}
+
+int aq_region_delete(struct aq_rack *rack, const char *name)
+{
+	return delete_region(rack, name, false);
+}
+
+int aq_region_delete_forced(struct aq_rack *rack, const char *name)
+{
+	return delete_region(rack, name, true);
 }

@@ -6,61 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/counter.h"
 #include "base/error.h"
-#include "base/lock.h"
 #include "base/log.h"
-#include "base/rundir.h"
 #include "client_priv.h"
-
-static const char *const counter_names[CLIENT_C_COUNT] = {
-	[CLIENT_C_READS] = "reads",
-	[CLIENT_C_WRITES] = "writes",
-	[CLIENT_C_ATOMICS] = "atomics",
-	[CLIENT_C_READ_BYTES] = "read_bytes",
-	[CLIENT_C_WRITE_BYTES] = "write_bytes",
-	[CLIENT_C_ERRORS] = "errors",
-	[CLIENT_C_REFRESHES] = "refreshes",
-	[CLIENT_C_CONNECTS] = "connects",
-};
-
-static const char *const counter_help[CLIENT_C_COUNT] = {
-	[CLIENT_C_READS] = "reads done",
-	[CLIENT_C_WRITES] = "writes done",
-	[CLIENT_C_ATOMICS] = "atomic operations done",
-	[CLIENT_C_READ_BYTES] = "bytes read",
-	[CLIENT_C_WRITE_BYTES] = "bytes written",
-	[CLIENT_C_ERRORS] = "operations that failed",
-	[CLIENT_C_REFRESHES] = "operations that met an old map and went on",
-	[CLIENT_C_CONNECTS] = "connections made to nodes",
-};
-
-/* Under the rack's lock. Counters that nobody can see are no reason not to
- * run, but there must be some. */
-static int open_counters(struct client_thread *t)
-{
-	struct aq_rack *rack = t->rack;
-	char prefix[24];
-	int err;
-
-	lock_assert_mutex_held(&rack->lock);
-	if (!rack->counters) {
-		err = counter_file_create(
-			rack->rundir, "client",
-			(CLIENT_C_COUNT + 1) * CLIENT_COUNTED_THREADS,
-			CLIENT_COUNTED_THREADS, &rack->counters);
-		if (err)
-			return err;
-	}
-	snprintf(prefix, sizeof(prefix), "client.%u", rack->thread_count);
-	t->counters = counter_file_group(rack->counters, prefix, counter_names,
-					 counter_help, CLIENT_C_COUNT);
-	snprintf(prefix, sizeof(prefix), "client.%u.op_ns",
-		 rack->thread_count++);
-	t->latency = counter_file_hist(rack->counters, prefix, "ns",
-				       "time of an operation");
-	return t->counters && t->latency ? 0 : -ENOMEM;
-}
 
 static int thread_create(struct aq_rack *rack, struct client_thread **out)
 {
@@ -87,6 +35,11 @@ static int thread_create(struct aq_rack *rack, struct client_thread **out)
 	err = pthread_setspecific(rack->key, t);
 	if (err) {
 		err = error_set(-err, "no memory for a thread's context");
+		goto err_http;
+	}
+	err = client_thread_watch_end(t);
+	if (err) {
+		(void)pthread_setspecific(rack->key, NULL); /* it was set */
 		goto err_http;
 	}
 	pthread_mutex_lock(&rack->lock);
@@ -125,7 +78,7 @@ int client_thread_open(struct client_thread *t)
 		return 0;
 	pthread_mutex_lock(&rack->lock);
 	if (!t->counters)
-		err = open_counters(t);
+		err = client_tally_thread(t);
 	pthread_mutex_unlock(&rack->lock);
 	if (!err)
 		err = rack->transport->thread_open(t);
@@ -134,25 +87,18 @@ int client_thread_open(struct client_thread *t)
 	return err;
 }
 
-/* Also the destructor of the key: the thread ends. */
-void client_thread_destroy(void *thread)
+void client_thread_destroy(struct client_thread *t)
 {
-	struct client_thread *t = thread;
 	struct aq_rack *rack = t->rack;
 	unsigned i;
 
-	if (!*rack->is_own)
-		return;
 	for (i = 0; i < CLIENT_NODE_MAX; i++)
 		client_conn_close(&t->conn[i]);
 	if (t->is_open)
 		rack->transport->thread_close(t);
 	pthread_mutex_lock(&rack->lock);
 	list_remove(&t->link);
-	if (t->counters)
-		counter_file_release(rack->counters, t->counters);
-	if (t->latency)
-		counter_file_release(rack->counters, t->latency);
+	client_tally_thread_end(t);
 	pthread_mutex_unlock(&rack->lock);
 	for (i = 0; i < CLIENT_REGION_MAX; i++)
 		free(t->view[i]);

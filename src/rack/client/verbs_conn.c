@@ -165,6 +165,8 @@ static int conn_open(struct client_conn *conn, uint64_t deadline_ns)
 				  deadline_ns, &conn->bond, &far);
 	if (err)
 		conn_close(conn);
+	else
+		client_join_peer(conn->thread->rack, &far, conn->peer);
 	return err;
 }
 

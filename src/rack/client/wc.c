@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "client_priv.h"
+#include "link.h"
 
 int client_wc_errno(enum ibv_wc_status status)
 {
@@ -29,4 +30,10 @@ int client_wc_errno(enum ibv_wc_status status)
 	default:
 		return -EIO; /* a local fault */
 	}
+}
+
+bool client_wc_is_silence(enum ibv_wc_status status)
+{
+	return status == IBV_WC_RETRY_EXC_ERR ||
+	       status == IBV_WC_RESP_TIMEOUT_ERR;
 }

@@ -26,7 +26,7 @@
 
 enum {
 	CONFINE_PATH_MAX = 64,
-	CONFINE_DIRS = 6,
+	CONFINE_DIRS = 10,
 };
 
 enum confine_use {
@@ -47,6 +47,8 @@ struct confine {
 	const char *group; /* to join, if it stays root; NULL: none */
 	bool packets;	   /* packet sockets: keeps CAP_NET_RAW */
 	bool low_port;	   /* listens below 1024: keeps CAP_NET_BIND_SERVICE */
+	bool makes_code;   /* pages may become executable once nobody can
+			      write them any more */
 	bool others_files; /* what it reads may be another user's: keeps
 			      CAP_DAC_READ_SEARCH */
 	unsigned path_count;

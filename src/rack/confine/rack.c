@@ -7,6 +7,7 @@
 
 #include "base/config_named.h"
 #include "base/error.h"
+#include "base/rack_token.h"
 #include "confine.h"
 
 int confine_add_parent(struct confine *c, enum confine_use use,
@@ -63,6 +64,21 @@ static int add_authorities(struct confine *c, const struct config *config)
 	return err;
 }
 
+/* Files of tokens that rack.ini gives. Their folders, because a token that is
+ * replaced is another file. */
+static int add_tokens(struct confine *c, const struct config *config)
+{
+	int err = 0;
+
+	for (int k = 0; !err && k < RACK_TOKEN_KINDS; k++)
+		err = confine_add_parent(
+			c, CONFINE_READ,
+			config_string(
+				config, "rack",
+				rack_token_setting((enum rack_token_kind)k)));
+	return err;
+}
+
 /* Who finds a place looks at the directories above it, too. */
 static int add_rundir(struct confine *c, const char *rack,
 		      char rundir[RUNDIR_PATH_MAX])
@@ -87,6 +103,8 @@ int confine_add_rack(struct confine *c, const struct config *config,
 		err = confine_add(c, CONFINE_READ, c->config_path);
 	if (!err)
 		err = add_authorities(c, config);
+	if (!err)
+		err = add_tokens(c, config);
 	return err ? err
 		   : confine_add_parent(c, CONFINE_WRITE,
 					secure_getenv("AQUIFER_PCAP"));

@@ -5,7 +5,8 @@
  *
  *   socket	only unix, IP and netlink, and packet where a port is raw
  *   clone	only threads: nothing is forked, so nothing is executed either
- *   mmap, mprotect	no mapping can be written and executed, or made so
+ *   mmap, mprotect	no mapping can be written and executed; and none can be
+ *			made executable, but by a daemon that translates walks
  *   ioctl	not TIOCSTI and TIOCLINUX, which type into the terminal
  *   prlimit64	only of the process itself
  *
@@ -272,6 +273,20 @@ static void when_call(struct program *p, int nr, uint8_t count)
 	emit(p, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, count);
 }
 
+#if !CONFINE_SANITIZED
+/* Argument `index` & mask is not all of it: allowed, else EPERM. */
+static void allow_unless(struct program *p, int nr, unsigned index,
+			 uint32_t mask)
+{
+	when_call(p, nr, 5);
+	load_argument(p, index);
+	emit(p, BPF_ALU | BPF_AND | BPF_K, mask, 0, 0);
+	emit(p, BPF_JMP | BPF_JEQ | BPF_K, mask, 1, 0);
+	answer(p, SECCOMP_RET_ALLOW);
+	answer(p, deny(EPERM));
+}
+#endif
+
 /* Argument `index` & mask == value: allowed, else EPERM. */
 static void allow_masked(struct program *p, int nr, unsigned index,
 			 uint32_t mask, uint32_t value)
@@ -313,23 +328,21 @@ static void write_socket(struct program *p, bool packets)
 
 /* Those that depend on arguments are asked first: the kernel remembers the
  * answers to all others. */
-static void write_program(struct program *p, bool packets)
+static void write_program(struct program *p, const struct confine *c)
 {
 	load(p, offsetof(struct seccomp_data, arch));
 	emit(p, BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0);
 	answer(p, deny(EPERM));
 	load(p, offsetof(struct seccomp_data, nr));
 	write_ioctl(p);
-	write_socket(p, packets);
+	write_socket(p, c->packets);
 #if !CONFINE_SANITIZED
 	allow_masked(p, SYS_clone, 0, CLONE_THREAD, CLONE_THREAD);
-	allow_masked(p, SYS_mprotect, 2, PROT_EXEC, 0);
-	when_call(p, SYS_mmap, 5);
-	load_argument(p, 2);
-	emit(p, BPF_ALU | BPF_AND | BPF_K, PROT_WRITE | PROT_EXEC, 0, 0);
-	emit(p, BPF_JMP | BPF_JEQ | BPF_K, PROT_WRITE | PROT_EXEC, 1, 0);
-	answer(p, SECCOMP_RET_ALLOW);
-	answer(p, deny(EPERM));
+	if (c->makes_code)
+		allow_unless(p, SYS_mprotect, 2, PROT_WRITE | PROT_EXEC);
+	else
+		allow_masked(p, SYS_mprotect, 2, PROT_EXEC, 0);
+	allow_unless(p, SYS_mmap, 2, PROT_WRITE | PROT_EXEC);
 #endif
 	allow_masked(p, SYS_prlimit64, 0, UINT32_MAX, 0);
 	when_call(p, SYS_clone3, 1); /* see refuse_clone3 */
@@ -356,8 +369,9 @@ static int add_filter(struct program *p, unsigned flags)
 	struct sock_fprog prog = {.filter = p->code,
 				  .len = (unsigned short)p->len};
 
-	/* The process executes nothing but itself, so nobody in it can abuse
-	 * speculation; without the flag some kernels slow it down. */
+	/* The process executes nothing but itself, and walks, whose accesses
+	 * are clamped, so nobody in it can abuse speculation; without the flag
+	 * some kernels slow it down. */
 	flags |= SECCOMP_FILTER_FLAG_SPEC_ALLOW;
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog) == 0)
 		return 0;
@@ -372,7 +386,7 @@ int seccomp_start(const struct confine *c)
 	int err;
 
 	refuse_clone3(&quiet);
-	write_program(&p, c->packets);
+	write_program(&p, c);
 	err = add_filter(&quiet, 0);
 	return err ? err : add_filter(&p, SECCOMP_FILTER_FLAG_LOG);
 }

@@ -72,6 +72,40 @@ int ctl_body_parse(const char *body, size_t body_bytes, json_t **out)
 	return 0;
 }
 
+static bool has_word(const char *words, const char *word)
+{
+	size_t len = strlen(word), n;
+
+	for (; *words; words += n + (words[n] == ' ')) {
+		n = strcspn(words, " ");
+		if (n == len && memcmp(words, word, n) == 0)
+			return true;
+	}
+	return false;
+}
+
+int ctl_body_check(const struct ctl_call *call, const struct ctl_members *table,
+		   unsigned count)
+{
+	const char *name;
+	json_t *value;
+	unsigned i;
+
+	for (i = 0; i < count && table[i].run != call->route->run; i++)
+		;
+	if (i == count)
+		return 0;
+	json_object_foreach(call->body, name, value)
+	{
+		if (!has_word(table[i].words, name))
+			return error_set(-EINVAL,
+					 "\"%.40s\" is not known here; this "
+					 "request has: %s",
+					 name, table[i].words);
+	}
+	return 0;
+}
+
 int ctl_field_u64(const json_t *body, const char *name, bool required,
 		  uint64_t min, uint64_t max, uint64_t *out)
 {

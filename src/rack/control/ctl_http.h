@@ -15,7 +15,7 @@
 
 enum {
 	CTL_PATH_MAX = 512,	 /* bytes, with the NUL */
-	CTL_BODY_MAX = 64 << 10, /* of a request */
+	CTL_BODY_MAX = 72 << 10, /* of a request: the longest walk, in hex */
 	CTL_DEPTH_MAX = 8,	 /* of JSON in a request */
 	CTL_SEGMENT_MAX = 64,	 /* a variable part of a path, with the NUL */
 	CTL_SEGMENTS = 2,	 /* variable parts of one path */
@@ -79,6 +79,13 @@ struct ctl_route {
 	unsigned level; /* whose token; defined by the table's room */
 };
 
+/* What the object in the body of a route's requests may have, with spaces
+ * between. */
+struct ctl_members {
+	void (*run)(void *ctx, struct ctl_call *call); /* of the route */
+	const char *words;
+};
+
 /* A routed request. */
 struct ctl_call {
 	const struct ctl_request *request;
@@ -105,6 +112,12 @@ int ctl_route_find(const struct ctl_route *table, unsigned count,
  * error_last() has the words. */
 int ctl_body_parse(const char *body, size_t body_bytes,
 		   json_t **out) MUST_CHECK;
+
+/* -EINVAL, with the name of a member that the request does not have: somebody
+ * has mistyped it, or means what is not done here. A route without a row is not
+ * looked at. */
+int ctl_body_check(const struct ctl_call *call, const struct ctl_members *table,
+		   unsigned count) MUST_CHECK;
 
 /*
  * Members of a body. A missing member leaves *out as it is and returns 0,

@@ -34,9 +34,10 @@ typedef void (*ctl_handle_fn)(void *ctx, const struct ctl_request *request,
 			      struct ctl_reply *reply);
 
 struct ctl_server_config {
-	const char *unix_path; /* a socket found there is replaced */
-	const char *listen;    /* "ADDRESS:PORT", "[v6]:PORT", or NULL */
-	const char *tls_cert;  /* PEM files, both or none */
+	/* A socket found there is replaced; NULL: only TCP. */
+	const char *unix_path;
+	const char *listen;   /* "ADDRESS:PORT", "[v6]:PORT", or NULL */
+	const char *tls_cert; /* PEM files, both or none */
 	const char *tls_key;
 	ctl_handle_fn handle;
 	void *ctx;

@@ -33,13 +33,4 @@ void ctl_token_hash_format(const struct ctl_token_hash *h,
 int ctl_token_hash_parse(const char *text,
 			 struct ctl_token_hash *out) MUST_CHECK;
 
-/*
- * The token in <dir>/<name>, which is made (mode 0600, from the kernel's random
- * numbers) when there is none. The file appears complete or not at all, and a
- * second process reads what the first one made. error_last() has the words;
- * -EPERM: others may read the file.
- */
-int ctl_token_file(const char *dir, const char *name,
-		   char text[CTL_TOKEN_TEXT]) MUST_CHECK;
-
 #endif

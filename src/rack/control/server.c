@@ -97,7 +97,7 @@ int ctl_server_start(const struct ctl_server_config *c, struct ctl_server **out)
 		.handle = c->handle, .ctx = c->ctx, .is_local = true};
 	s->tcp = (struct listener){.handle = c->handle, .ctx = c->ctx};
 	err = c->listen ? open_tcp(s, c) : 0;
-	if (!err) {
+	if (!err && c->unix_path) {
 		fd = listen_unix(c->unix_path);
 		err = fd < 0 ? fd
 			     : listener_open(&s->local, fd, s->connections,

@@ -137,7 +137,7 @@ static int serve(struct daemon *d)
 {
 	const struct daemon_options *o = &d->options;
 	struct ctl_server_config http = {
-		.unix_path = d->socket,
+		.unix_path = d->socket[0] ? d->socket : NULL,
 		.listen = o->listen,
 		.tls_cert = o->tls_cert,
 		.tls_key = o->tls_key,
@@ -147,7 +147,7 @@ static int serve(struct daemon *d)
 	struct ctl_server *server;
 	int err;
 
-	if (!http.handle)
+	if (!http.handle || (!http.unix_path && !http.listen))
 		return live(d);
 	err = ctl_server_start(&http, &server);
 	if (err)
@@ -190,6 +190,7 @@ int daemon_run(struct daemon *d)
 {
 	int err;
 
+	log_show_time();
 	d->signal_fd = d->lock_fd = -1;
 	d->notify_fd = notify_open();
 	err = open_and_serve(d);

@@ -24,6 +24,7 @@
 
 #include "base/base.h"
 #include "base/config.h"
+#include "base/rack_token.h"
 #include "base/rundir.h"
 #include "confine/confine.h"
 #include "control/ctl_server.h"
@@ -53,7 +54,9 @@ struct daemon_kind {
 	/* Stands between its name and ".sock" or ".lock" in the runtime
 	 * directory; NULL: it has neither, and guards its name itself. */
 	const char *suffix;
-	ctl_handle_fn handle; /* of HTTP requests; NULL: none */
+	/* Of HTTP requests, where there is a socket or an address to listen on;
+	 * NULL: none. */
+	ctl_handle_fn handle;
 	/* Each 0, or -errno with words. `allow` adds to d->confine, and may be
 	 * NULL. */
 	int (*allow)(struct daemon *d);
@@ -73,10 +76,11 @@ struct daemon {
 	struct config *config;
 	const char *rack;
 	char rundir[RUNDIR_PATH_MAX];
-	char socket[DAEMON_PATH_MAX]; /* of HTTP */
+	/* Of HTTP; a kind without a suffix may name one in `allow`. */
+	char socket[DAEMON_PATH_MAX];
 	struct ctl_audit *audit;
 	void *served;  /* what `open` made: the first argument of `handle` */
-	uint16_t port; /* that it listens on; 0: none */
+	uint16_t port; /* of HTTP; 0: none */
 	int signal_fd; /* readable: daemon_is_ending would be true */
 	int signal;    /* that ended it, or 0 */
 	/* For this room only. */
@@ -88,6 +92,16 @@ struct daemon {
  * `run` returns. -EBUSY: one of that name runs already. error_last() has the
  * words. */
 int daemon_run(struct daemon *d) MUST_CHECK;
+
+/* For `allow` of a kind that has tokens: the state directory, which is made,
+ * and may be mounted anew while the daemon runs. */
+int daemon_allow_state(struct daemon *d) MUST_CHECK;
+/* The token of that kind, which is made where there is none. */
+int daemon_token(const struct daemon *d, enum rack_token_kind kind,
+		 char text[SECRET_TEXT]) MUST_CHECK;
+/* From now on it is another one. */
+int daemon_token_keep(const struct daemon *d, enum rack_token_kind kind,
+		      const char *text) MUST_CHECK;
 
 /* Waits for a signal for this long; returns whether one has come. */
 bool daemon_is_ending(struct daemon *d, int wait_ms);

@@ -55,6 +55,7 @@ static int settle(const char *variable, const char *fallback, uint32_t uid,
 
 static int become(struct daemon *d)
 {
+	const char *state = config_string(d->config, "rack", "state_dir");
 	uint32_t uid, gid;
 	int err = confine_user_find(d->confine.user, &uid, &gid);
 
@@ -66,8 +67,9 @@ static int become(struct daemon *d)
 			err = settle("AQUIFER_RUNDIR", "/run/aquifer", uid,
 				     gid);
 		if (!err)
-			err = settle("AQUIFER_STATEDIR", "/var/lib/aquifer",
-				     uid, gid);
+			err = settle("AQUIFER_STATEDIR",
+				     state[0] ? state : "/var/lib/aquifer", uid,
+				     gid);
 	}
 	return err ? err : confine_become(&d->confine);
 }

@@ -155,12 +155,14 @@ static int make_qp(struct mem_node *node, struct mem_conn *c,
 	answer->psn = psn & PAIR_PSN_MASK;
 	answer->mtu = path_mtu(node, peer);
 	answer->rd_atomic = (uint8_t)u32_min(
-		peer->rd_atomic,
+		peer->walk_depth ? peer->walk_depth : peer->rd_atomic,
 		u32_min(255, (uint32_t)node->device.max_qp_rd_atom));
 	err = open_qp(node, c);
 	if (err)
 		return err;
 	err = pair_init(ibv_modify_qp, c->qp, access_of(peer));
+	if (!err && c->walk_bytes)
+		err = aqdv_qp_set_walk_pad(c->qp, peer->walk_bytes);
 	if (!err && node->has_auth) {
 		env_random(node->env, answer->auth_key,
 			   sizeof(answer->auth_key));
@@ -190,6 +192,25 @@ static void copy_name(char out[MEM_CLIENT_NAME_MAX + 1], const char *name)
 		out[i] = (char)(name[i] >= ' ' && name[i] <= '~' ? name[i]
 								 : '?');
 	out[i] = 0;
+}
+
+/* The answers of walks are kept until the client has them. */
+static int charge_walks(struct mem_node *node, struct mem_conn *c,
+			const struct conn_peer *peer)
+{
+	uint64_t bytes = region_pages((uint64_t)peer->walk_depth *
+				      align_up(peer->walk_bytes, 64));
+	int err;
+
+	if (!peer->walk_depth)
+		return 0;
+	if (!node->walks || c->role != MEM_ROLE_PLAIN)
+		return error_set(-EOPNOTSUPP,
+				 "this connection cannot carry walks");
+	err = space_charge(node, c->tenant, 0, bytes);
+	if (!err)
+		c->walk_bytes = bytes;
+	return err;
 }
 
 /* Among what its tenant may have. */
@@ -248,7 +269,9 @@ int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 		free(c);
 		return err;
 	}
-	err = make_qp(node, c, peer, answer);
+	err = charge_walks(node, c, peer);
+	if (!err)
+		err = make_qp(node, c, peer, answer);
 	if (!err) {
 		c->own_gid = answer->gid;
 		c->client_gid = peer->gid;
@@ -259,6 +282,7 @@ int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 			close_qp(c);
 	}
 	if (err) {
+		space_uncharge(node, tenant, 0, c->walk_bytes);
 		uncount(c);
 		free(c);
 		return err;
@@ -288,6 +312,7 @@ void conn_end(struct mem_node *node, struct mem_conn *c, enum mem_end why)
 	node->conns[c->slot] = NULL;
 	node->conn_count--;
 	node->conns_ended[why]++;
+	space_uncharge(node, c->tenant, 0, c->walk_bytes);
 	uncount(c);
 	if (c->owns_space)
 		space_end(node, c);

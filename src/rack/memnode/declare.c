@@ -33,7 +33,7 @@ enum {
 
 /* ---- regions ------------------------------------------------------------- */
 
-int declare_region(struct mem_node *node, const struct mem_region *r)
+static int declare_kind(struct mem_node *node, const struct mem_region *r)
 {
 	const struct mem_switch *w = &node->at_switch;
 	const struct mem_declared *d = &r->declared;
@@ -62,8 +62,8 @@ int declare_region(struct mem_node *node, const struct mem_region *r)
 					 "only the tenant 'default' has "
 					 "regions whose atomics the switch "
 					 "replaces");
-		return switch_tell(
-			node,
+		return ctl_switch_tell(
+			&node->at_switch.ctl,
 			"tell swordbox region server=%s rkey=%u va=%llu "
 			"len=%llu",
 			server, r->mr->rkey,
@@ -72,8 +72,8 @@ int declare_region(struct mem_node *node, const struct mem_region *r)
 	}
 	if (!w->has_steer)
 		return error_set(-EOPNOTSUPP, "no switch here steers");
-	return switch_tell(
-		node,
+	return ctl_switch_tell(
+		&node->at_switch.ctl,
 		"tell steer store server=%s rkey=%u va=%llu nodes_at=%llu "
 		"nodes=%llu node_bytes=%llu",
 		server, r->mr->rkey, (unsigned long long)(uintptr_t)r->addr,
@@ -81,11 +81,27 @@ int declare_region(struct mem_node *node, const struct mem_region *r)
 		(unsigned long long)d->node_bytes);
 }
 
+void declare_region_anew(struct mem_node *node, struct mem_region *r)
+{
+	if (switch_walk_piece(node, r))
+		log_debug("memnode", "region %s: %s", r->name, error_last());
+}
+
+int declare_region(struct mem_node *node, struct mem_region *r)
+{
+	int err = declare_kind(node, r);
+
+	if (!err)
+		declare_region_anew(node, r);
+	return err;
+}
+
 void declare_region_end(struct mem_node *node, const struct mem_region *r)
 {
 	bool atomics = r->declared.kind == MEM_DECLARED_ATOMICS;
 	char line[MEM_LATE_BYTES], server[ADDRESS_TEXT];
 
+	switch_walk_gone(node, r);
 	if (r->declared.kind == MEM_DECLARED_NOT ||
 	    address_server(node, server))
 		return;
@@ -120,15 +136,17 @@ int declare_conn(struct mem_node *node, const struct mem_conn *c)
 	char words[WORDS_BYTES];
 	int err = 0;
 
-	if (!w->path[0])
+	if (!w->ctl.path[0])
 		return 0;
 	switch_tell_late(node); /* perhaps of one with these queue pairs */
 	conn_words(c, words, sizeof(words));
 	if (w->has_sword)
-		err = switch_tell(node, "tell swordbox conn %s psn=%u", words,
-				  c->client_psn);
+		err = ctl_switch_tell(&node->at_switch.ctl,
+				      "tell swordbox conn %s psn=%u", words,
+				      c->client_psn);
 	if (!err && w->has_steer)
-		err = switch_tell(node, "tell steer conn %s", words);
+		err = ctl_switch_tell(&node->at_switch.ctl,
+				      "tell steer conn %s", words);
 	return err;
 }
 
@@ -137,7 +155,7 @@ void declare_conn_end(struct mem_node *node, const struct mem_conn *c)
 	const struct mem_switch *w = &node->at_switch;
 	char words[WORDS_BYTES], line[MEM_LATE_BYTES];
 
-	if (!w->path[0])
+	if (!w->ctl.path[0])
 		return;
 	conn_words(c, words, sizeof(words));
 	for (unsigned i = 0; i < 2; i++) {
@@ -152,27 +170,11 @@ void declare_conn_end(struct mem_node *node, const struct mem_conn *c)
 
 /* ---- the switch, and another one in its place ---------------------------- */
 
-/* The program's counters, or NULL: it does not run. */
-static const json_t *program_of(const json_t *hello, const char *name)
-{
-	const json_t *p;
-	size_t i;
-
-	json_array_foreach(json_object_get(hello, "programs"), i, p)
-	{
-		const char *n = json_string_value(json_object_get(p, "name"));
-
-		if (n && strcmp(n, name) == 0)
-			return p;
-	}
-	return NULL;
-}
-
 /* Shared connections that the switch has given up so far. */
 static json_int_t given_up(const json_t *hello)
 {
-	return json_integer_value(
-		json_object_get(program_of(hello, "swordbox"), "shared_dead"));
+	return json_integer_value(json_object_get(
+		ctl_switch_program(hello, "swordbox"), "shared_dead"));
 }
 
 static void end_connections(struct mem_node *node)
@@ -192,8 +194,9 @@ static int forget_us(struct mem_node *node)
 
 	for (unsigned i = 0; i < 2 && !err; i++)
 		if (address_own(node, i == 0, &index, &gid) == 0)
-			err = switch_tell(node, "tell steer gone server=%s",
-					  address_text(gid.raw, server));
+			err = ctl_switch_tell(&node->at_switch.ctl,
+					      "tell steer gone server=%s",
+					      address_text(gid.raw, server));
 	return err;
 }
 
@@ -222,6 +225,14 @@ static int declare_all(struct mem_node *node)
 	}
 	if (!err && steer)
 		err = forget_us(node);
+	if (!err && w->has_walk) {
+		err = switch_walk_open(node);
+		if (err && err != -EAGAIN) { /* walks go on without it */
+			log_warn("memnode", "%s", error_last());
+			w->has_walk = false;
+			err = 0;
+		}
+	}
 	for (unsigned i = 0; !err && i < MEM_REGION_MAX; i++)
 		if (node->regions[i] && !node->regions[i]->busy)
 			err = unless_refused(
@@ -237,30 +248,33 @@ static int declare_all(struct mem_node *node)
 static int meet(struct mem_node *node, json_t *hello)
 {
 	struct mem_switch *w = &node->at_switch;
-	const char *run = json_string_value(json_object_get(hello, "run"));
+	const char *run = ctl_switch_run(hello);
 	int err = 0;
 
-	if (!run || strlen(run) >= sizeof(w->run)) {
+	if (!run) {
 		err = error_set(-EBADMSG, "the switch does not say who it is");
-	} else if (node->has_auth && program_of(hello, "swordbox")) {
+	} else if (node->has_auth && ctl_switch_program(hello, "swordbox")) {
 		/* What it is not told about it holds up. */
 		err = error_set(-EOPNOTSUPP,
 				"nic.auth = psk does not go with the program "
 				"swordbox, which the switch at %s runs: it "
 				"changes packets, whose codes it cannot make",
-				w->path);
+				w->ctl.path);
 	} else if (strcmp(run, w->run) != 0) {
-		w->has_sword = program_of(hello, "swordbox") != NULL;
-		w->has_steer =
-			!node->has_auth && program_of(hello, "steer") != NULL;
+		w->has_sword = ctl_switch_program(hello, "swordbox") != NULL;
+		w->has_steer = !node->has_auth &&
+			       ctl_switch_program(hello, "steer") != NULL;
+		w->has_walk = !node->has_auth && node->walks &&
+			      ctl_switch_program(hello, "walk") != NULL;
 		err = declare_all(node);
 		if (!err) {
 			w->given_up = given_up(hello);
 			snprintf(w->run, sizeof(w->run), "%s", run);
 			log_info("memnode",
-				 "declared to the switch at %s (%s%s)", w->path,
-				 w->has_sword ? "swordbox " : "",
-				 w->has_steer ? "steer" : "");
+				 "declared to the switch at %s (%s%s%s)",
+				 w->ctl.path, w->has_sword ? "swordbox " : "",
+				 w->has_steer ? "steer " : "",
+				 w->has_walk ? "walk" : "");
 		}
 	}
 	return err;
@@ -272,10 +286,10 @@ int declare_open(struct mem_node *node, const char *path)
 	json_t *hello = NULL;
 	int err;
 
-	if (strlen(path) >= sizeof(w->path))
+	if (strlen(path) >= sizeof(w->ctl.path))
 		return error_set(-ENAMETOOLONG, "%s is too long", path);
-	snprintf(w->path, sizeof(w->path), "%s", path);
-	err = switch_ask(node, "hello", &hello);
+	snprintf(w->ctl.path, sizeof(w->ctl.path), "%s", path);
+	err = ctl_switch_ask(&node->at_switch.ctl, "hello", &hello);
 	if (err == -ENOENT || err == -ECONNREFUSED) {
 		/* Its socket is elsewhere, or it comes later: to programs that
 		 * were told nothing we are like anybody. */
@@ -285,13 +299,14 @@ int declare_open(struct mem_node *node, const char *path)
 	if (!err)
 		err = meet(node, hello);
 	if (err)
-		w->path[0] = '\0';
+		w->ctl.path[0] = '\0';
 	json_decref(hello);
 	return err;
 }
 
 void declare_close(struct mem_node *node)
 {
+	switch_walk_close(node);
 	switch_shared_close(node);
 }
 
@@ -304,12 +319,12 @@ void declare_tick(struct mem_node *node)
 	struct mem_visit visit;
 	int err;
 
-	if (!w->path[0] || now_ns < w->look_ns)
+	if (!w->ctl.path[0] || now_ns < w->look_ns)
 		return;
 	w->look_ns = now_ns + MEM_SWITCH_LOOK_MS * 1000000ull;
 	/* Requests need not wait for a switch that is busy: its path, when to
 	 * look, and the shared connection change in this thread only. */
-	err = switch_ask(node, "hello", &hello);
+	err = ctl_switch_ask(&node->at_switch.ctl, "hello", &hello);
 	if (!err && given_up(hello) != w->given_up) {
 		lost = switch_shared_is_dead(node);
 		w->given_up = given_up(hello);
@@ -319,8 +334,10 @@ void declare_tick(struct mem_node *node)
 		w->run[0] = '\0';
 	if (!err)
 		err = meet(node, hello);
-	if (!err)
+	if (!err) {
 		switch_tell_late(node);
+		switch_walk_late(node);
+	}
 	node_leave(node, &visit);
 	json_decref(hello);
 	if (!err != w->answers) {

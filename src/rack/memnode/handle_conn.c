@@ -66,6 +66,8 @@ static json_t *caps_json(const struct mem_node *node)
 					    json_string("masked_atomics"));
 	if (node->nic_caps & AQDV_CAP_DIRECT)
 		(void)json_array_append_new(caps, json_string("direct"));
+	if (node->walks)
+		(void)json_array_append_new(caps, json_string("walks"));
 	return caps;
 }
 
@@ -100,6 +102,33 @@ static int parse_role(struct mem_node *node, const struct ctl_call *call,
 	if (!err)
 		peer->owner = c;
 	return err;
+}
+
+/* "walk": how many walks it may have under way, and the pad of each. They take
+ * the places of READs. */
+static int parse_walk(const json_t *body, struct conn_peer *peer)
+{
+	const json_t *walk = json_object_get(body, "walk");
+	uint64_t depth = 0, bytes = 0;
+	int err;
+
+	peer->walk_depth = 0;
+	peer->walk_bytes = 0;
+	if (!walk)
+		return 0;
+	if (!json_is_object(walk) || json_object_size(walk) != 2)
+		return error_set(-EINVAL,
+				 "\"walk\" is an object with \"depth\" and "
+				 "\"bytes\"");
+	err = ctl_field_u64(walk, "depth", true, 1, MEM_WALK_DEPTH_MAX, &depth);
+	if (!err)
+		err = ctl_field_u64(walk, "bytes", true, 1, AQDV_WALK_PAD_MAX,
+				    &bytes);
+	if (err)
+		return error_prefix(err, "\"walk\": ");
+	peer->walk_depth = (uint32_t)depth;
+	peer->walk_bytes = (uint32_t)bytes;
+	return 0;
 }
 
 /* "auth": whether it can have its packets carry a MAC. */
@@ -154,6 +183,8 @@ void handle_connect(void *ctx, struct ctl_call *call)
 
 	if (!err)
 		err = parse_auth(node, call->body);
+	if (!err)
+		err = parse_walk(call->body, &peer);
 	if (!err)
 		err = parse_role(node, call, &peer);
 	if (!err)

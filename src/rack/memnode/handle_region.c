@@ -10,11 +10,56 @@
 
 static json_t *describe(const struct mem_node *node, const struct mem_region *r)
 {
-	return json_pack("{s:s, s:I, s:i, s:I, s:s, s:s, s:s}", "name", r->name,
-			 "size", (json_int_t)r->size_bytes, "id", (int)r->id,
-			 "epoch", (json_int_t)r->epoch, "node", node->name,
-			 "incarnation", node->incarnation, "memory",
-			 r->dm ? "device" : "host");
+	json_t *row = json_pack(
+		"{s:s, s:I, s:i, s:I, s:s, s:s, s:s}", "name", r->name, "size",
+		(json_int_t)r->size_bytes, "id", (int)r->id, "epoch",
+		(json_int_t)r->epoch, "node", node->name, "incarnation",
+		node->incarnation, "memory", r->dm ? "device" : "host");
+
+	if (r->part_of[0])
+		(void)json_object_set_new(row, "part_of",
+					  json_string(r->part_of));
+	return row;
+}
+
+/* What the region is a part of, "kv users": the command that has such things,
+ * and the thing's name. "" when nothing is said. */
+static int part_field(const struct ctl_call *call,
+		      char out[MEM_PART_NAME_MAX + 1])
+{
+	const char *text = "";
+	size_t kind;
+	int err = ctl_field_string(call->body, "part_of", false, &text);
+
+	if (err)
+		return err;
+	kind = strspn(text, "abcdefghijklmnopqrstuvwxyz");
+	if (text[0] &&
+	    (kind == 0 || text[kind] != ' ' ||
+	     strlen(text) > MEM_PART_NAME_MAX ||
+	     !ctl_name_is_valid(text + kind + 1, MEM_REGION_NAME_MAX)))
+		return error_set(-EINVAL,
+				 "\"part_of\" is a command and a name, as in "
+				 "\"kv users\"");
+	(void)snprintf(out, MEM_PART_NAME_MAX + 1, "%s", text);
+	return 0;
+}
+
+/* Whoever has made something of several regions relies on all of them. */
+static int check_part(const struct ctl_call *call, const struct mem_region *r)
+{
+	const json_t *force = json_object_get(call->body, "force");
+	const char *name = strchr(r->part_of, ' ');
+
+	if (force && !json_is_boolean(force))
+		return error_set(-EINVAL, "\"force\" is true or false");
+	if (!name || json_is_true(force))
+		return 0;
+	return error_set(-EPERM,
+			 "region %s is a part of %s; 'aquifer %.*s drop%s' "
+			 "removes it, and only force changes it alone",
+			 r->name, r->part_of, (int)(name - r->part_of),
+			 r->part_of, name);
 }
 
 /* The region in the path, which must not be in somebody's hands. */
@@ -122,6 +167,7 @@ void handle_region_create(void *ctx, struct ctl_call *call)
 	struct mem_region *r;
 	uint64_t size_bytes;
 	struct mem_declared declared;
+	char part_of[MEM_PART_NAME_MAX + 1];
 	const char *name;
 	bool on_device = false;
 	int err = ctl_field_string(call->body, "name", true, &name);
@@ -134,6 +180,8 @@ void handle_region_create(void *ctx, struct ctl_call *call)
 		err = owner_field(node, call, &owner);
 	if (!err)
 		err = declared_fields(call, &declared);
+	if (!err)
+		err = part_field(call, part_of);
 	if (!err && owner) { /* it may end while the region is made */
 		owner_nonce = owner->nonce;
 		owner_slot = owner->slot;
@@ -149,6 +197,7 @@ void handle_region_create(void *ctx, struct ctl_call *call)
 	}
 	r->owner_nonce = owner_nonce;
 	r->owner_slot = owner_slot;
+	memcpy(r->part_of, part_of, sizeof(part_of));
 	ctl_reply_json(call->reply, 201, describe(node, r));
 }
 
@@ -185,6 +234,8 @@ void handle_region_patch(void *ctx, struct ctl_call *call)
 
 	if (!err)
 		err = size_field(call, &size_bytes);
+	if (!err)
+		err = check_part(call, r);
 	if (!err && size_bytes != r->size_bytes)
 		err = region_resize(ctx, r, size_bytes);
 	if (err)
@@ -198,6 +249,8 @@ void handle_region_delete(void *ctx, struct ctl_call *call)
 	struct mem_region *r;
 	int err = find(ctx, call, &r);
 
+	if (!err)
+		err = check_part(call, r);
 	if (!err)
 		err = region_delete(ctx, r);
 	if (err)

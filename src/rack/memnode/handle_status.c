@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include "base/env.h"
+#include "base/release.h"
+#include "census.h"
 #include "control/ctl_metrics.h"
-#include "mem_priv.h"
+#include "walks_priv.h"
 
 static uint64_t uptime_s(const struct mem_node *node)
 {
@@ -31,6 +33,8 @@ void handle_status(void *ctx, struct ctl_call *call)
 		left = u64_min(left, size > used ? size - used : 0);
 	}
 	if (t || call->sees_all) {
+		(void)json_object_set_new(tree, "version",
+					  json_string(AQ_RELEASE));
 		(void)json_object_set_new(
 			tree, "uptime_s",
 			json_integer((json_int_t)uptime_s(node)));
@@ -48,6 +52,13 @@ void handle_status(void *ctx, struct ctl_call *call)
 			json_integer(t ? (json_int_t)t->taken[MEM_LIMIT_CONNS]
 				       : (json_int_t)node->conn_count));
 	}
+	if ((t || call->sees_all) && node->walks)
+		(void)json_object_set_new(tree, "walk", walks_describe(node));
+	/* Whoever has a token may know whose it is. */
+	if (call->caller)
+		(void)json_object_set_new(
+			tree, "tenant",
+			json_string(((struct mem_tenant *)call->caller)->name));
 	if (call->sees_all) {
 		(void)json_object_set_new(tree, "pid", json_integer(getpid()));
 		(void)json_object_set_new(
@@ -59,6 +70,7 @@ void handle_status(void *ctx, struct ctl_call *call)
 
 static void node_metrics(struct ctl_metrics *m, const struct mem_node *node)
 {
+	ctl_metrics_build(m);
 	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_uptime_seconds",
 			"Time since the node started.", uptime_s(node));
 	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_pool_size_bytes",
@@ -73,6 +85,9 @@ static void node_metrics(struct ctl_metrics *m, const struct mem_node *node)
 			"Connections of all tenants.", node->conn_count);
 	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_grants",
 			"Grants of all connections.", node->grant_count);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_walks",
+			"Walks that the node keeps, of all tenants.",
+			node->walks ? node->walks->count : 0);
 	ctl_metrics_one(m, CTL_METRIC_COUNTER,
 			"aquifer_connections_started_total",
 			"Connections ever made.", node->conns_started);
@@ -104,6 +119,11 @@ static uint64_t regions_of(const struct mem_tenant *t)
 	return t->taken[MEM_LIMIT_REGIONS];
 }
 
+static uint64_t walks_of(const struct mem_tenant *t)
+{
+	return t->taken[MEM_LIMIT_WALKS];
+}
+
 static uint64_t conns_of(const struct mem_tenant *t)
 {
 	return t->taken[MEM_LIMIT_CONNS];
@@ -127,6 +147,8 @@ static void tenant_metrics(struct ctl_metrics *m, const struct mem_node *node,
 		 regions_of},
 		{"aquifer_tenant_connections", "Connections of the tenant.",
 		 conns_of},
+		{"aquifer_tenant_walks", "Walks that the node keeps for it.",
+		 walks_of},
 	};
 
 	for (size_t f = 0; f < ARRAY_LEN(families); f++) {
@@ -184,6 +206,23 @@ static void nic_metrics(struct ctl_metrics *m, const struct mem_node *node)
 	}
 }
 
+/* A client says itself whose it is; a tenant is told of those that say they are
+ * its own. Files are read, so without the node's lock. */
+static void client_metrics(struct ctl_metrics *m, struct mem_node *node,
+			   const struct mem_tenant *only)
+{
+	char name[MEM_TENANT_NAME_MAX + 1] = "";
+
+	if (!node->census)
+		return;
+	if (only)
+		(void)snprintf(name, sizeof(name), "%s", only->name);
+	pthread_mutex_unlock(&node->lock);
+	census_metrics(node->census, m, only ? name : NULL,
+		       env_now_ns(node->env));
+	pthread_mutex_lock(&node->lock);
+}
+
 void handle_metrics(void *ctx, struct ctl_call *call)
 {
 	struct mem_node *node = ctx;
@@ -193,6 +232,7 @@ void handle_metrics(void *ctx, struct ctl_call *call)
 	int err = ctl_metrics_init(&m);
 
 	if (!err) {
+		client_metrics(&m, node, call->sees_all ? NULL : call->caller);
 		tenant_metrics(&m, node, call->sees_all ? NULL : call->caller);
 		/* The NIC's counters say how far others' packets are. */
 		if (call->sees_all) {

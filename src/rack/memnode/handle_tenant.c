@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "mem_priv.h"
 
-static json_t *describe(const struct mem_tenant *t)
+json_t *tenant_describe(const struct mem_tenant *t)
 {
 	json_t *tree = json_pack("{s:s, s:I, s:I, s:o, s:b}", "name", t->name,
 				 "quota", (json_int_t)t->quota_bytes, "used",
@@ -24,8 +24,8 @@ static json_t *describe(const struct mem_tenant *t)
 	return tree;
 }
 
-static int find(struct mem_node *node, struct ctl_call *call,
-		struct mem_tenant **out)
+int tenant_of_call(const struct mem_node *node, const struct ctl_call *call,
+		   struct mem_tenant **out)
 {
 	struct mem_tenant *t = tenant_find(node, call->segment[0]);
 
@@ -36,9 +36,7 @@ static int find(struct mem_node *node, struct ctl_call *call,
 	return 0;
 }
 
-/* A token that the administrator brings makes the tenant the same on several
- * nodes; without one we make it. */
-static int pick_token(struct mem_node *node, const json_t *body,
+int tenant_pick_token(struct mem_node *node, const json_t *body,
 		      char text[CTL_TOKEN_TEXT])
 {
 	uint8_t bytes[CTL_TOKEN_BYTES];
@@ -61,11 +59,7 @@ static int pick_token(struct mem_node *node, const json_t *body,
 	return 0;
 }
 
-/* Saves what was just changed. If that fails the caller undoes it, and saves
- * what was before: the file may be half-way. */
-static int save_or(struct mem_node *node,
-		   void (*undo)(struct mem_node *node, struct mem_tenant *t,
-				const void *before),
+int tenant_save_or(struct mem_node *node, tenant_undo_fn undo,
 		   struct mem_tenant *t, const void *before)
 {
 	char words[ERROR_TEXT_MAX];
@@ -103,7 +97,7 @@ static int create(struct mem_node *node, const json_t *body, const char *name,
 		tenant_remove(node, *out);
 		return err;
 	}
-	err = save_or(node, undo_create, *out, NULL);
+	err = tenant_save_or(node, undo_create, *out, NULL);
 	if (!err)
 		(*out)->state = MEM_TENANT_LIVE;
 	return err;
@@ -120,7 +114,7 @@ void handle_tenant_create(void *ctx, struct ctl_call *call)
 	int err = ctl_field_string(call->body, "name", true, &name);
 
 	if (!err)
-		err = pick_token(node, call->body, token);
+		err = tenant_pick_token(node, call->body, token);
 	if (!err)
 		err = ctl_token_hash(token, &hash);
 	if (!err) {
@@ -132,7 +126,7 @@ void handle_tenant_create(void *ctx, struct ctl_call *call)
 		ctl_reply_last_error(call->reply, err);
 		return;
 	}
-	tree = describe(t);
+	tree = tenant_describe(t);
 	(void)json_object_set_new(tree, "token", json_string(token));
 	ctl_reply_json(call->reply, 201, tree);
 }
@@ -143,8 +137,36 @@ void handle_tenant_list(void *ctx, struct ctl_call *call)
 	json_t *rows = json_array();
 
 	for (unsigned i = 0; i < node->tenant_count; i++)
-		(void)json_array_append_new(rows, describe(node->tenants[i]));
+		(void)json_array_append_new(rows,
+					    tenant_describe(node->tenants[i]));
 	ctl_reply_json(call->reply, 200, json_pack("{s:o}", "tenants", rows));
+}
+
+/* With the names of what it has, so that who removes it sees what is lost. */
+void handle_tenant_get(void *ctx, struct ctl_call *call)
+{
+	const struct mem_node *node = ctx;
+	json_t *tree, *names = json_array();
+	struct mem_tenant *t = NULL;
+	int err = tenant_of_call(node, call, &t);
+
+	if (err) {
+		json_decref(names);
+		ctl_reply_last_error(call->reply, err);
+		return;
+	}
+	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
+		const struct mem_region *r = node->regions[i];
+
+		if (r && r->tenant == t)
+			(void)json_array_append_new(
+				names,
+				json_pack("{s:s, s:I}", "name", r->name, "size",
+					  (json_int_t)r->size_bytes));
+	}
+	tree = tenant_describe(t);
+	(void)json_object_set_new(tree, "names", names);
+	ctl_reply_json(call->reply, 200, tree);
 }
 
 struct settings {
@@ -170,7 +192,7 @@ static int patch(struct mem_node *node, struct ctl_call *call,
 	struct settings before;
 	struct mem_tenant *t;
 	uint64_t quota;
-	int err = find(node, call, out);
+	int err = tenant_of_call(node, call, out);
 
 	if (err)
 		return err;
@@ -188,7 +210,7 @@ static int patch(struct mem_node *node, struct ctl_call *call,
 	if (err)
 		return err;
 	t->quota_bytes = quota;
-	return save_or(node, undo_patch, t, &before);
+	return tenant_save_or(node, undo_patch, t, &before);
 }
 
 void handle_tenant_patch(void *ctx, struct ctl_call *call)
@@ -202,7 +224,7 @@ void handle_tenant_patch(void *ctx, struct ctl_call *call)
 	if (err)
 		ctl_reply_last_error(call->reply, err);
 	else
-		ctl_reply_json(call->reply, 200, describe(t));
+		ctl_reply_json(call->reply, 200, tenant_describe(t));
 }
 
 static void undo_delete(struct mem_node *node, struct mem_tenant *t,
@@ -217,14 +239,14 @@ static void undo_delete(struct mem_node *node, struct mem_tenant *t,
 static int strike(struct mem_node *node, struct ctl_call *call,
 		  struct mem_tenant **out)
 {
-	int err = find(node, call, out);
+	int err = tenant_of_call(node, call, out);
 
 	if (err)
 		return err;
 	if (strcmp((*out)->name, "default") == 0)
 		return error_set(-EACCES, "the tenant default always exists");
 	(*out)->state = MEM_TENANT_LEAVING;
-	err = save_or(node, undo_delete, *out, NULL);
+	err = tenant_save_or(node, undo_delete, *out, NULL);
 	if (!err)
 		(*out)->state = MEM_TENANT_ENDING;
 	return err;

@@ -7,6 +7,7 @@ enum {
 	MEM_NODE_NAME_MAX = 32, /* characters, as the others */
 	MEM_TENANT_NAME_MAX = 32,
 	MEM_REGION_NAME_MAX = 63,
+	MEM_PART_NAME_MAX = 79, /* of what a region is a part of */
 	MEM_CLIENT_NAME_MAX = 63,
 
 	MEM_TENANT_MAX = 256,
@@ -25,6 +26,14 @@ enum {
 	 * given before its connection ends. */
 	MEM_SPARSE_SLACK = 64 << 10,
 	MEM_SESSION_CHARS = 32,
+
+	/* Walks: defaults of the settings, and limits of one connection. */
+	MEM_WALK_ITERATIONS = 256,
+	MEM_WALK_LONGEST = 1024,
+	MEM_WALK_PROGRAMS = 1024,
+	MEM_WALK_DEPTH_MAX = 128,
+	MEM_WALK_TURN_COST = 4096, /* about, before frames are looked at */
+	MEM_WALK_TURN_LEAST = 8,   /* iterations, however long they are */
 
 	MEM_REGION_ID_MAX = 65535,
 	MEM_OFFSET_BITS = 48,

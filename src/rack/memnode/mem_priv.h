@@ -24,9 +24,11 @@
 
 #include "base/awake.h"
 #include "base/list.h"
+#include "claim.h"
 #include "control/ctl_audit.h"
 #include "control/ctl_bond.h"
 #include "control/ctl_http.h"
+#include "control/ctl_switch.h"
 #include "control/ctl_token.h"
 #include "mem_limits.h"
 #include "memnode.h"
@@ -62,6 +64,7 @@ enum mem_limit {
 	MEM_LIMIT_SERVERS, /* connections that the processor answers */
 	MEM_LIMIT_GRANTS,
 	MEM_LIMIT_SESSIONS,
+	MEM_LIMIT_WALKS, /* programs of walks */
 	MEM_LIMIT_COUNT,
 };
 
@@ -91,6 +94,9 @@ struct mem_tenant {
 	uint64_t limit[MEM_LIMIT_COUNT];
 	uint64_t taken[MEM_LIMIT_COUNT];
 	bool is_set[MEM_LIMIT_COUNT]; /* by the administrator */
+	struct mem_claims claims;     /* names of its next regions */
+	struct ibv_qp *hop;	      /* takes walks from a switch; or NULL */
+	uint32_t hop_qkey;
 };
 
 /* What the switch is told about a region. */
@@ -109,6 +115,9 @@ struct mem_region {
 	struct mem_life life;
 	struct mem_tenant *tenant;
 	char name[MEM_REGION_NAME_MAX + 1];
+	/* "kv users": it is changed and deleted with that only, or by force;
+	 * "": it stands for itself. */
+	char part_of[MEM_PART_NAME_MAX + 1];
 	uint16_t id;
 	uint32_t epoch;
 	uint64_t size_bytes;
@@ -118,6 +127,7 @@ struct mem_region {
 	uint64_t owner_nonce;
 	uint32_t owner_slot;
 	struct mem_declared declared;
+	uint32_t space; /* its number at the switch, for walks; 0: none */
 	uint64_t device_bytes; /* of the NIC's own memory */
 	bool from_aqdv;	       /* else from mmap, for a NIC that is not ours */
 	struct ibv_dm *dm;     /* the NIC's own memory; addr is NULL then */
@@ -140,7 +150,7 @@ enum mem_end {
 	MEM_END_GONE,	/* the process at the other end ended */
 	MEM_END_BROKEN, /* the queue pair is in the error state */
 	MEM_END_FENCED, /* a successor of its session came */
-	MEM_END_TENANT, /* its tenant was removed */
+	MEM_END_TENANT, /* its tenant was removed, or has another token */
 	MEM_END_STOP,	/* the node stops */
 	MEM_END_BUDGET, /* its pages are more than it may have */
 	MEM_END_COUNT,
@@ -191,6 +201,10 @@ struct mem_space {
 	uint64_t page_bytes; /* charged to the tenant; what is made of page
 			      * frames is charged to the node as page frames */
 	uint64_t own_bytes;  /* its tables, charged to both */
+	/* Buffers of its chains, charged to both until it ends: one that comes
+	 * in place of another finds its room, however full the node is. */
+	uint64_t chain_bytes;
+	uint64_t chain_used; /* by those that there are now */
 	uint64_t added;	     /* page frames */
 	unsigned over;	     /* ticks in a row with more than it may have */
 };
@@ -212,6 +226,7 @@ struct mem_conn {
 	struct mem_space *space; /* or NULL */
 	bool owns_space;
 	uint64_t page_bytes; /* buffers for messages about pages */
+	uint64_t walk_bytes; /* the pads of walks; charged */
 	/* The owner of qp, or NULL: */
 	struct pframe_guest *guest;
 	struct pframe_chain *chain;
@@ -232,7 +247,7 @@ struct mem_conn {
 
 enum {
 	MEM_STATUS_COUNT = 20, /* distinct ones per route that are counted */
-	MEM_ROUTE_MAX = 24,
+	MEM_ROUTE_MAX = 40,
 };
 
 /* Requests of one route, by status; a place whose count is 0 is free. */
@@ -243,12 +258,12 @@ struct mem_request_count {
 
 /* The switch that the node's NIC is plugged into, if there is one. */
 struct mem_switch {
-	char path[108]; /* of its control socket; "": none */
-	char run[20];	/* incarnation of the switch that knows us */
+	struct ctl_switch ctl;
+	char run[CTL_SWITCH_RUN_TEXT]; /* of the switch that knows us */
 	bool has_sword;
 	bool has_steer;
+	bool has_walk;
 	bool answers;
-	atomic_bool is_away;   /* it did not answer and is not called */
 	json_int_t given_up;   /* shared connections, of all, when we looked */
 	struct ibv_qp *shared; /* swordbox works through it; or NULL */
 	uint64_t look_ns;      /* when to look at it again */
@@ -272,7 +287,8 @@ struct mem_node {
 	uint64_t used_bytes;
 	uint64_t total[MEM_LIMIT_COUNT]; /* that all tenants share */
 	struct ctl_token_hash admin;
-	struct ctl_audit *audit; /* or NULL */
+	struct ctl_audit *audit;   /* or NULL */
+	struct mem_census *census; /* has a lock of its own; or NULL */
 	uint32_t last_epoch;
 	uint16_t last_region_id;
 
@@ -282,6 +298,8 @@ struct mem_node {
 	enum ibv_mtu mtu;
 	uint32_t nic_caps; /* AQDV_CAP_* */
 	bool has_auth;	   /* packets of all connections carry a MAC */
+	int (*keep_token)(void *ctx, bool is_admin, const char *token);
+	void *keep_ctx;
 
 	/* Tenants change one at a time: their file is written without the
 	 * lock. */
@@ -303,6 +321,8 @@ struct mem_node {
 	atomic_bool server_stops;
 
 	struct mem_switch at_switch;
+	struct mem_walk_config walk_config;
+	struct mem_walks *walks; /* NULL: the NIC knows none */
 
 	struct mem_request_count requests[MEM_ROUTE_MAX];
 	uint64_t conns_started;
@@ -338,6 +358,8 @@ void tenant_remove(struct mem_node *node, struct mem_tenant *tenant);
 void tenant_end(struct mem_node *node, struct mem_tenant *tenant);
 /* Every tick. */
 void tenant_tick(struct mem_node *node);
+/* Ends its connections. May let the lock go, so that others come in. */
+void tenant_end_conns(struct mem_node *node, struct mem_tenant *tenant);
 /* Call these around a change of tenants and its tenant_file_save. _begin may
  * wait for another change, without the lock. */
 void tenant_change_begin(struct mem_node *node);
@@ -394,6 +416,8 @@ struct conn_peer {
 	struct mem_conn *owner; /* of the pages, for all but plain ones */
 	unsigned without;	/* enum pframe_without */
 	uint32_t patience_ms;	/* that it asks for */
+	uint32_t walk_depth;	/* walks at a time; 0: none */
+	uint32_t walk_bytes;	/* of the pad of each */
 };
 
 struct conn_answer {
@@ -481,6 +505,18 @@ void grant_end(struct mem_node *node, struct mem_conn *conn,
 /* Ends every grant of the region, of all connections; windows end. */
 void grant_revoke_region(struct mem_node *node, struct mem_region *region);
 
+/* ---- walks.c, walk_host.c: see walks_priv.h ------------------------------ */
+
+/* Its programs; it has no connection any more. */
+void walks_tenant_end(struct mem_node *node, struct mem_tenant *tenant);
+/* Every request and tick: gives programs back that ended while walks executed
+ * them. */
+void walks_reap(struct mem_node *node);
+/* Says to the NIC which part of a striped region this memory is. */
+int walks_place(const struct mem_region *r, struct ibv_mr *mr) MUST_CHECK;
+/* For /v1/status: what walks may do and cost here; NULL: there are none. */
+json_t *walks_describe(const struct mem_node *node);
+
 /* ---- declare.c: what the switch is told ---------------------------------- */
 
 /* The node's NIC is plugged into the switch with this control socket. */
@@ -493,10 +529,20 @@ void declare_tick(struct mem_node *node);
 int declare_conn(struct mem_node *node, const struct mem_conn *c) MUST_CHECK;
 void declare_conn_end(struct mem_node *node, const struct mem_conn *c);
 /* Call it before any client has a key. */
-int declare_region(struct mem_node *node,
-		   const struct mem_region *r) MUST_CHECK;
+int declare_region(struct mem_node *node, struct mem_region *r) MUST_CHECK;
+/* It has another key. */
+void declare_region_anew(struct mem_node *node, struct mem_region *r);
 /* Called without the lock, before the region's memory is used again. */
 void declare_region_end(struct mem_node *node, const struct mem_region *r);
+
+/* ---- switch_walk.c --------------------------------------------------------
+ */
+
+/* It has another token: who has the former one is not let in by others. */
+void switch_walk_tenant_changed(struct mem_node *node,
+				const struct mem_tenant *t);
+/* It has no regions any more. */
+void switch_walk_tenant_end(struct mem_node *node, struct mem_tenant *t);
 
 /* ---- what routes call (handle_*.c) -------------------------------------- */
 
@@ -506,6 +552,8 @@ int handle_find_conn(struct mem_node *node, struct ctl_call *call,
 
 void handle_status(void *ctx, struct ctl_call *call);
 void handle_metrics(void *ctx, struct ctl_call *call);
+void handle_claim_create(void *ctx, struct ctl_call *call);
+void handle_claim_delete(void *ctx, struct ctl_call *call);
 void handle_region_create(void *ctx, struct ctl_call *call);
 void handle_region_list(void *ctx, struct ctl_call *call);
 void handle_region_get(void *ctx, struct ctl_call *call);
@@ -522,10 +570,32 @@ void handle_grant_delete(void *ctx, struct ctl_call *call);
 void handle_pages_create(void *ctx, struct ctl_call *call);
 void handle_pages_mapped(void *ctx, struct ctl_call *call);
 void handle_pages_get(void *ctx, struct ctl_call *call);
+/* The tenant that the path names. */
+int tenant_of_call(const struct mem_node *node, const struct ctl_call *call,
+		   struct mem_tenant **out) MUST_CHECK;
+json_t *tenant_describe(const struct mem_tenant *t);
+/* A token that the administrator brings makes the tenant the same on several
+ * nodes; without one the node makes it. */
+int tenant_pick_token(struct mem_node *node, const json_t *body,
+		      char text[CTL_TOKEN_TEXT]) MUST_CHECK;
+typedef void (*tenant_undo_fn)(struct mem_node *node, struct mem_tenant *t,
+			       const void *before);
+/* Saves what was just changed. If that fails it is undone, and what was before
+ * is saved: the file may be half-way. */
+int tenant_save_or(struct mem_node *node, tenant_undo_fn undo,
+		   struct mem_tenant *t, const void *before) MUST_CHECK;
+void handle_walk_create(void *ctx, struct ctl_call *call);
+void handle_walk_list(void *ctx, struct ctl_call *call);
+void handle_walk_get(void *ctx, struct ctl_call *call);
+void handle_walk_delete(void *ctx, struct ctl_call *call);
 void handle_tenant_create(void *ctx, struct ctl_call *call);
+void handle_tenant_get(void *ctx, struct ctl_call *call);
 void handle_tenant_list(void *ctx, struct ctl_call *call);
 void handle_tenant_patch(void *ctx, struct ctl_call *call);
 void handle_tenant_delete(void *ctx, struct ctl_call *call);
+void handle_token_patch(void *ctx, struct ctl_call *call);
+void handle_token_delete(void *ctx, struct ctl_call *call);
+void handle_admin_token_patch(void *ctx, struct ctl_call *call);
 
 /* node.c: the table, for the metrics. */
 extern const struct ctl_route node_routes[];

@@ -19,6 +19,26 @@ struct ctl_reply;
 struct ctl_request;
 struct mem_node;
 
+enum {
+	MEM_WALK_LOADS = 4, /* sizes whose loads are measured */
+};
+
+/* What walks cost here. */
+struct mem_walk_gauge {
+	uint32_t step_ps; /* of one instruction */
+	/* Of loading 64, 256, 1024 and 4096 bytes that are in no cache. */
+	uint32_t load_ns[MEM_WALK_LOADS];
+};
+
+/* How a node executes walks; a limit that is 0 has its default. */
+struct mem_walk_config {
+	bool has_jit;	     /* programs may become machine code */
+	uint32_t iterations; /* of one request */
+	uint32_t longest;    /* cost of a program's longest path */
+	uint32_t programs;   /* of all tenants */
+	struct mem_walk_gauge gauge;
+};
+
 struct mem_node_config {
 	const char *name;
 	uint64_t pool_bytes;
@@ -30,7 +50,15 @@ struct mem_node_config {
 	 */
 	const char *switch_path;
 	struct ctl_audit *audit; /* the caller's; or NULL */
+	/* Where clients of this machine publish what they did; or NULL. */
+	const char *rundir;
 	bool has_auth; /* nic.auth = psk: every connection has a key */
+	/* Makes another token last, for the tenant "default" or for the
+	 * administrator: 0, or -errno with words, and nothing has changed.
+	 * NULL: they stay as they are. */
+	int (*keep_token)(void *ctx, bool is_admin, const char *token);
+	void *keep_ctx;
+	struct mem_walk_config walk;
 };
 
 /* Opens the NIC. error_last() has the words. */
@@ -46,6 +74,10 @@ void mem_node_handle(void *ctx, const struct ctl_request *request,
 /* Ends the connections of clients that are gone; every MEM_TICK_MS. */
 void mem_node_tick(struct mem_node *node);
 
+/* Measures what walks cost on this machine, in some milliseconds. -ENOMEM, with
+ * words. */
+int mem_walk_gauge(bool has_jit, struct mem_walk_gauge *out) MUST_CHECK;
+
 /* ---- the process -------------------------------------------------------- */
 
 /* What d->self of a struct daemon points to. */
@@ -56,19 +88,5 @@ struct mem_serve {
 
 /* A node until a signal; see daemon/daemon.h. */
 extern const struct daemon_kind mem_daemon;
-
-enum {
-	MEM_STATE_PATH_MAX = 400, /* with the NUL */
-};
-
-/*
- * The directory where nodes of this rack keep their tenants, which is made:
- * <state>/<rack>, where <state> is $AQUIFER_STATEDIR, $AQUIFER_RUNDIR/state
- * unless that is in /run, /var/lib/aquifer as root, or $XDG_STATE_HOME/aquifer
- * (~/.local/state/aquifer).
- */
-int mem_state_dir(const char *rack, char path[MEM_STATE_PATH_MAX]) MUST_CHECK;
-/* Where it is or would be; touches nothing. */
-int mem_state_path(const char *rack, char path[MEM_STATE_PATH_MAX]) MUST_CHECK;
 
 #endif

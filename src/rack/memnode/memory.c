@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 
 #include "base/error.h"
+#include "base/size.h"
 
 enum {
 	REGION_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
@@ -68,15 +69,14 @@ int memory_make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
 	}
 	if (err) /* the machine has less than the pool was promised */
 		return error_set(err == -ENOMEM ? -ENOSPC : err,
-				 "no memory on the node for %" PRIu64
-				 " bytes: %s",
-				 size_bytes, strerror(-err));
+				 "no memory on the node for %s: %s",
+				 SIZE_TEXT(size_bytes), strerror(-err));
 	m.mr = ibv_reg_mr(pd, m.addr, size_bytes, REGION_ACCESS);
 	if (!m.mr) {
 		err = -errno;
 		memory_free(node, &m);
-		return error_set(err, "cannot register %" PRIu64 " bytes: %s",
-				 size_bytes, strerror(-err));
+		return error_set(err, "cannot register %s: %s",
+				 SIZE_TEXT(size_bytes), strerror(-err));
 	}
 	*out = m;
 	return 0;

@@ -10,7 +10,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/rundir.h"
+#include "census.h"
 #include "mem_priv.h"
+#include "walks_priv.h"
 
 enum {
 	PORT = 1,
@@ -20,6 +22,8 @@ enum {
 const struct ctl_route node_routes[] = {
 	{CTL_GET, "/v1/status", handle_status, MEM_LEVEL_ANY},
 	{CTL_GET, "/metrics", handle_metrics, MEM_LEVEL_METRICS},
+	{CTL_POST, "/v1/claims", handle_claim_create, MEM_LEVEL_TENANT},
+	{CTL_DELETE, "/v1/claims/:/:", handle_claim_delete, MEM_LEVEL_TENANT},
 	{CTL_POST, "/v1/regions", handle_region_create, MEM_LEVEL_TENANT},
 	{CTL_GET, "/v1/regions", handle_region_list, MEM_LEVEL_TENANT},
 	{CTL_GET, "/v1/regions/:", handle_region_get, MEM_LEVEL_TENANT},
@@ -42,12 +46,42 @@ const struct ctl_route node_routes[] = {
 	 MEM_LEVEL_TENANT},
 	{CTL_POST, "/v1/connections/:/pages/mapped", handle_pages_mapped,
 	 MEM_LEVEL_TENANT_QUIET},
+	{CTL_POST, "/v1/walks", handle_walk_create, MEM_LEVEL_TENANT},
+	{CTL_GET, "/v1/walks", handle_walk_list, MEM_LEVEL_TENANT},
+	{CTL_GET, "/v1/walks/:", handle_walk_get, MEM_LEVEL_TENANT},
+	{CTL_DELETE, "/v1/walks/:", handle_walk_delete, MEM_LEVEL_TENANT},
 	{CTL_POST, "/v1/tenants", handle_tenant_create, MEM_LEVEL_ADMIN},
 	{CTL_GET, "/v1/tenants", handle_tenant_list, MEM_LEVEL_ADMIN},
+	{CTL_GET, "/v1/tenants/:", handle_tenant_get, MEM_LEVEL_ADMIN},
 	{CTL_PATCH, "/v1/tenants/:", handle_tenant_patch, MEM_LEVEL_ADMIN},
 	{CTL_DELETE, "/v1/tenants/:", handle_tenant_delete, MEM_LEVEL_ADMIN},
+	{CTL_PATCH, "/v1/tenants/:/token", handle_token_patch, MEM_LEVEL_ADMIN},
+	{CTL_DELETE, "/v1/tenants/:/token", handle_token_delete,
+	 MEM_LEVEL_ADMIN},
+	{CTL_PATCH, "/v1/admin/token", handle_admin_token_patch,
+	 MEM_LEVEL_ADMIN},
 };
 const unsigned node_route_count = ARRAY_LEN(node_routes);
+
+static const struct ctl_members members[] = {
+	{handle_claim_create, "name holder ms"},
+	{handle_region_create,
+	 "name size memory owner switch nodes_at nodes node_bytes part_of"},
+	{handle_region_patch, "size force"},
+	{handle_region_delete, "force"},
+	{handle_connect,
+	 "proto gid qpn psn mtu rd_atomic access caps client patience_ms auth "
+	 "session pages owner without walk"},
+	{handle_heartbeat, "connections"},
+	{handle_grant_create, "region rights offset length revocable"},
+	{handle_pages_create, "version count bytes depth pieces sparse"},
+	{handle_pages_mapped, "pages"},
+	{handle_walk_create, "image"},
+	{handle_tenant_create, "name token quota limits"},
+	{handle_tenant_patch, "quota limits"},
+	{handle_token_patch, "token"},
+	{handle_admin_token_patch, "token"},
+};
 
 /* One more place: requests that no route took. */
 STATIC_ASSERT(ARRAY_LEN(node_routes) < MEM_ROUTE_MAX, "request counters");
@@ -99,6 +133,11 @@ static int add_default_tenant(struct mem_node *node, const char *token)
 	return err;
 }
 
+static void set_default(uint32_t *limit, uint32_t value)
+{
+	*limit = *limit ? *limit : value;
+}
+
 int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 {
 	struct mem_node *node;
@@ -126,6 +165,12 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	node->pool_bytes = c->pool_bytes;
 	node->audit = c->audit;
 	node->has_auth = c->has_auth;
+	node->keep_token = c->keep_token;
+	node->keep_ctx = c->keep_ctx;
+	node->walk_config = c->walk;
+	set_default(&node->walk_config.iterations, MEM_WALK_ITERATIONS);
+	set_default(&node->walk_config.longest, MEM_WALK_LONGEST);
+	set_default(&node->walk_config.programs, MEM_WALK_PROGRAMS);
 	/* Random, so that a node that was restarted does not repeat the epochs
 	 * that clients still remember; half of them are left to count up. */
 	env_random(c->env, &first_epoch, sizeof(first_epoch));
@@ -139,8 +184,12 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 		err = node->state_path ? 0
 				       : error_set(-ENOMEM, "no memory left");
 	}
+	if (!err && c->rundir)
+		err = census_create(c->rundir, &node->census);
 	if (!err)
 		err = open_nic(node);
+	if (!err)
+		err = walks_open(node);
 	if (!err)
 		err = add_default_tenant(node, c->default_token);
 	if (!err)
@@ -174,6 +223,7 @@ void mem_node_destroy(struct mem_node *node)
 	declare_close(node);
 	while (node->tenant_count)
 		tenant_remove(node, node->tenants[0]);
+	walks_close(node);
 	node_leave(node, &visit);
 	page_thread_stop(node);
 	if (node->cq)
@@ -182,6 +232,7 @@ void mem_node_destroy(struct mem_node *node)
 		(void)ibv_close_device(node->context); /* the end anyway */
 	pthread_cond_destroy(&node->changed);
 	pthread_mutex_destroy(&node->lock);
+	census_destroy(node->census);
 	free(node->state_path);
 	free(node);
 }
@@ -275,6 +326,9 @@ static void prepare(struct inquiry *q)
 
 	q->has_hash = req->token && ctl_token_hash(req->token, &q->hash) == 0;
 	q->body_err = ctl_body_parse(req->body, req->body_bytes, &q->call.body);
+	if (!q->body_err)
+		q->body_err =
+			ctl_body_check(&q->call, members, ARRAY_LEN(members));
 	if (q->body_err)
 		(void)snprintf(q->body_words, sizeof(q->body_words), "%s",
 			       error_last());
@@ -318,6 +372,7 @@ void mem_node_handle(void *ctx, const struct ctl_request *request,
 		run_locked(node, &q);
 	}
 	count_request(node, route, reply->status);
+	walks_reap(node);
 	space_reap(node);
 	node_leave(node, &visit);
 	audit(node, &q);
@@ -353,6 +408,8 @@ void mem_node_tick(struct mem_node *node)
 	uint64_t now_ns;
 
 	declare_tick(node);
+	if (node->census)
+		census_tick(node->census, env_now_ns(node->env));
 	node_enter(node, &visit);
 	now_ns = env_now_ns(node->env);
 	awake_look(&node->awake, now_ns, MEM_PAUSE_MS * 1000000ull);
@@ -372,6 +429,7 @@ void mem_node_tick(struct mem_node *node)
 	region_expire(node);
 	tenant_tick(node);
 	space_tick(node);
+	walks_reap(node);
 	space_reap(node);
 	node_leave(node, &visit);
 }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/size.h"
 #include "memory_priv.h"
 
 uint64_t region_pages(uint64_t size_bytes)
@@ -65,15 +66,17 @@ static int charge(struct mem_node *node, struct mem_region *r, uint64_t more)
 	    (more > t->quota_bytes ||
 	     t->used_bytes + t->page_bytes > t->quota_bytes - more))
 		return error_set(-EDQUOT,
-				 "tenant %s uses %" PRIu64 " of its %" PRIu64
-				 " bytes; %" PRIu64 " more do not fit",
-				 t->name, t->used_bytes, t->quota_bytes, more);
+				 "tenant %s uses %s of its %s; %s more do not "
+				 "fit",
+				 t->name, SIZE_TEXT(t->used_bytes),
+				 SIZE_TEXT(t->quota_bytes), SIZE_TEXT(more));
 	if (more > node->pool_bytes - node->used_bytes)
 		return error_set(-ENOSPC,
-				 "the pool of %s has %" PRIu64
-				 " bytes left; %" PRIu64 " more do not fit",
+				 "the pool of %s has %s left; %s more do not "
+				 "fit",
 				 node->name,
-				 node->pool_bytes - node->used_bytes, more);
+				 SIZE_TEXT(node->pool_bytes - node->used_bytes),
+				 SIZE_TEXT(more));
 	t->used_bytes += more;
 	node->used_bytes += more;
 	r->charged_bytes += more;
@@ -165,6 +168,17 @@ static void extract(struct mem_node *node, struct mem_region *r)
 	life_end(node, &r->life);
 }
 
+/* Without the lock: the region is busy. */
+static int place(struct mem_node *node, const struct mem_region *r,
+		 struct memory *m)
+{
+	int err = walks_place(r, m->mr);
+
+	if (err)
+		memory_free(node, m);
+	return err;
+}
+
 int region_create(struct mem_node *node, struct mem_tenant *tenant,
 		  const char *name, uint64_t size_bytes, bool on_device,
 		  struct mem_region **out)
@@ -183,6 +197,8 @@ int region_create(struct mem_node *node, struct mem_tenant *tenant,
 		err = on_device ? memory_make_device(node, tenant->pd,
 						     size_bytes, &m)
 				: memory_make(node, tenant->pd, size_bytes, &m);
+		if (!err)
+			err = place(node, r, &m);
 		pthread_mutex_lock(&node->lock);
 	}
 	if (!err && tenant->state == MEM_TENANT_ENDING) {
@@ -237,6 +253,8 @@ int region_resize(struct mem_node *node, struct mem_region *r,
 	if (!err) {
 		pthread_mutex_unlock(&node->lock);
 		err = memory_make(node, r->tenant->pd, size_bytes, &m);
+		if (!err)
+			err = place(node, r, &m);
 		pthread_mutex_lock(&node->lock);
 		if (err && after > before)
 			uncharge(node, r, after - before);
@@ -257,6 +275,7 @@ int region_resize(struct mem_node *node, struct mem_region *r,
 		uncharge(node, r, before - after);
 	memory_give(node, r, &m);
 	r->busy = false;
+	declare_region_anew(node, r);
 	return 0;
 }
 

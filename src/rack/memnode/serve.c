@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/relax.h"
+#include "base/statedir.h"
 #include "mem_priv.h"
 
 /* ---- the env: only what a node needs, not what a NIC does --------------- */
@@ -46,23 +47,43 @@ static const struct env_ops env_ops = {
 
 /* ---- life --------------------------------------------------------------- */
 
-/* All below $AQUIFER_STATEDIR: a file system may be mounted over the rack's own
- * while the node runs. */
+static enum rack_token_kind kind_of(bool is_admin)
+{
+	return is_admin ? RACK_TOKEN_ADMIN : RACK_TOKEN_DEFAULT;
+}
+
+static int keep_token(void *ctx, bool is_admin, const char *token)
+{
+	return daemon_token_keep(ctx, kind_of(is_admin), token);
+}
+
+static bool has_jit(const struct daemon *d)
+{
+	return strcmp(config_string(d->config, "walk", "jit"), "off") != 0;
+}
+
+/* Files, and, where walks become machine code, pages that hold it. */
 static int allow(struct daemon *d)
 {
-	char state[MEM_STATE_PATH_MAX];
-	int err = mem_state_dir(d->rack, state);
+	d->confine.makes_code = has_jit(d);
+	return daemon_allow_state(d);
+}
 
-	return err ? err
-		   : confine_add_parent(&d->confine, CONFINE_WRITE, state);
+static int set_walks(const struct daemon *d, struct mem_walk_config *c)
+{
+	c->has_jit = has_jit(d);
+	c->iterations = (uint32_t)config_int(d->config, "walk", "iterations");
+	c->longest = (uint32_t)config_int(d->config, "walk", "longest");
+	c->programs = (uint32_t)config_int(d->config, "walk", "programs");
+	return mem_walk_gauge(c->has_jit, &c->gauge);
 }
 
 static int open_node(struct daemon *d)
 {
 	const char *port = config_string(d->config, "nic", "port");
 	char token[CTL_TOKEN_TEXT], admin[CTL_TOKEN_TEXT];
-	char dir[MEM_STATE_PATH_MAX], state[MEM_STATE_PATH_MAX + 64];
-	char path[RUNDIR_PATH_MAX + 64];
+	char dir[STATEDIR_PATH_MAX], state[STATEDIR_PATH_MAX + 64];
+	char path[CTL_SWITCH_PATH_MAX];
 	struct mem_serve *s = d->self;
 	struct mem_node *node;
 	struct mem_node_config config = {
@@ -73,24 +94,29 @@ static int open_node(struct daemon *d)
 		.state_path = state,
 		.env = &s->env,
 		.audit = d->audit,
+		.rundir = d->rundir,
 		.has_auth = strcmp(config_string(d->config, "nic", "auth"),
 				   "psk") == 0,
+		.keep_token = keep_token,
+		.keep_ctx = d,
 	};
-	int err = mem_state_dir(d->rack, dir);
+	int err = statedir_make(d->rack, dir);
 
 	s->env.ops = &env_ops;
 	if (strncmp(port, "switch:", 7) == 0) {
-		(void)snprintf(path, sizeof(path), "%s/switch-%.32s.ctl",
-			       d->rundir, port + 7);
+		if (!err)
+			err = ctl_switch_path(d->rundir, port + 7, path);
 		config.switch_path = path;
 	}
 	if (err)
 		return err;
 	(void)snprintf(state, sizeof(state), "%s/%.32s.tenants.json", dir,
 		       d->options.name);
-	err = ctl_token_file(d->rundir, "token", token);
+	err = daemon_token(d, RACK_TOKEN_DEFAULT, token);
 	if (!err)
-		err = ctl_token_file(d->rundir, "admin-token", admin);
+		err = daemon_token(d, RACK_TOKEN_ADMIN, admin);
+	if (!err)
+		err = set_walks(d, &config.walk);
 	if (!err)
 		err = mem_node_create(&config, &node);
 	if (!err)

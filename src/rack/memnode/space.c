@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/size.h"
 #include "mem_priv.h"
 
 /* ---- what is charged ---------------------------------------------------- */
@@ -33,18 +34,17 @@ int space_charge(struct mem_node *node, struct mem_tenant *t,
 	if (t->quota_bytes &&
 	    (used > t->quota_bytes || all > t->quota_bytes - used))
 		return error_set(-EDQUOT,
-				 "tenant %s uses %" PRIu64 " of its %" PRIu64
-				 " bytes; pages and tables of %" PRIu64
-				 " bytes do not fit",
-				 t->name, used, t->quota_bytes, all);
+				 "tenant %s uses %s of its %s; pages and "
+				 "tables of %s do not fit",
+				 t->name, SIZE_TEXT(used),
+				 SIZE_TEXT(t->quota_bytes), SIZE_TEXT(all));
 	if (page_bytes > node->pool_bytes || own_bytes > left(node))
 		return error_set(-ENOSPC,
-				 "the pool of %s has %" PRIu64
-				 " bytes, of which %" PRIu64
-				 " are left; pages of %" PRIu64
-				 " bytes and tables of %" PRIu64 " do not fit",
-				 node->name, node->pool_bytes, left(node),
-				 page_bytes, own_bytes);
+				 "the pool of %s has %s, of which %s are left; "
+				 "pages of %s and tables of %s do not fit",
+				 node->name, SIZE_TEXT(node->pool_bytes),
+				 SIZE_TEXT(left(node)), SIZE_TEXT(page_bytes),
+				 SIZE_TEXT(own_bytes));
 	t->page_bytes += all;
 	node->used_bytes += own_bytes;
 	return 0;
@@ -261,7 +261,8 @@ static void give_back(struct mem_node *node, struct mem_space *s)
 	pthread_mutex_lock(&node->lock);
 	s->space = NULL;
 	settle(node, f);
-	space_uncharge(node, s->tenant, s->page_bytes, s->own_bytes);
+	space_uncharge(node, s->tenant, s->page_bytes,
+		       s->own_bytes + s->chain_bytes);
 	put_pframes(node, f);
 	s->tenant->space_count--;
 	life_bury(node, &s->life);

@@ -33,6 +33,22 @@ static int open_domain(struct mem_node *node, struct mem_tenant *t)
 	return 0;
 }
 
+static int charge_chain(struct mem_node *node, struct mem_conn *c)
+{
+	struct mem_space *s = c->space;
+	uint64_t used = s->chain_used + c->page_bytes;
+	int err = 0;
+
+	if (used > s->chain_bytes) {
+		err = space_charge(node, c->tenant, 0, used - s->chain_bytes);
+		if (!err)
+			s->chain_bytes = used;
+	}
+	if (!err)
+		s->chain_used = used;
+	return err;
+}
+
 static int open_chain(struct mem_node *node, struct mem_conn *c)
 {
 	int err = open_domain(node, c->tenant);
@@ -44,7 +60,7 @@ static int open_chain(struct mem_node *node, struct mem_conn *c)
 	if (err)
 		return err;
 	c->page_bytes = pframe_chain_bytes(c->chain);
-	err = space_charge(node, c->tenant, 0, c->page_bytes);
+	err = charge_chain(node, c);
 	if (err) {
 		pframe_chain_destroy(c->chain);
 		c->chain = NULL;
@@ -89,11 +105,13 @@ void space_conn_close(struct mem_conn *c)
 		log_info("memnode", "the %s chain of tenant %s stopped: %s",
 			 space_role_name(c->role), c->tenant->name,
 			 pframe_why_text(why));
-	if (c->chain)
+	if (c->chain) {
 		pframe_chain_destroy(c->chain);
-	else
+		c->space->chain_used -= c->page_bytes;
+	} else {
 		pframe_guest_destroy(c->guest);
-	space_uncharge(c->space->of, c->tenant, 0, c->page_bytes);
+		space_uncharge(c->space->of, c->tenant, 0, c->page_bytes);
+	}
 	c->qp = NULL;
 }
 

@@ -27,14 +27,9 @@ int address_first(struct mem_node *node, uint8_t *index,
 		  union ibv_gid *gid) MUST_CHECK;
 int address_server(struct mem_node *node, char out[ADDRESS_TEXT]) MUST_CHECK;
 
-/* ---- switch_call.c: calls to the switch ---------------------------------- */
+/* ---- switch_late.c: what has ended ------------------------------------------
+ */
 
-/* The answer is JSON; *out, if wanted, is the caller's to free. Blocks. */
-int switch_ask(struct mem_node *node, const char *line,
-	       json_t **out) MUST_CHECK;
-/* -EAGAIN: it does not answer. -EREMOTEIO: it refuses. */
-PRINTF(2, 3)
-int switch_tell(struct mem_node *node, const char *fmt, ...) MUST_CHECK;
 /* Tells the switch of something that ended; true: it no longer knows it. */
 bool switch_tell_end(struct mem_node *node, const char *line) MUST_CHECK;
 /* Called with the lock held. */
@@ -49,5 +44,18 @@ void switch_shared_close(struct mem_node *node);
 /* Asks whether the switch has given our shared connection up: then nothing
  * works until it has a new one. */
 bool switch_shared_is_dead(struct mem_node *node);
+
+/* ---- switch_walk.c: walks that the switch carries on to us ----------------
+ */
+
+/* The switch's program `walk` knows nothing of us. */
+int switch_walk_open(struct mem_node *node) MUST_CHECK;
+void switch_walk_close(struct mem_node *node);
+/* Declares the region, if it is a piece. Without it walks work as well. */
+int switch_walk_piece(struct mem_node *node, struct mem_region *r) MUST_CHECK;
+/* Called without the lock; the region is busy. */
+void switch_walk_gone(struct mem_node *node, const struct mem_region *r);
+/* Every look at the switch: regions that it did not take yet. */
+void switch_walk_late(struct mem_node *node);
 
 #endif

@@ -16,12 +16,6 @@ enum {
 	OWN_QPN = 0x800000, /* of the switch's ends; the rest is random */
 };
 
-/* The switch has no address in the rack; this one is nobody's. */
-static const uint8_t own_ip[2][16] = {
-	{[10] = 0xff, 0xff, 127, 255, 255, 254},
-	{[0] = 0x01, [15] = 0x01}, /* 100::1, of the discard prefix */
-};
-
 static int make_shared(struct mem_node *node, const uint8_t ip[16],
 		       uint8_t gid_index, uint32_t own_qpn, uint32_t psn)
 {
@@ -76,17 +70,18 @@ int switch_shared_open(struct mem_node *node)
 	env_random(node->env, number, sizeof(number));
 	number[0] = OWN_QPN | (number[0] & 0x3fff);
 	number[1] &= PAIR_PSN_MASK;
-	switch_ip = own_ip[!address_is_ipv4(gid.raw)];
+	switch_ip = ctl_switch_ip(gid.raw);
 	err = make_shared(node, switch_ip, index, number[0], number[1]);
 	if (err)
 		return error_set(err, "no queue pair for the switch: %s",
 				 strerror(-err));
-	return switch_tell(node,
-			   "tell swordbox server name=%s ip=%s qpn=%u psn=%u "
-			   "own_ip=%s own_qpn=%u",
-			   node->name, address_text(gid.raw, text),
-			   node->at_switch.shared->qp_num, number[1],
-			   address_text(switch_ip, own), number[0]);
+	return ctl_switch_tell(
+		&node->at_switch.ctl,
+		"tell swordbox server name=%s ip=%s qpn=%u psn=%u "
+		"own_ip=%s own_qpn=%u",
+		node->name, address_text(gid.raw, text),
+		node->at_switch.shared->qp_num, number[1],
+		address_text(switch_ip, own), number[0]);
 }
 
 void switch_shared_close(struct mem_node *node)
@@ -96,7 +91,8 @@ void switch_shared_close(struct mem_node *node)
 	/* Another one may have its address and its place there. What this does
 	 * not reach is replaced when the node comes back. */
 	if (node->at_switch.shared && address_server(node, server) == 0)
-		(void)!switch_tell(node, "tell swordbox leave ip=%s", server);
+		(void)!ctl_switch_tell(&node->at_switch.ctl,
+				       "tell swordbox leave ip=%s", server);
 	drop_shared(node);
 }
 
@@ -110,7 +106,7 @@ bool switch_shared_is_dead(struct mem_node *node)
 	size_t i;
 
 	if (!shared || address_server(node, own) ||
-	    switch_ask(node, "tell swordbox show", &show))
+	    ctl_switch_ask(&node->at_switch.ctl, "tell swordbox show", &show))
 		return false;
 	json_array_foreach(json_object_get(show, "servers"), i, v)
 	{

@@ -80,6 +80,8 @@ void tenant_remove(struct mem_node *node, struct mem_tenant *tenant)
 
 	ASSERT(is_empty(tenant));
 	session_expire(node, tenant);
+	walks_tenant_end(node, tenant);
+	switch_walk_tenant_end(node, tenant);
 	for (unsigned i = 0; i < node->tenant_count; i++) {
 		if (node->tenants[i] != tenant)
 			continue;
@@ -102,12 +104,11 @@ static bool breathe(struct mem_node *node, const struct mem_tenant *t)
 	return t->life.ended;
 }
 
-void tenant_end(struct mem_node *node, struct mem_tenant *t)
+void tenant_end_conns(struct mem_node *node, struct mem_tenant *t)
 {
 	unsigned ends = 0;
 
 	lock_assert_mutex_held(&node->lock);
-	ASSERT(t->state == MEM_TENANT_ENDING);
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
 		if (!node->conns[i] || node->conns[i]->tenant != t)
 			continue;
@@ -115,6 +116,14 @@ void tenant_end(struct mem_node *node, struct mem_tenant *t)
 		if (++ends % MEM_ENDS_AT_ONCE == 0 && breathe(node, t))
 			return;
 	}
+}
+
+void tenant_end(struct mem_node *node, struct mem_tenant *t)
+{
+	ASSERT(t->state == MEM_TENANT_ENDING);
+	tenant_end_conns(node, t);
+	if (t->life.ended)
+		return;
 	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
 		struct mem_region *r = node->regions[i];
 

@@ -23,6 +23,7 @@ static const struct {
 			       "connections that the processor answers", 4},
 	[MEM_LIMIT_GRANTS] = {"grants", "grants", 4},
 	[MEM_LIMIT_SESSIONS] = {"sessions", "sessions", 4},
+	[MEM_LIMIT_WALKS] = {"walks", "walks", 8},
 };
 
 const char *tenant_limit_name(enum mem_limit kind)
@@ -41,6 +42,7 @@ void tenant_limit_init(struct mem_node *node)
 	node->total[MEM_LIMIT_SERVERS] = PFRAME_GUESTS_MAX;
 	node->total[MEM_LIMIT_GRANTS] = (uint64_t)node->device.max_mw;
 	node->total[MEM_LIMIT_SESSIONS] = MEM_SESSION_MAX;
+	node->total[MEM_LIMIT_WALKS] = node->walk_config.programs;
 }
 
 void tenant_limit_default(const struct mem_node *node, struct mem_tenant *t,
@@ -92,7 +94,7 @@ int tenant_limit_parse(const struct mem_node *node, const json_t *body,
 	if (!json_is_object(limits) || known != json_object_size(limits))
 		return error_set(-EINVAL,
 				 "\"limits\" has device, regions, connections, "
-				 "servers, grants and sessions");
+				 "servers, grants, sessions and walks");
 	for (unsigned i = 0; i < MEM_LIMIT_COUNT; i++) {
 		if (!json_object_get(limits, kinds[i].name))
 			continue;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/size.h"
 #include "pframe_priv.h"
 
 enum {
@@ -103,8 +104,7 @@ int pframe_pool_reserve(uint64_t bytes, uint32_t pframe_bytes, bool is_pinned,
 		err = make_lists(p);
 	if (err) {
 		pframe_pool_destroy(p);
-		return error_set(-ENOMEM, "no memory for %" PRIu64 " bytes",
-				 bytes);
+		return error_set(-ENOMEM, "no memory for %s", SIZE_TEXT(bytes));
 	}
 	*out = p;
 	return 0;

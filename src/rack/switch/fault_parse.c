@@ -105,10 +105,16 @@ static bool parse_kinds(struct fault_rule *r, const char *v)
 		{"response", 1u << WIRE_READ_RESP},
 		{"ack", 1u << WIRE_ACK},
 		{"atomic_ack", 1u << WIRE_ATOMIC_ACK},
+		{"walk", 1u << WIRE_WALK},
+		{"walk_answer", 1u << WIRE_WALK_ANSWER},
+		{"walk_on", 1u << WIRE_WALK_ON},
+		{"walk_back", 1u << WIRE_WALK_BACK},
 		{"request", 1u << WIRE_SEND | 1u << WIRE_WRITE |
-				    1u << WIRE_READ | 1u << WIRE_ATOMIC},
-		{"reply",
-		 1u << WIRE_READ_RESP | 1u << WIRE_ACK | 1u << WIRE_ATOMIC_ACK},
+				    1u << WIRE_READ | 1u << WIRE_ATOMIC |
+				    1u << WIRE_WALK},
+		{"reply", 1u << WIRE_READ_RESP | 1u << WIRE_ACK |
+				  1u << WIRE_ATOMIC_ACK |
+				  1u << WIRE_WALK_ANSWER},
 		{"roce", 0},
 	};
 

@@ -253,6 +253,44 @@ struct tor_port *tor_pkt_route(const struct tor_pkt *pkt)
 	return look_up(pkt->tor, &a, &claimed);
 }
 
+struct tor_port *tor_port_of(const struct tor *t, const uint8_t ip[16],
+			     uint32_t qpn)
+{
+	struct fdb_key key = {.slot = qpn >> t->slot_shift};
+	struct tor_port *port;
+
+	memcpy(key.addr, ip, 16);
+	port = find(t, &key, FDB_CLAIM);
+	if (port)
+		return port;
+	key.slot = 0;
+	key.kind = FDB_CLAIMED;
+	return fdb_find(&t->fdb, &key) ? NULL : find(t, &key, FDB_IP);
+}
+
+bool tor_is_same_slot(const struct tor *t, uint32_t a, uint32_t b)
+{
+	return a >> t->slot_shift == b >> t->slot_shift;
+}
+
+bool tor_reaches(const struct tor *t, const uint8_t ip[16], uint32_t qpn)
+{
+	struct fdb_key key = {.slot = qpn >> t->slot_shift};
+
+	memcpy(key.addr, ip, 16);
+	if (find(t, &key, FDB_CLAIM))
+		return true;
+	key.slot = 0;
+	key.kind = FDB_CLAIMED;
+	if (fdb_find(&t->fdb, &key))
+		return false;
+	/* Behind a port that claims nothing may be anybody. */
+	for (unsigned i = 0; i < t->port_count; i++)
+		if (t->ports[i] && !t->ports[i]->has_claim)
+			return true;
+	return false;
+}
+
 /* ---- ways that are remembered ------------------------------------------- */
 
 /*
@@ -325,6 +363,10 @@ HOT void tor_forward(struct tor *t, struct tor_port *in, struct tor_port *out,
 			}
 		}
 		tor_read_addresses(t, frame, len_bytes, &a);
+		if (a.has_dst_ip && tor_is_own(t, a.dst_ip)) {
+			count(t, TOR_C_own_late);
+			return;
+		}
 		out = look_up(t, &a, &claimed);
 		if (is_plain && out)
 			flow_keep(t, key, out);

@@ -74,19 +74,23 @@ void tor_emit(struct tor_instance *self, struct tor_port *in,
 	      const struct wire_pkt *wire)
 {
 	struct tor *t = self->tor;
-	struct tor_pkt pkt = {
-		.tor = t,
-		.in = in,
-		.roce = true,
-		.changed = true,
-		.next = (uint8_t)(self->index + 1),
-		.wire = *wire,
-	};
+	struct tor_pkt pkt;
 
 	if (t->depth >= TOR_DEPTH_MAX) {
 		count(t, TOR_C_loops);
 		return;
 	}
+	/* Field by field: clearing it first costs more than the rest. */
+	pkt.tor = t;
+	pkt.in = in;
+	pkt.out = NULL;
+	pkt.frame = NULL;
+	pkt.len_bytes = 0;
+	pkt.hint = NULL;
+	pkt.roce = pkt.changed = true;
+	pkt.next = (uint8_t)(self->index + 1);
+	pkt.depth = 0;
+	pkt.wire = *wire;
 	count(t, TOR_C_program_frames);
 	t->depth++;
 	tor_run(t, &pkt);
@@ -130,13 +134,29 @@ void tor_emit_frame(struct tor_instance *self, struct tor_port *in,
 	t->depth--;
 }
 
+/* Both addresses of an IPv4 packet; 0: it is none. */
+HOT static uint64_t peek_ips(const uint8_t *frame, size_t len_bytes)
+{
+	uint64_t ips = 0;
+
+	if (LIKELY(len_bytes >= WIRE_ETH_BYTES + WIRE_IP4_BYTES &&
+		   frame[12] == 0x08 && frame[13] == 0x00))
+		memcpy(&ips, frame + WIRE_ETH_BYTES + 12, sizeof(ips));
+	return ips;
+}
+
 /* By addresses alone, whether any program has to see it. The frame is a copy:
  * its sender must not make another one of it meanwhile. */
-HOT static bool is_wanted(const struct tor *t, const uint8_t *frame,
+HOT static bool is_wanted(struct tor_port *port, const uint8_t *frame,
 			  size_t len_bytes)
 {
+	const struct tor *t = port->tor;
+	uint64_t ips = peek_ips(frame, len_bytes);
 	struct addresses a;
 
+	if (LIKELY(ips && ips == port->pass_ips &&
+		   port->pass_epoch == t->wants_epoch))
+		return false;
 	tor_read_addresses(t, frame, len_bytes, &a);
 	for (unsigned i = 0; i < t->program_count; i++) {
 		const struct tor_instance *p = &t->programs[i];
@@ -147,34 +167,40 @@ HOT static bool is_wanted(const struct tor *t, const uint8_t *frame,
 		      p->program->wants(p->state, a.src_ip, a.dst_ip))))
 			return true;
 	}
+	/* Others between these addresses are not wanted if RoCE is not. */
+	if (a.roce) {
+		port->pass_ips = ips;
+		port->pass_epoch = t->wants_epoch;
+	}
 	return false;
 }
 
-void tor_run_input(struct tor_port *port, const uint8_t *frame,
-		   size_t len_bytes, const void *hint)
+HOT void tor_run_input(struct tor_port *port, const uint8_t *frame,
+		       size_t len_bytes, const void *hint)
 {
 	struct tor *t = port->tor;
+	bool is_whole = !hint && len_bytes <= TOR_FRAME_MAX;
 	struct tor_pkt pkt;
 
+	/* A frame with a hint is not finished: its checksum, or that it is
+	 * several, is left to hardware that is not there. Never RoCE: drivers
+	 * finish that. */
+	if (LIKELY(is_whole)) {
+		memcpy(t->rx, frame, len_bytes);
+		if (LIKELY(!is_wanted(port, t->rx, len_bytes))) {
+			tor_forward(t, port, NULL, t->rx, len_bytes, NULL);
+			return;
+		}
+	}
 	pkt.tor = t;
 	pkt.in = port;
 	pkt.out = NULL;
-	pkt.frame = frame;
+	pkt.frame = is_whole ? t->rx : frame;
 	pkt.len_bytes = len_bytes;
 	pkt.hint = hint;
 	pkt.roce = pkt.changed = false;
 	pkt.next = pkt.depth = 0;
-	/* A frame with a hint is not finished: its checksum, or that it is
-	 * several, is left to hardware that is not there. Never RoCE: drivers
-	 * finish that. */
-	if (LIKELY(!hint && len_bytes <= TOR_FRAME_MAX)) {
-		memcpy(t->rx, frame, len_bytes);
-		if (!is_wanted(t, t->rx, len_bytes)) {
-			tor_forward(t, port, NULL, t->rx, len_bytes, NULL);
-			return;
-		}
-		pkt.frame = t->rx;
+	if (is_whole)
 		parse(t, &pkt);
-	}
 	tor_run(t, &pkt);
 }

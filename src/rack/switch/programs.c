@@ -7,16 +7,15 @@
 
 #include "base/error.h"
 #include "base/json_out.h"
+#include "cow.h"
+#include "cross.h"
 #include "fault.h"
 #include "steer.h"
 #include "sword.h"
 #include "tor_priv.h"
 
 const struct tor_program *const tor_programs[] = {
-	&tor_fault,
-	&tor_steer,
-	&tor_swordbox,
-	NULL,
+	&tor_fault, &tor_steer, &tor_walk, &tor_cowbird, &tor_swordbox, NULL,
 };
 
 const struct tor_program *tor_program_find(const char *name)
@@ -45,7 +44,7 @@ static int unknown(const char *name)
 	for (unsigned i = 0; tor_programs[i] && n < sizeof(list); i++)
 		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s",
 				      i ? ", " : "", tor_programs[i]->name);
-	return error_set(-ENOENT, "there is no program '%.32s'; there are: %s",
+	return error_set(-EINVAL, "there is no program '%.32s'; there are: %s",
 			 name, list);
 }
 
@@ -83,6 +82,7 @@ int tor_program_add(struct tor *tor, const char *name, const char *options)
 		tor_instance_release(self);
 	else
 		tor->program_count++;
+	tor->wants_epoch++;
 	return err;
 }
 
@@ -136,6 +136,7 @@ int tor_control(struct tor *tor, const char *text, struct json_out *out)
 			continue;
 		tor_begin(tor);
 		err = control(&tor->programs[i], line, verb, rest, out);
+		tor->wants_epoch++;
 		tor_end(tor);
 		return err;
 	}
@@ -185,26 +186,46 @@ void tor_report(const struct tor *tor, struct json_out *out)
 	tor_report_programs(tor, out);
 }
 
-static void report_tables(const struct tor_instance *p, struct json_out *out)
+unsigned tor_program_tables(const struct tor *tor, const char *name,
+			    struct tor_table table[TOR_TABLE_MAX])
+{
+	if (strcmp(name, "forward") == 0) {
+		table[0] = (struct tor_table){
+			"addresses", (uint64_t)tor->fdb.buckets * TOR_FDB_WAYS,
+			160, 64, 2};
+		return 1;
+	}
+	for (unsigned i = 0; i < tor->program_count; i++) {
+		const struct tor_instance *p = &tor->programs[i];
+		unsigned n = 0;
+
+		if (strcmp(p->program->name, name) != 0)
+			continue;
+		if (p->program->tables)
+			n = p->program->tables(p->state, table);
+		ASSERT(n <= TOR_TABLE_MAX);
+		return n;
+	}
+	return 0;
+}
+
+static void report_tables(const struct tor *tor, const char *name,
+			  struct json_out *out)
 {
 	struct tor_table table[TOR_TABLE_MAX];
-	unsigned n =
-		p->program->tables ? p->program->tables(p->state, table) : 0;
+	unsigned n = tor_program_tables(tor, name, table);
 	uint64_t bits = 0;
 	uint32_t stages = 0;
 
-	ASSERT(n <= TOR_TABLE_MAX);
 	json_out_object(out, NULL);
-	json_out_string(out, "program", p->program->name);
+	json_out_string(out, "program", name);
 	json_out_array(out, "tables");
 	for (unsigned i = 0; i < n; i++) {
-		uint64_t b = table[i].entries *
-			     (table[i].key_bits + table[i].value_bits);
+		uint64_t b = tor_table_bits(&table[i]);
 
 		json_out_object(out, NULL);
 		json_out_string(out, "table", table[i].name);
-		json_out_string(out, "kind",
-				table[i].key_bits ? "match" : "registers");
+		json_out_string(out, "kind", tor_table_kind(&table[i]));
 		json_out_u64(out, "entries", table[i].entries);
 		json_out_u64(out, "key_bits", table[i].key_bits);
 		json_out_u64(out, "value_bits", table[i].value_bits);
@@ -223,25 +244,8 @@ static void report_tables(const struct tor_instance *p, struct json_out *out)
 void tor_report_resources(const struct tor *tor, struct json_out *out)
 {
 	json_out_array(out, "resources");
-	json_out_object(out, NULL);
-	json_out_string(out, "program", "forward");
-	json_out_array(out, "tables");
-	json_out_object(out, NULL);
-	json_out_string(out, "table", "addresses");
-	json_out_string(out, "kind", "match");
-	json_out_u64(out, "entries", (uint64_t)tor->fdb.buckets * TOR_FDB_WAYS);
-	json_out_u64(out, "key_bits", 160);
-	json_out_u64(out, "value_bits", 64);
-	json_out_u64(out, "bits",
-		     (uint64_t)tor->fdb.buckets * TOR_FDB_WAYS * (160 + 64));
-	json_out_u64(out, "stages", 2);
-	json_out_close(out);
-	json_out_close(out);
-	json_out_u64(out, "bits",
-		     (uint64_t)tor->fdb.buckets * TOR_FDB_WAYS * (160 + 64));
-	json_out_u64(out, "stages", 2);
-	json_out_close(out);
+	report_tables(tor, "forward", out);
 	for (unsigned i = 0; i < tor->program_count; i++)
-		report_tables(&tor->programs[i], out);
+		report_tables(tor, tor->programs[i].program->name, out);
 	json_out_close(out);
 }

@@ -40,6 +40,7 @@
 #define AQ_TOR_SWORD_H
 
 #include "conn_table.h"
+#include "end_tx.h"
 #include "tor_program.h"
 
 extern const struct tor_program tor_swordbox;
@@ -54,8 +55,6 @@ enum {
 	SWORD_WORDS_MAX = 1 << 20,
 	SWORD_WAYS = 4,	     /* places a word may have */
 	SWORD_DEPTH = 32,    /* operations remembered per connection */
-	SWORD_WINDOW = 128,  /* packets on the way on a shared connection */
-	SWORD_TRIES = 60,    /* before the shared connection is given up */
 	SWORD_READS = 8,     /* READs and atomics on the way on one */
 	SWORD_BUFFERS = 256, /* WRITEs of moved connections on the way */
 	SWORD_MTU = 1024,    /* of a shared connection, unless told otherwise */
@@ -64,8 +63,6 @@ enum {
 	SWORD_OLD_PSNS = 1 << 22,
 };
 
-#define SWORD_RTO_NS	 2000000ull
-#define SWORD_RTO_MAX_NS 64000000ull
 #define SWORD_CLOSING_NS 20000000ull
 
 #define SWORD_COUNTERS(X)  \
@@ -113,6 +110,7 @@ enum sword_state {
 	SWORD_PLACED, /* waits for its turn */
 	SWORD_ISSUED, /* on the shared connection */
 	SWORD_DONE,   /* answered; kept for repetitions */
+	SWORD_STATES,
 };
 
 /* What the shared connection carries. */
@@ -162,7 +160,15 @@ struct sword_conn {
 	int bulk_region; /* -1: none */
 	bool bulk_open;	 /* its last packet did not come yet */
 	uint32_t bulk_psn;
+	/* Its operations, one bit each, by state, and which of them are
+	 * WRITEs; and their packet numbers. All questions about all of them
+	 * are answered from here: the operations are 4 KB. */
+	uint32_t in_state[SWORD_STATES];
+	uint32_t writes;
+	uint32_t psn_of[SWORD_DEPTH];
 };
+
+STATIC_ASSERT(SWORD_DEPTH == 32, "bits of an operation");
 
 struct sword_region {
 	bool used;
@@ -186,7 +192,7 @@ struct sword_word {
 	uint64_t used_ns;
 };
 
-/* A packet of the shared connection that is not acknowledged. */
+/* What a packet of the shared connection asks; it is not acknowledged. */
 struct sword_out {
 	uint8_t kind;		 /* enum sword_kind */
 	struct sword_op *op;	 /* NULL: a READ that fills */
@@ -201,22 +207,13 @@ struct sword;
 
 struct sword_server {
 	bool used;
-	bool dead;
 	char name[SWORD_NAME_MAX + 1]; /* of its declarer; "": not said */
 	struct sword *sword;
 	uint8_t index;
-	struct wire_pkt header; /* of requests on the shared connection */
-	uint32_t qpn;		/* the server's end */
-	uint32_t own_qpn;	/* this end */
-	uint32_t una_psn;
-	uint32_t next_psn;
-	uint32_t tries;
-	bool went_back; /* because the answer to una_psn is missing */
-	uint32_t fills; /* READs and atomics on the way */
 	uint32_t mtu;
-	struct timer timer;
-	struct sword_out out[SWORD_WINDOW]; /* by psn */
-	struct sword_op *first, **last;	    /* that wait */
+	struct end_tx end;		     /* of the shared connection */
+	struct sword_out out[END_TX_WINDOW]; /* by psn */
+	struct sword_op *first, **last;	     /* that wait */
 };
 
 struct sword_options {
@@ -256,6 +253,19 @@ static inline struct sword_op *sword_ops(struct sword *s,
 	return s->ops + (size_t)(c - s->conns) * SWORD_DEPTH;
 }
 
+/* All changes of a state are made here. */
+static inline void sword_op_move(struct sword *s, struct sword_op *op,
+				 enum sword_state state)
+{
+	size_t at = (size_t)(op - s->ops);
+	struct sword_conn *c = &s->conns[at / SWORD_DEPTH];
+	uint32_t bit = 1u << at % SWORD_DEPTH;
+
+	c->in_state[op->state] &= ~bit;
+	c->in_state[state] |= bit;
+	op->state = (uint8_t)state;
+}
+
 /* ---- sword_table.c: words, connections, regions -------------------------- */
 
 struct sword_server *sword_server_find(const struct sword *s,
@@ -285,12 +295,8 @@ struct sword_region *sword_region_with(struct sword *s, unsigned server,
 /* ---- sword_shared.c: the shared connection ------------------------------ */
 
 void sword_shared_init(struct sword *s, struct sword_server *v, unsigned index);
-/* Queues the operation. */
+/* Queues the operation, for the next end_tx_run(). */
 void sword_shared_queue(struct sword_server *v, struct sword_op *op);
-void sword_shared_run(struct sword_server *v);
-/* A response to the shared connection. */
-void sword_shared_reply(struct sword_server *v, const struct wire_pkt *w);
-void sword_shared_stop(struct sword_server *v);
 
 /* ---- sword_conn.c: the clients' connections ------------------------------ */
 
@@ -306,9 +312,8 @@ struct sword_op *sword_op_find(struct sword *s, const struct sword_conn *c,
 void sword_conn_age(struct sword *s, struct sword_conn *c, uint32_t psn);
 /* NULL: all operations of the connection are under way. */
 struct sword_op *sword_op_new(struct sword *s, struct sword_conn *c);
-void sword_op_fill(struct sword *s, struct sword_op *op,
-		   const struct sword_conn *c, const struct sword_region *r,
-		   const struct wire_pkt *w);
+void sword_op_fill(struct sword *s, struct sword_op *op, struct sword_conn *c,
+		   const struct sword_region *r, const struct wire_pkt *w);
 bool sword_is_word_op(const struct sword_region *r, const struct wire_pkt *w);
 void sword_answer(struct sword *s, const struct sword_conn *c,
 		  const struct sword_op *op, const uint8_t *data);

@@ -11,40 +11,44 @@
 struct sword_op *sword_op_find(struct sword *s, const struct sword_conn *c,
 			       uint32_t psn)
 {
-	struct sword_op *ops = sword_ops(s, c);
+	uint32_t hits = 0;
 
 	for (unsigned i = 0; i < SWORD_DEPTH; i++)
-		if (ops[i].state != SWORD_FREE && ops[i].psn == psn)
-			return &ops[i];
-	return NULL;
+		hits |= (uint32_t)(c->psn_of[i] == psn) << i;
+	hits &= ~c->in_state[SWORD_FREE];
+	return hits ? &sword_ops(s, c)[__builtin_ctz(hits)] : NULL;
 }
 
-/* Whether `a` is to be forgotten rather than `b`: WRITEs first, because any
- * acknowledgement will do for them, then the older. */
-static bool is_less_needed(const struct sword_op *a, const struct sword_op *b)
+/* Of these operations the one with the smallest packet number, or NULL. */
+static struct sword_op *oldest_of(struct sword *s, const struct sword_conn *c,
+				  uint32_t which)
 {
-	if (a->is_write != b->is_write)
-		return a->is_write;
-	return wire_psn_diff(a->psn, b->psn) < 0;
+	unsigned first = SWORD_DEPTH;
+
+	for (; which; which &= which - 1) {
+		unsigned i = (unsigned)__builtin_ctz(which);
+
+		if (first == SWORD_DEPTH ||
+		    wire_psn_diff(c->psn_of[i], c->psn_of[first]) < 0)
+			first = i;
+	}
+	return first < SWORD_DEPTH ? &sword_ops(s, c)[first] : NULL;
 }
 
-/* A free one, or one that is done, which is forgotten. A client has at most
+/* A free one, or one that is done, which is forgotten: WRITEs first, because
+ * any acknowledgement will do for them, then the oldest. A client has at most
  * as many atomics without an answer as its limit says, usually 16. */
 struct sword_op *sword_op_new(struct sword *s, struct sword_conn *c)
 {
-	struct sword_op *ops = sword_ops(s, c);
-	struct sword_op *oldest = NULL;
+	uint32_t done = c->in_state[SWORD_DONE];
+	struct sword_op *op;
 
-	for (unsigned i = 0; i < SWORD_DEPTH; i++) {
-		if (ops[i].state == SWORD_FREE)
-			return &ops[i];
-		if (ops[i].state == SWORD_DONE &&
-		    (!oldest || is_less_needed(&ops[i], oldest)))
-			oldest = &ops[i];
-	}
-	if (oldest && wire_psn_diff(oldest->psn, c->old_psn) > 0)
-		c->old_psn = oldest->psn;
-	return oldest;
+	if (c->in_state[SWORD_FREE])
+		return &sword_ops(s, c)[__builtin_ctz(c->in_state[SWORD_FREE])];
+	op = oldest_of(s, c, done & c->writes ? done & c->writes : done);
+	if (op && wire_psn_diff(op->psn, c->old_psn) > 0)
+		c->old_psn = op->psn;
+	return op;
 }
 
 /*
@@ -62,35 +66,19 @@ void sword_conn_age(struct sword *s, struct sword_conn *c, uint32_t psn)
 	for (unsigned i = 0; i < SWORD_DEPTH; i++)
 		if (ops[i].state == SWORD_DONE &&
 		    wire_psn_diff(ops[i].psn, c->old_psn) <= 0)
-			ops[i].state = SWORD_FREE;
-}
-
-/* The operation with the smallest packet number in this state, or NULL. */
-static struct sword_op *op_first(struct sword *s, const struct sword_conn *c,
-				 enum sword_state state)
-{
-	struct sword_op *ops = sword_ops(s, c);
-	struct sword_op *first = NULL;
-
-	for (unsigned i = 0; i < SWORD_DEPTH; i++)
-		if (ops[i].state == state &&
-		    (!first || wire_psn_diff(ops[i].psn, first->psn) < 0))
-			first = &ops[i];
-	return first;
+			sword_op_move(s, &ops[i], SWORD_FREE);
 }
 
 /* Whether an operation before this packet is not done. */
 static bool is_behind(struct sword *s, const struct sword_conn *c, uint32_t psn)
 {
-	struct sword_op *ops = sword_ops(s, c);
+	const struct sword_op *op;
 
 	if (!c->incomplete)
 		return false;
-	for (unsigned i = 0; i < SWORD_DEPTH; i++)
-		if (ops[i].state != SWORD_FREE && ops[i].state != SWORD_DONE &&
-		    wire_psn_diff(ops[i].psn, psn) < 0)
-			return true;
-	return false;
+	op = oldest_of(s, c,
+		       ~(c->in_state[SWORD_FREE] | c->in_state[SWORD_DONE]));
+	return op && wire_psn_diff(op->psn, psn) < 0;
 }
 
 /* ---- to the server and to the client ------------------------------------ */
@@ -187,7 +175,7 @@ void sword_op_done(struct sword *s, struct sword_op *op, const uint8_t *data)
 
 	if (op->state == SWORD_DONE)
 		return;
-	op->state = SWORD_DONE;
+	sword_op_move(s, op, SWORD_DONE);
 	sword_buffer_give(s, op);
 	c->incomplete--;
 	s->regions[op->region].active--;
@@ -220,10 +208,13 @@ bool sword_is_word_op(const struct sword_region *r, const struct wire_pkt *w)
 	       w->dma_len == w->payload_len && at % 8 + w->dma_len <= 8;
 }
 
-void sword_op_fill(struct sword *s, struct sword_op *op,
-		   const struct sword_conn *c, const struct sword_region *r,
-		   const struct wire_pkt *w)
+void sword_op_fill(struct sword *s, struct sword_op *op, struct sword_conn *c,
+		   const struct sword_region *r, const struct wire_pkt *w)
 {
+	uint32_t at = (uint32_t)(op - sword_ops(s, c));
+	uint32_t bit = 1u << at;
+
+	sword_op_move(s, op, SWORD_SENT);
 	*op = (struct sword_op){
 		.conn = (uint32_t)(c - s->conns),
 		.psn = w->psn,
@@ -233,6 +224,8 @@ void sword_op_fill(struct sword *s, struct sword_op *op,
 		.atomic = w->atomic,
 		.is_write = w->opcode == WIRE_RC_WRITE_ONLY,
 	};
+	c->psn_of[at] = w->psn;
+	c->writes = op->is_write ? c->writes | bit : c->writes & ~bit;
 	if (op->is_write && sword_is_word_op(r, w)) {
 		op->at = (uint8_t)(w->va & 7);
 		op->len = (uint8_t)w->payload_len;
@@ -282,7 +275,7 @@ static enum tor_verdict word_request(struct sword *s, struct sword_server *v,
 		return repeat(s, c, op);
 	if (!op && wire_psn_diff(w->psn, c->old_psn) <= 0)
 		return repeat_forgotten(s, c, w);
-	if (v->dead)
+	if (v->end.dead)
 		return sword_refuse(s, c, w->psn, SWORD_C_refused_closed);
 	if (r->bulk_conn >= 0 || tor_now_ns(s->tor) < r->closing_ns)
 		return sword_refuse(s, c, w->psn, SWORD_C_refused_bulk);
@@ -294,7 +287,7 @@ static enum tor_verdict word_request(struct sword *s, struct sword_server *v,
 	c->incomplete++;
 	r->active++;
 	if (PLANTED(own_path) && w->psn % 3 == 0) {
-		op->state = SWORD_FREE;
+		sword_op_move(s, op, SWORD_FREE);
 		c->incomplete--;
 		r->active--;
 		return TOR_PASS;
@@ -302,7 +295,7 @@ static enum tor_verdict word_request(struct sword *s, struct sword_server *v,
 	send_place(s, c, op);
 	if (PLANTED(early_issue)) {
 		sword_shared_queue(v, op);
-		sword_shared_run(v);
+		end_tx_run(&v->end);
 	}
 	return TOR_TAKEN;
 }
@@ -390,7 +383,7 @@ static void place(struct sword *s, struct sword_conn *c, uint32_t psn,
 	struct sword_server *v = &s->servers[c->server];
 	struct sword_op *op;
 
-	while ((op = op_first(s, c, SWORD_SENT)) &&
+	while ((op = oldest_of(s, c, c->in_state[SWORD_SENT])) &&
 	       wire_psn_diff(op->psn, psn) <= 0) {
 		/* Only operations of this kind can follow one, of one packet
 		 * and one message each. */
@@ -403,7 +396,7 @@ static void place(struct sword *s, struct sword_conn *c, uint32_t psn,
 		if (PLANTED(early_answer))
 			sword_answer(s, c, op, NULL);
 	}
-	sword_shared_run(v);
+	end_tx_run(&v->end);
 }
 
 static void end_bulk(struct sword *s, struct sword_conn *c, uint32_t psn)
@@ -420,7 +413,7 @@ static void end_bulk(struct sword *s, struct sword_conn *c, uint32_t psn)
 static void resend_places(struct sword *s, struct sword_conn *c)
 {
 	struct sword_op *ops = sword_ops(s, c);
-	struct sword_op *op = op_first(s, c, SWORD_SENT);
+	struct sword_op *op = oldest_of(s, c, c->in_state[SWORD_SENT]);
 
 	while (op) {
 		struct sword_op *next = NULL;

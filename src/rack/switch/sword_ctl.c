@@ -38,7 +38,7 @@ int sword_parse(const char *text, struct sword_options *out)
 		.words = (uint32_t)tor_words_opt(&p, "words", SWORD_WORDS_MAX,
 						 SWORD_WORDS),
 		.rto_ns = tor_words_opt(&p, "rto_us", 1000000,
-					SWORD_RTO_NS / 1000) *
+					END_TX_RTO_NS / 1000) *
 			  1000,
 		.open = tor_words_get(&p, "open")};
 	if (tor_words_get(&p, "idle_s"))
@@ -53,7 +53,7 @@ int sword_parse(const char *text, struct sword_options *out)
  * its connections end here, and their clients find out. */
 static void forget_server(struct sword *s, struct sword_server *v)
 {
-	sword_shared_stop(v);
+	end_tx_stop(&v->end);
 	v->first = NULL;
 	for (uint32_t i = 0; i < s->opt.conns; i++) {
 		struct sword_conn *c = &s->conns[i];
@@ -75,19 +75,22 @@ static int read_server(struct tor_words *p, struct sword_server *v)
 
 	*v = (struct sword_server){
 		.used = true,
-		.header = {.ttl = 64, .src_port = 0xc0de, .pkey = 0xffff},
-		.qpn = tor_words_u32(p, "qpn", WIRE_QPN_MASK),
-		.own_qpn = tor_words_u32(p, "own_qpn", WIRE_QPN_MASK),
 		.mtu = (uint32_t)tor_words_opt(p, "mtu", WIRE_MTU_MAX,
 					       SWORD_MTU),
-		.una_psn = tor_words_u32(p, "psn", WIRE_PSN_MASK)};
-	v->next_psn = v->una_psn;
-	tor_words_ip(p, "ip", v->header.dst_ip);
-	tor_words_ip(p, "own_ip", v->header.src_ip);
+		.end = {
+			.header = {.ttl = 64,
+				   .src_port = 0xc0de,
+				   .pkey = 0xffff},
+			.qpn = tor_words_u32(p, "qpn", WIRE_QPN_MASK),
+			.own_qpn = tor_words_u32(p, "own_qpn", WIRE_QPN_MASK),
+			.una_psn = tor_words_u32(p, "psn", WIRE_PSN_MASK),
+		}};
+	tor_words_ip(p, "ip", v->end.header.dst_ip);
+	tor_words_ip(p, "own_ip", v->end.header.src_ip);
 	if (name)
 		snprintf(v->name, sizeof(v->name), "%s", name);
-	if (!p->err &&
-	    wire_is_ipv4(v->header.dst_ip) != wire_is_ipv4(v->header.src_ip))
+	if (!p->err && wire_is_ipv4(v->end.header.dst_ip) !=
+			       wire_is_ipv4(v->end.header.src_ip))
 		return error_set(-EINVAL, "swordbox: addresses of two kinds");
 	return tor_words_end(p);
 }
@@ -100,7 +103,7 @@ static int add_server(struct sword *s, struct tor_words *p)
 
 	if (err)
 		return err;
-	v = sword_server_find(s, new.header.dst_ip);
+	v = sword_server_find(s, new.end.header.dst_ip);
 	/* One would cut the other's connections off. */
 	if (v && strcmp(v->name, new.name) != 0)
 		return error_set(-EEXIST,
@@ -114,6 +117,9 @@ static int add_server(struct sword *s, struct tor_words *p)
 	if (i == SWORD_SERVERS)
 		return error_set(-ENOSPC, "swordbox: up to %d servers",
 				 SWORD_SERVERS);
+	err = tor_own_add(s->tor, new.end.header.src_ip);
+	if (err)
+		return err;
 	s->servers[i] = new;
 	sword_shared_init(s, &s->servers[i], i);
 	return 0;
@@ -234,13 +240,13 @@ static int show(struct sword *s, struct json_out *out)
 			continue;
 		json_out_object(out, NULL);
 		json_out_string(out, "name", v->name);
-		json_out_string(
-			out, "ip",
-			inet_ntop(AF_INET6, v->header.dst_ip, ip, sizeof(ip)));
-		json_out_u64(out, "qpn", v->qpn);
-		json_out_u64(out, "next_psn", v->next_psn);
-		json_out_u64(out, "una_psn", v->una_psn);
-		json_out_bool(out, "dead", v->dead);
+		json_out_string(out, "ip",
+				inet_ntop(AF_INET6, v->end.header.dst_ip, ip,
+					  sizeof(ip)));
+		json_out_u64(out, "qpn", v->end.qpn);
+		json_out_u64(out, "next_psn", v->end.next_psn);
+		json_out_u64(out, "una_psn", v->end.una_psn);
+		json_out_bool(out, "dead", v->end.dead);
 		json_out_close(out);
 	}
 	json_out_close(out);

@@ -4,7 +4,7 @@
  * so that READs, WRITEs and atomics of many clients have one order at the
  * server. Towards the client the switch is the responder: it counts packet and
  * message numbers, tells of gaps, remembers what it answered. Towards the
- * server it is the requester of the shared connection (sword_shared.c), whose
+ * server it is the requester of the shared connection (end_tx.h), whose
  * packet numbers lead back to the operations; a coalesced acknowledgement
  * answers all that it covers, each on its own connection, and what is lost
  * behind the switch is sent again from here, so that no client hears of
@@ -98,7 +98,7 @@ static void queue(struct sword *s, struct sword_server *v, struct sword_conn *c,
 	c->incomplete++;
 	s->regions[op->region].active++;
 	sword_shared_queue(v, op);
-	sword_shared_run(v);
+	end_tx_run(&v->end);
 }
 
 static enum tor_verdict take(struct sword *s, struct sword_server *v,
@@ -116,13 +116,14 @@ static enum tor_verdict take(struct sword *s, struct sword_server *v,
 	op->syndrome = WIRE_ACK_UNLIMITED;
 	if (kind != SWORD_WORD) {
 		op->is_write = false;
+		c->writes &= ~(1u << (op - sword_ops(s, c)));
 		op->va = w->va;
 		op->len_bytes = w->dma_len;
 	}
 	if (kind == SWORD_ATOMIC)
 		op->len_bytes = 8;
 	if (kind == SWORD_WRITE && !buffer_take(s, op, w)) {
-		op->state = SWORD_FREE;
+		sword_op_move(s, op, SWORD_FREE);
 		return sword_refuse(s, c, w->psn, SWORD_C_refused_full);
 	}
 	count(s, kind);
@@ -151,7 +152,7 @@ static enum tor_verdict again(struct sword *s, struct sword_server *v,
 		return TOR_TAKEN;
 	if (op && ((r && PLANTED(move_twice)) ||
 		   (is_read && op->kind == SWORD_READ))) {
-		op->state = SWORD_FREE;
+		sword_op_move(s, op, SWORD_FREE);
 		op = NULL;
 		is_read = true;
 	}
@@ -208,7 +209,7 @@ enum tor_verdict sword_move_request(struct sword *s, struct sword_server *v,
 	/* Its effect is there, whatever became of its region or the server. */
 	if (step < 0 && w->opcode != WIRE_RC_READ_REQ)
 		return again(s, v, c, r, w);
-	if (v->dead)
+	if (v->end.dead)
 		return sword_refuse(s, c, w->psn, SWORD_C_refused_closed);
 	/* Said after everything before it was answered. */
 	if (fault && c->incomplete)

@@ -12,7 +12,7 @@ struct sword_server *sword_server_find(const struct sword *s,
 {
 	for (unsigned i = 0; i < SWORD_SERVERS; i++)
 		if (s->servers[i].used &&
-		    memcmp(s->servers[i].header.dst_ip, ip, 16) == 0)
+		    memcmp(s->servers[i].end.header.dst_ip, ip, 16) == 0)
 			return (struct sword_server *)&s->servers[i];
 	return NULL;
 }
@@ -21,13 +21,8 @@ struct sword_server *sword_server_find(const struct sword *s,
  * nothing. */
 static bool is_busy(struct sword *s, const struct sword_conn *c)
 {
-	const struct sword_op *ops = sword_ops(s, c);
-
-	for (unsigned i = 0; i < SWORD_DEPTH; i++)
-		if (ops[i].state == SWORD_PLACED ||
-		    ops[i].state == SWORD_ISSUED)
-			return !s->servers[c->server].dead;
-	return false;
+	return (c->in_state[SWORD_PLACED] | c->in_state[SWORD_ISSUED]) &&
+	       !s->servers[c->server].end.dead;
 }
 
 void sword_conn_drop(struct sword *s, struct sword_conn *c)
@@ -38,7 +33,7 @@ void sword_conn_drop(struct sword *s, struct sword_conn *c)
 		if (ops[i].state != SWORD_FREE && ops[i].state != SWORD_DONE)
 			s->regions[ops[i].region].active--;
 		sword_buffer_give(s, &ops[i]);
-		ops[i].state = SWORD_FREE;
+		sword_op_move(s, &ops[i], SWORD_FREE);
 	}
 	if (c->bulk_region >= 0)
 		s->regions[c->bulk_region].bulk_conn = -1;
@@ -74,6 +69,7 @@ int sword_conn_add(struct sword *s, const struct sword_conn *conn)
 		return err;
 	s->conns[i] = *conn;
 	s->conns[i].seen_ns = tor_now_ns(s->tor);
+	s->conns[i].in_state[SWORD_FREE] = UINT32_MAX;
 	memset(sword_ops(s, &s->conns[i]), 0,
 	       SWORD_DEPTH * sizeof(struct sword_op));
 	tor_conns_link(&s->table, i);

@@ -19,9 +19,8 @@ static enum tor_verdict on_response(struct sword *s, struct tor_pkt *pkt)
 
 	if (!v)
 		return TOR_PASS;
-	if (pkt->wire.dest_qpn == v->own_qpn &&
-	    memcmp(pkt->wire.dst_ip, v->header.src_ip, 16) == 0) {
-		sword_shared_reply(v, &pkt->wire);
+	if (end_tx_is_for(&v->end, &pkt->wire)) {
+		end_tx_reply(&v->end, &pkt->wire);
 		return TOR_TAKEN;
 	}
 	c = tor_conns_find(&s->table, TOR_REPLY, &pkt->wire);
@@ -66,7 +65,7 @@ static void sword_release(void *state)
 
 	for (unsigned i = 0; i < SWORD_SERVERS; i++)
 		if (s->servers[i].used)
-			sword_shared_stop(&s->servers[i]);
+			end_tx_stop(&s->servers[i].end);
 	tor_conns_release(&s->table);
 	free(s->ops);
 	free(s->words);
@@ -125,7 +124,7 @@ static unsigned sword_tables(const void *state,
 					(uint64_t)s->opt.conns * SWORD_DEPTH, 0,
 					3 + 24 + 24 + 64 + 4 * 64 + 64, 4};
 	table[n++] = (struct tor_table){"shared packets",
-					(uint64_t)SWORD_SERVERS * SWORD_WINDOW,
+					(uint64_t)SWORD_SERVERS * END_TX_WINDOW,
 					0, 32 + 16 + 64, 2};
 	table[n++] = (struct tor_table){"moved WRITEs", SWORD_BUFFERS, 0,
 					WIRE_MTU_MAX * 8, 1};

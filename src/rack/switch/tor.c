@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "tor_priv.h"
 
 const char *const tor_counter_names[TOR_COUNTER_COUNT] = {
@@ -46,7 +47,7 @@ int tor_create(const struct tor_config *cfg, struct tor **out)
 	t->slot_shift = cfg->slot_shift;
 	t->counters = cfg->counters ? cfg->counters : t->own_counters;
 	t->now_ns = env_now_ns(t->env);
-	t->epoch = 1;
+	t->epoch = t->wants_epoch = 1;
 	timer_wheel_init(&t->timers, t->now_ns);
 	*out = t;
 	return 0;
@@ -77,6 +78,11 @@ struct timer_wheel *tor_timers(struct tor *tor)
 uint64_t tor_now_ns(const struct tor *tor)
 {
 	return tor->now_ns;
+}
+
+uint64_t tor_awake_ns(const struct tor *tor)
+{
+	return tor->awake.since_ns;
 }
 
 struct env *tor_env(struct tor *tor)
@@ -167,6 +173,7 @@ int tor_port_claim(struct tor_port *port, const uint8_t ip[16], uint32_t slot)
 		return -ENOSPC;
 	}
 	all->uses++;
+	port->has_claim = true;
 	t->claims++;
 	tor_flows_forget(t);
 	return 0;
@@ -192,11 +199,34 @@ uint64_t *tor_port_counters(struct tor_port *port)
 	return port->counters;
 }
 
+/* ---- its own addresses -------------------------------------------------- */
+
+bool tor_is_own(const struct tor *t, const uint8_t ip[16])
+{
+	for (unsigned i = 0; i < t->own_count; i++)
+		if (memcmp(t->own_ip[i], ip, 16) == 0)
+			return true;
+	return false;
+}
+
+int tor_own_add(struct tor *t, const uint8_t ip[16])
+{
+	if (tor_is_own(t, ip))
+		return 0;
+	if (t->own_count == TOR_OWN_MAX)
+		return error_set(-ENOSPC, "a switch has up to %d own addresses",
+				 TOR_OWN_MAX);
+	memcpy(t->own_ip[t->own_count++], ip, 16);
+	tor_flows_forget(t);
+	return 0;
+}
+
 /* ---- batches ------------------------------------------------------------ */
 
 HOT void tor_begin(struct tor *tor)
 {
 	tor->now_ns = env_now_ns(tor->env);
+	awake_look(&tor->awake, tor->now_ns, TOR_PAUSE_NS);
 }
 
 HOT void tor_input(struct tor_port *port, const uint8_t *frame,
@@ -224,6 +254,10 @@ HOT void tor_input(struct tor_port *port, const uint8_t *frame,
 
 HOT void tor_end(struct tor *tor)
 {
+	for (unsigned i = 0; i < tor->program_count; i++)
+		if (tor->programs[i].program->batch_end)
+			tor->programs[i].program->batch_end(
+				tor->programs[i].state);
 	for (unsigned i = 0; i < tor->touched_count; i++) {
 		struct tor_port *p = tor->touched[i];
 

@@ -33,19 +33,20 @@ struct tor_port;
 	X(rx_damaged, "RoCE packets received that are damaged or unknown")
 
 /* What the switch counts: one counter per reason. */
-#define TOR_COUNTERS(X)                                                 \
-	X(frames, "frames received by all ports")                       \
-	X(forwarded, "frames sent to the port of their address")        \
-	X(flooded, "frames sent to all ports: address not known")       \
-	X(short_frames, "dropped: shorter than an Ethernet header")     \
-	X(same_port, "dropped: the destination is where it came from")  \
-	X(no_slot, "dropped: nobody has this slot of a shared address") \
-	X(loops, "dropped: passed the programs too often")              \
-	X(program_drops, "dropped by a program")                        \
-	X(program_frames, "packets made by programs")                   \
-	X(rewritten, "packets changed by programs, with a new ICRC")    \
-	X(learned, "addresses learned")                                 \
-	X(moved, "addresses that moved to another port")                \
+#define TOR_COUNTERS(X)                                                       \
+	X(frames, "frames received by all ports")                             \
+	X(forwarded, "frames sent to the port of their address")              \
+	X(flooded, "frames sent to all ports: address not known")             \
+	X(short_frames, "dropped: shorter than an Ethernet header")           \
+	X(same_port, "dropped: the destination is where it came from")        \
+	X(no_slot, "dropped: nobody has this slot of a shared address")       \
+	X(own_late, "dropped: to the switch itself, and no program takes it") \
+	X(loops, "dropped: passed the programs too often")                    \
+	X(program_drops, "dropped by a program")                              \
+	X(program_frames, "packets made by programs")                         \
+	X(rewritten, "packets changed by programs, with a new ICRC")          \
+	X(learned, "addresses learned")                                       \
+	X(moved, "addresses that moved to another port")                      \
 	X(evicted, "addresses forgotten: their place was needed")
 
 enum tor_counter {

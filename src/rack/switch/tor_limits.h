@@ -7,6 +7,7 @@ enum {
 	TOR_PORT_MAX = 1024,
 	TOR_PORT_NAME_MAX = 32,
 	TOR_PROGRAM_MAX = 16,
+	TOR_OWN_MAX = 4,   /* addresses of programs' own ends */
 	TOR_DEPTH_MAX = 4, /* programs that feed packets to each other */
 
 	/* Frames up to this size can be held, copied and changed; larger ones
@@ -24,6 +25,9 @@ enum {
 	TOR_FAULT_HELD = 512, /* frames delayed at a time */
 	TOR_FAULT_PATTERN_MAX = 256,
 };
+
+/* A switch that did nothing for this long was perhaps not running. */
+#define TOR_PAUSE_NS 500000000ull
 
 /* A learned address that was silent for this long is not used any more. */
 #define TOR_FDB_AGE_NS 300000000000ull

@@ -3,6 +3,7 @@
 #ifndef AQ_TOR_PRIV_H
 #define AQ_TOR_PRIV_H
 
+#include "base/awake.h"
 #include "fdb.h"
 #include "tor_program.h"
 
@@ -12,6 +13,7 @@ struct tor_port {
 	bool up;
 	bool touched; /* has frames to flush */
 	bool takes_hints;
+	bool has_claim; /* it leads to the addresses that it claims */
 	char name[TOR_PORT_NAME_MAX];
 	const struct tor_port_ops *ops;
 	void *ctx;
@@ -21,6 +23,10 @@ struct tor_port {
 	uint64_t src_mac;
 	uint32_t src_ip4;
 	uint64_t src_ns;
+	/* IPv4 addresses, of both ends, of the last RoCE packet that no program
+	 * wanted, while t->wants_epoch is the same. */
+	uint64_t pass_ips;
+	uint64_t pass_epoch;
 };
 
 struct tor_instance {
@@ -44,10 +50,15 @@ struct tor_flow {
 struct tor {
 	struct env *env;
 	uint64_t now_ns;
+	struct awake awake;
 	uint32_t slot_shift;
 	uint32_t claims;
+	unsigned own_count;
+	uint8_t own_ip[TOR_OWN_MAX][16];
 	struct fdb fdb;
 	uint64_t epoch; /* of the forwarding table; from 1 */
+	/* From 1: what programs want may change by control calls only. */
+	uint64_t wants_epoch;
 	struct tor_flow flows[TOR_FLOWS];
 	struct timer_wheel timers;
 	struct tor_port *ports[TOR_PORT_MAX];

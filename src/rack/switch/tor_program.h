@@ -48,6 +48,21 @@ struct tor_table {
 	uint32_t stages; /* lookups that cannot be made at the same time */
 };
 
+static inline uint64_t tor_table_bits(const struct tor_table *t)
+{
+	return t->entries * (t->key_bits + t->value_bits);
+}
+
+static inline const char *tor_table_kind(const struct tor_table *t)
+{
+	return t->key_bits ? "match" : "registers";
+}
+
+/* What a program of this switch declares; "forward" is the switch itself.
+ * Returns how many; 0: there is no such program. */
+unsigned tor_program_tables(const struct tor *tor, const char *name,
+			    struct tor_table table[TOR_TABLE_MAX]);
+
 struct tor_instance;
 
 struct tor_program {
@@ -69,10 +84,14 @@ struct tor_program {
 	/* A packet; only `roce` ones unless wants_all. */
 	enum tor_verdict (*packet)(void *state, struct tor_pkt *pkt);
 	bool wants_all;
+	/* The packets of a batch, a control call or timers were handled; what
+	 * is sent now leaves with them. NULL: nothing to do. */
+	void (*batch_end)(void *state);
 	/*
 	 * Whether `packet` would do anything with RoCE packets between these
 	 * addresses; NULL: it might. Packets that no program wants are not
-	 * parsed.
+	 * parsed. The answer becomes "yes" by control calls only: a "no" is
+	 * remembered.
 	 */
 	bool (*wants)(const void *state, const uint8_t src_ip[16],
 		      const uint8_t dst_ip[16]);
@@ -99,10 +118,23 @@ uint64_t *tor_instance_counters(struct tor_instance *self);
 struct timer_wheel *tor_timers(struct tor *tor);
 /* The time of the batch. */
 uint64_t tor_now_ns(const struct tor *tor);
+/* Since when it has run without a pause: silence before that is nobody's. */
+uint64_t tor_awake_ns(const struct tor *tor);
 struct env *tor_env(struct tor *tor);
 
 /* The port that a packet would leave through; NULL: all, or none. */
 struct tor_port *tor_pkt_route(const struct tor_pkt *pkt);
+/* An address of a program's ends, for as long as the switch lives: what comes
+ * there and no program takes is dropped. -ENOSPC: TOR_OWN_MAX of them. */
+int tor_own_add(struct tor *tor, const uint8_t ip[16]) MUST_CHECK;
+bool tor_is_own(const struct tor *tor, const uint8_t ip[16]);
+/* Where frames to this queue pair leave; NULL: not known. */
+struct tor_port *tor_port_of(const struct tor *tor, const uint8_t ip[16],
+			     uint32_t qpn);
+/* Whether queue pairs with these numbers, at one address, are of one NIC. */
+bool tor_is_same_slot(const struct tor *tor, uint32_t a, uint32_t b);
+/* False: what is sent to this queue pair certainly reaches nobody. */
+bool tor_reaches(const struct tor *tor, const uint8_t ip[16], uint32_t qpn);
 
 /*
  * Sends a packet on to the programs behind this one and to forwarding. The

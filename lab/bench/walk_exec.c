@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Iterations on hot data: a hash chain, a B+ tree and a reduction over its
+ * leaves, by the ready walks and by C functions of the same meaning. */
+#include "walk_exec.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "stats.h"
+#include "walk/program.h"
+#include "walk/ready.h"
+
+enum {
+	CHAIN = 48,
+	FANOUT = 9,
+	LEAVES = 81, /* below nine inner nodes and a root */
+	KEYS = LEAVES * FANOUT,
+	QUERIES = 256,
+	ROUNDS = 31,
+	ROUND_NS = 200 * 1000,
+	MEMORY_BYTES = 256 << 10,
+	FIRST = 4096,
+};
+
+struct chain_node {
+	uint64_t key, value, next;
+};
+
+struct tree_node {
+	uint32_t is_leaf, count;
+	uint64_t keys[FANOUT], values[FANOUT], children[FANOUT + 1], next;
+};
+
+static const struct aq_walk_shape chain_shape = {
+	.kind = AQ_WALK_LIST_FIND,
+	.key_at = offsetof(struct chain_node, key),
+	.key_bytes = 8,
+	.value_at = offsetof(struct chain_node, value),
+	.value_bytes = 8,
+	.next_at = offsetof(struct chain_node, next),
+};
+
+#define TREE_SHAPE(kind_)                                                  \
+	{                                                                  \
+		.kind = kind_, .key_at = offsetof(struct tree_node, keys), \
+		.key_bytes = 8, .key_stride = 8,                           \
+		.value_at = offsetof(struct tree_node, values),            \
+		.value_bytes = 8, .value_stride = 8,                       \
+		.count_at = offsetof(struct tree_node, count),             \
+		.count_bytes = 4, .fanout = FANOUT,                        \
+		.child_at = offsetof(struct tree_node, children),          \
+		.child_stride = 8,                                         \
+		.leaf_at = offsetof(struct tree_node, is_leaf),            \
+		.leaf_bytes = 4, .leaf_mask = 1, .leaf_value = 1,          \
+		.next_at = offsetof(struct tree_node, next)                \
+	}
+
+static const struct aq_walk_shape tree_shape = TREE_SHAPE(AQ_WALK_BPLUS_FIND);
+static const struct aq_walk_shape reduce_shape =
+	TREE_SHAPE(AQ_WALK_BPLUS_REDUCE);
+
+/* ---- the same in C --------------------------------------------------------
+ */
+
+struct find_pad {
+	uint64_t found, state[2], key, value;
+};
+
+static struct walk_end native_chain(const struct walk_program *program,
+				    uint8_t *node, uint8_t *pad)
+{
+	const struct chain_node *n = (const void *)node;
+	struct find_pad *p = (void *)pad;
+
+	if (n->key == p->key) {
+		p->value = n->value;
+		p->found = 1;
+		return (struct walk_end){.step = WALK_STEP_DONE};
+	}
+	if (!n->next)
+		return (struct walk_end){.step = WALK_STEP_DONE};
+	return (struct walk_end){n->next, WALK_STEP_NEXT};
+}
+
+static struct walk_end descend(const struct tree_node *n, uint64_t key)
+{
+	uint32_t i = 0;
+
+	while (i < n->count && i < FANOUT && key >= n->keys[i])
+		i++;
+	if (!n->children[i])
+		return (struct walk_end){.step = WALK_STEP_DONE};
+	return (struct walk_end){n->children[i], WALK_STEP_NEXT};
+}
+
+static struct walk_end native_tree(const struct walk_program *program,
+				   uint8_t *node, uint8_t *pad)
+{
+	const struct tree_node *n = (const void *)node;
+	struct find_pad *p = (void *)pad;
+
+	if (!(n->is_leaf & 1))
+		return descend(n, p->key);
+	for (uint32_t i = 0; i < n->count && i < FANOUT; i++) {
+		if (n->keys[i] == p->key) {
+			p->value = n->values[i];
+			p->found = 1;
+			break;
+		}
+	}
+	return (struct walk_end){.step = WALK_STEP_DONE};
+}
+
+static struct walk_end native_reduce(const struct walk_program *program,
+				     uint8_t *node, uint8_t *pad)
+{
+	const struct tree_node *n = (const void *)node;
+	struct aq_walk_reduce *p = (void *)pad;
+	uint64_t min = p->count ? p->min : UINT64_MAX, max = p->max;
+	uint64_t count = p->count, sum = p->sum, next = n->next;
+
+	if (!(n->is_leaf & 1))
+		return descend(n, p->low);
+	for (uint32_t i = 0; i < n->count && i < FANOUT; i++) {
+		if (n->keys[i] < p->low)
+			continue;
+		if (n->keys[i] > p->high) {
+			next = 0;
+			break;
+		}
+		count++;
+		sum += n->values[i];
+		min = u64_min(min, n->values[i]);
+		max = u64_max(max, n->values[i]);
+	}
+	if (count) {
+		p->count = count;
+		p->sum = sum;
+		p->min = min;
+		p->max = max;
+	}
+	if (!next)
+		return (struct walk_end){.step = WALK_STEP_DONE};
+	return (struct walk_end){next, WALK_STEP_NEXT};
+}
+
+/* ---- structures -------------------------------------------------------------
+ */
+
+struct bed {
+	uint8_t *memory;
+	uint64_t chain, tree; /* where they start */
+	uint64_t used;
+	struct rng rng;
+};
+
+static void *take(struct bed *b, size_t bytes, uint64_t *at)
+{
+	*at = b->used;
+	b->used += (bytes + 63) & ~(size_t)63;
+	ASSERT(b->used + FIRST <= MEMORY_BYTES);
+	return b->memory + *at;
+}
+
+static void make_chain(struct bed *b)
+{
+	for (uint64_t i = CHAIN; i-- > 0;) {
+		uint64_t at;
+		struct chain_node *n = take(b, sizeof(*n), &at);
+
+		*n = (struct chain_node){i, i * 3, b->chain};
+		b->chain = at;
+	}
+}
+
+/* Key k has the value k * 3. Three levels; all nodes are full. */
+static void make_tree(struct bed *b)
+{
+	uint64_t level[LEAVES], at, first = 0;
+	struct tree_node *before = NULL;
+	uint32_t count = LEAVES;
+
+	for (uint64_t l = 0; l < LEAVES; l++) {
+		struct tree_node *n = take(b, sizeof(*n), &level[l]);
+
+		n->is_leaf = 1;
+		n->count = FANOUT;
+		for (uint64_t i = 0; i < FANOUT; i++) {
+			n->keys[i] = l * FANOUT + i;
+			n->values[i] = n->keys[i] * 3;
+		}
+		if (before)
+			before->next = level[l];
+		before = n;
+	}
+	/* Nine children have eight keys between them. */
+	for (uint64_t span = FANOUT; count > 1; span *= FANOUT) {
+		for (uint32_t i = 0; i < count / FANOUT; i++) {
+			struct tree_node *n = take(b, sizeof(*n), &at);
+
+			n->count = FANOUT - 1;
+			for (uint32_t k = 0; k < FANOUT; k++) {
+				n->children[k] = level[i * FANOUT + k];
+				if (k)
+					n->keys[k - 1] =
+						first + (i * FANOUT + k) * span;
+			}
+			level[i] = at;
+		}
+		count /= FANOUT;
+	}
+	b->tree = level[0];
+}
+
+/* ---- measuring
+ * --------------------------------------------------------------- */
+
+struct kind {
+	const char *ratio;
+	const struct aq_walk_shape *shape;
+	walk_run_fn native;
+};
+
+static const struct kind kinds[WALK_EXEC_KINDS] = {
+	{"exec_hot_vs_native_hash", &chain_shape, native_chain},
+	{"exec_hot_vs_native_tree", &tree_shape, native_tree},
+	{"exec_hot_vs_native_reduce", &reduce_shape, native_reduce},
+};
+
+union pad {
+	struct find_pad find;
+	struct aq_walk_reduce reduce;
+};
+
+/* One walk; adds its iterations, and what it found to *sum. */
+static uint64_t walk(const struct bed *b, const struct kind *k,
+		     const struct walk_program *program, walk_run_fn run,
+		     uint64_t draw, uint64_t *sum)
+{
+	const uint32_t lo = (uint32_t)(program ? program->image.load_lo : 0);
+	union pad p = {.find = {.key = draw % KEYS}};
+	uint64_t at = b->tree, n = 0;
+	struct walk_end end;
+
+	if (k->native == native_chain) {
+		at = b->chain;
+		p.find.key = CHAIN - 1;
+	} else if (k->native == native_reduce) {
+		p.reduce = (struct aq_walk_reduce){.low = 100, .high = 600};
+	}
+	do {
+		end = run(program, b->memory + at + lo, (uint8_t *)&p);
+		at = end.next;
+		n++;
+	} while (end.step == WALK_STEP_NEXT);
+	*sum += k->native == native_reduce ? p.reduce.sum : p.find.value;
+	return n;
+}
+
+/* Of this thread: others that share the core do not count. */
+static uint64_t cpu_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* ns per iteration of one round. */
+static double round_ns(const struct bed *b, const struct kind *k,
+		       const struct walk_program *program, walk_run_fn run,
+		       const uint64_t *draws, uint64_t *sum)
+{
+	const uint64_t start = cpu_now_ns();
+	uint64_t n = 0, now = start;
+
+	*sum = 0;
+	for (uint32_t i = 0; i < QUERIES || now - start < ROUND_NS; i++) {
+		uint64_t other;
+
+		n += walk(b, k, program, run, draws[i % QUERIES],
+			  i < QUERIES ? sum : &other);
+		if (i % 32 == 31)
+			now = cpu_now_ns();
+	}
+	return (double)(cpu_now_ns() - start) / (double)n;
+}
+
+static int measure(const struct bed *b, const struct kind *k,
+		   struct walk_exec_times *out)
+{
+	const struct walk_options no = {.interpret = true};
+	struct walk_program *way[3] = {NULL};
+	double ns[3][ROUNDS];
+	uint64_t draws[QUERIES], sum[3];
+	struct walk_build *build = NULL;
+	struct walk_image image;
+	struct rng r;
+	int err = walk_ready(k->shape, 0, &build, &image);
+
+	rng_init(&r, 7);
+	for (uint32_t i = 0; i < QUERIES; i++)
+		draws[i] = rng_u64(&r);
+	if (!err)
+		err = walk_program_open(&image, NULL, &way[1]);
+	if (!err)
+		err = walk_program_open(&image, &no, &way[2]);
+	for (int i = 0; !err && i < ROUNDS; i++) {
+		for (int w = 0; w < 3; w++)
+			ns[w][i] = round_ns(b, k, way[w],
+					    w ? way[w]->run : k->native, draws,
+					    &sum[w]);
+		if (sum[1] != sum[0] || sum[2] != sum[0])
+			err = error_set(-EPROTO, "%s: the ways do not agree",
+					k->ratio);
+	}
+	if (!err)
+		*out = (struct walk_exec_times){
+			.ratio = k->ratio,
+			.native_ns = stats_median(ns[0], ROUNDS),
+			.translated_ns = stats_median(ns[1], ROUNDS),
+			.interpreted_ns = stats_median(ns[2], ROUNDS),
+			.is_translated = walk_program_is_translated(way[1]),
+		};
+	walk_program_close(way[1]);
+	walk_program_close(way[2]);
+	walk_build_destroy(build);
+	return err;
+}
+
+int bench_walk_exec(struct walk_exec_times times[WALK_EXEC_KINDS])
+{
+	struct bed b = {.memory = calloc(1, MEMORY_BYTES), .used = FIRST};
+	int err = 0;
+
+	if (!b.memory)
+		return error_set(-ENOMEM, "no memory for %d bytes of nodes",
+				 MEMORY_BYTES);
+	make_chain(&b);
+	make_tree(&b);
+	for (int i = 0; !err && i < WALK_EXEC_KINDS; i++)
+		err = measure(&b, &kinds[i], &times[i]);
+	free(b.memory);
+	return err;
+}

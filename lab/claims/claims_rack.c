@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the dissertation about Jiffy, MIND, PULSE and CXL claims of what is not
+ * here yet. It has few numbers. */
+#include "claims_docs.h"
+
+static const struct claim mind[] = {
+	CLAIM_UNTRIED("3.2.1",
+		      "Accesses take less than 10 us, and 100 Gb/s a "
+		      "blade",
+		      "not here yet"),
+	CLAIM_UNTRIED("3.2.3",
+		      "Address translation, protection and coherence in the "
+		      "switch at line rate",
+		      "not here yet"),
+	CLAIM_UNTRIED("3.2.1", "Programs run unmodified and scale over blades",
+		      "not here yet"),
+};
+
+static const struct claim jiffy[] = {
+	CLAIM_UNTRIED("2.2", "Memory is used up to 3 times as well",
+		      "not here yet"),
+	CLAIM_UNTRIED("2.2", "Jobs are 1.6 to 2.5 times as fast",
+		      "not here yet"),
+	CLAIM_UNTRIED("2.4.3", "Leases by prefix return a dead task's memory",
+		      "not here yet"),
+};
+
+static const struct claim cxl[] = {
+	CLAIM_UNTRIED(
+		"4.1",
+		"Memory on a CXL 1.1 expander suits programs that need "
+		"capacity or bandwidth (no number)",
+		"no such hardware; `--fabric cxl` is a model of the links"),
+};
+
+const struct claim_doc claim_doc_mind = {
+	"mind", "MIND (Y. Tang's dissertation, 3.2)", mind, ARRAY_LEN(mind)};
+const struct claim_doc claim_doc_jiffy = {"jiffy", "Jiffy (the same, 2)", jiffy,
+					  ARRAY_LEN(jiffy)};
+const struct claim_doc claim_doc_cxl = {"cxl", "CXL (the same, 4)", cxl,
+					ARRAY_LEN(cxl)};

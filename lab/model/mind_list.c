@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which events are possible in a state. */
+#include "mind_world.h"
+
+struct list {
+	const struct mind_world *w;
+	struct mind_event *event;
+	unsigned count;
+};
+
+static void add(struct list *l, enum mind_event_kind kind, uint32_t machine,
+		uint32_t at, uint32_t arg)
+{
+	ASSERT(l->count < MIND_EVENTS_MAX);
+	l->event[l->count++] = (struct mind_event){
+		(uint8_t)kind, (uint8_t)machine, (uint8_t)at, (uint8_t)arg};
+}
+
+static bool has_right(const struct mind_machine *m, uint32_t p)
+{
+	return m->pages[p].right != COH_NONE;
+}
+
+static bool is_held(const struct mind_world *w, uint32_t machine, uint8_t lane)
+{
+	uint32_t slot = machine * w->dir.lanes + lane;
+
+	return w->slots[slot].state == COH_SLOT_HOLDING && w->held[slot];
+}
+
+/* A store that changes nothing in the model is none: no other copy is fresh. */
+static bool is_alone(const struct mind_world *w, uint32_t page)
+{
+	if (w->memory[page])
+		return false;
+	for (uint8_t i = 0; i < w->queue_len[page]; i++)
+		if (w->queue[page][i].fresh)
+			return false;
+	for (uint32_t i = 0; i < w->config->machines; i++) {
+		const struct mind_machine *m = &w->machine[i];
+
+		if (m->give[page].fresh)
+			return false;
+		for (uint8_t l = 0; l < w->dir.lanes; l++)
+			if (m->get[l].fresh || is_held(w, i, l))
+				return false;
+	}
+	return true;
+}
+
+static void list_programs(struct list *l, uint32_t i)
+{
+	const struct mind_world *w = l->w;
+	const struct mind_machine *m = &w->machine[i];
+
+	for (uint32_t p = 0; p < w->config->pages; p++) {
+		for (uint32_t r = COH_READ; r <= COH_WRITE; r++)
+			if (m->want[p] == COH_NONE && m->pages[p].right < r)
+				add(l, MIND_E_touch, i, p, r);
+		if (m->pages[p].right == COH_WRITE && !is_alone(w, p))
+			add(l, MIND_E_store, i, p, 0);
+		if (w->config->evict && has_right(m, p) &&
+		    m->pages[p].get == COH_NONE && !m->pages[p].giving &&
+		    m->cache.link == COH_CACHE_MEMBER)
+			add(l, MIND_E_evict, i, p, 0);
+	}
+}
+
+/* Whether coh_cache_leave would take it; and the directory believes that the
+ * machine has something there, or it would be for nothing. */
+static bool may_leave(const struct mind_world *w, uint32_t i, uint32_t region)
+{
+	const struct mind_machine *m = &w->machine[i];
+	uint32_t first = region * w->config->region_pages;
+	const struct coh_dir_entry *e = coh_dir_find(&w->dir, first);
+	const struct coh_range r = {first, w->config->region_pages};
+
+	if (!w->config->evict || m->cache.link != COH_CACHE_MEMBER || !e ||
+	    !(e->sharers & 1u << i))
+		return false;
+	for (uint32_t k = 0; k < mind_region_count(w->config); k++)
+		if ((m->jobs[k].state != COH_JOB_FREE &&
+		     coh_range_meets(&m->jobs[k].inval.range, &r)) ||
+		    coh_range_has(&m->leaves[k].range, first))
+			return false;
+	for (uint32_t p = first; p < first + r.count; p++)
+		if (has_right(m, p) || m->pages[p].get != COH_NONE ||
+		    m->pages[p].giving)
+			return false;
+	return true;
+}
+
+/* A dead machine comes back, with nothing, when all know that it was dead and
+ * nothing is under way to memory for it. */
+static bool may_join(const struct mind_world *w, uint32_t i)
+{
+	bool may =
+		!w->machine[i].alive && !((w->dir.members | w->kept) & 1u << i);
+
+	for (uint8_t l = 0; l < w->dir.lanes; l++)
+		may &= w->slots[i * w->dir.lanes + l].state == COH_SLOT_FREE;
+	for (uint32_t p = 0; p < w->config->pages; p++)
+		for (uint8_t k = 0; k < w->queue_len[p]; k++)
+			may &= w->queue[p][k].machine != i;
+	return may;
+}
+
+static void list_machine(struct list *l, uint32_t i)
+{
+	const struct mind_world *w = l->w;
+	const struct mind_machine *m = &w->machine[i];
+
+	for (uint32_t p = 0; p < w->config->pages; p++) {
+		if (m->get[p].way == MIND_THERE)
+			add(l, MIND_E_get, i, p, 0);
+		if (m->get[p].way >= MIND_BACK)
+			add(l, MIND_E_answer, i, p, 0);
+		if (m->give[p].way == MIND_THERE)
+			add(l, MIND_E_give, i, p, 0);
+		if (m->give[p].way == MIND_BACK)
+			add(l, MIND_E_given, i, p, 0);
+	}
+	for (uint32_t r = 0; r < mind_region_count(w->config); r++) {
+		if (m->has_fin[r])
+			add(l, MIND_E_fin, i, r, 0);
+		if (m->has_inval[r])
+			add(l, MIND_E_inval, i, r, 0);
+		if (m->evict[r].way == MIND_THERE)
+			add(l, MIND_E_evicted, i, r, 0);
+		if (m->evict[r].way == MIND_BACK)
+			add(l, MIND_E_left, i, r, 0);
+		if (m->alive && may_leave(w, i, r))
+			add(l, MIND_E_leave, i, r, 0);
+	}
+	if (m->clean.way == MIND_THERE)
+		add(l, MIND_E_clean, i, 0, 0);
+	if (m->clean.way == MIND_BACK)
+		add(l, MIND_E_cleaned, i, 0, 0);
+	if (m->alive && m->cache.link == COH_CACHE_CUT)
+		add(l, MIND_E_connect, i, 0, 0);
+	if (!m->alive && w->dir.members & 1u << i)
+		add(l, MIND_E_gone, i, 0, 0);
+	if (!(w->dir.members & 1u << i) && w->kept & 1u << i)
+		add(l, MIND_E_noted, i, 0, 0);
+	if (may_join(w, i))
+		add(l, MIND_E_join, i, 0, 0);
+	if (m->alive && w->machine_may_die)
+		add(l, MIND_E_die, i, 0, 0);
+	if (m->alive)
+		list_programs(l, i);
+}
+
+static void list_region(struct list *l, uint32_t r)
+{
+	const struct mind_world *w = l->w;
+	uint32_t first = r * w->config->region_pages;
+	const struct coh_dir_entry *e = coh_dir_find(&w->dir, first);
+	bool idle = !w->dir.unclean;
+
+	if (w->config->recall && e &&
+	    (e->state == COH_DIR_SHARED || e->state == COH_DIR_MODIFIED))
+		add(l, MIND_E_recall, 0, r, 0);
+	for (uint32_t p = 0; p < w->config->pages; p++)
+		idle &= !w->queue_len[p];
+	if (idle && ((e && e->state == COH_DIR_LOST) || w->dir.lost))
+		add(l, MIND_E_repair, 0, r, 0);
+}
+
+/* Of each page's requests any number may have been executed. */
+static void list_switch_dies(struct list *l)
+{
+	const struct mind_world *w = l->w;
+	uint32_t second = w->config->pages > 1 ? w->queue_len[1] : 0;
+
+	for (uint32_t a = 0; a <= w->queue_len[0]; a++)
+		for (uint32_t b = 0; b <= second; b++)
+			add(l, MIND_E_switch_dies, 0, 0, a | b << 3);
+}
+
+unsigned mind_events(const struct mind_world *w,
+		     struct mind_event event[MIND_EVENTS_MAX])
+{
+	struct list l = {.w = w, .event = event};
+
+	for (uint32_t i = 0; i < w->config->machines; i++)
+		list_machine(&l, i);
+	for (uint32_t r = 0; r < mind_region_count(w->config); r++)
+		list_region(&l, r);
+	for (uint32_t p = 0; p < w->config->pages; p++)
+		if (w->queue_len[p])
+			add(&l, MIND_E_memory, 0, p, 0);
+	if (w->switch_may_die)
+		list_switch_dies(&l);
+	return l.count;
+}

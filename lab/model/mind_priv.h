@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files about events share. */
+#ifndef AQ_MODEL_MIND_PRIV_H
+#define AQ_MODEL_MIND_PRIV_H
+
+#include "mind_world.h"
+
+static inline uint8_t region_at(const struct mind_world *w, uint64_t page)
+{
+	return (uint8_t)(page / w->config->region_pages);
+}
+
+static inline struct coh_range region_range(const struct mind_world *w,
+					    uint8_t region)
+{
+	return (struct coh_range){(uint64_t)region * w->config->region_pages,
+				  w->config->region_pages};
+}
+
+/* Executes what the directory wants; `fresh`: the bytes that came with the
+ * event. */
+void mind_dir_did(struct mind_world *w, const struct coh_dir_out *out,
+		  bool fresh);
+
+/* ---- mind_fate.c --------------------------------------------------------- */
+void mind_die(struct mind_world *w, struct mind_machine *m);
+void mind_gone(struct mind_world *w, uint8_t machine);
+void mind_keeper_notes(struct mind_world *w, uint8_t machine);
+void mind_join(struct mind_world *w, uint8_t machine);
+void mind_switch_dies(struct mind_world *w, unsigned executed);
+void mind_repair(struct mind_world *w, uint8_t region);
+void mind_resolve_doubt(struct mind_world *w);
+
+#endif

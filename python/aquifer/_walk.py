@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Walks: traversals that memory nodes execute."""
+from __future__ import annotations
+
+import ctypes as c
+import weakref
+from typing import TYPE_CHECKING, NamedTuple
+
+from . import _errors, _structs
+from . import _library as lib
+from ._data import Buffer, number, value_memory
+from ._handle import Shared
+from ._region import Region
+
+if TYPE_CHECKING:
+    from ._rack import Rack
+
+_WHERE = {None: 0, "here": 1, "there": 2}
+_CROSS = {None: 0, "switch": 4, "bounce": 8}
+
+
+class WalkInfo(NamedTuple):
+    """What a walk is."""
+
+    name: str
+    hash: int
+    instructions: int
+    longest: int
+    """Cost of the longest path through them."""
+    load_bytes: int
+    """Of each node."""
+    pad_bytes: int
+    stores: bool
+
+
+class WalkResult(NamedTuple):
+    """What became of a walk."""
+
+    pad: bytes
+    iterations: int
+    """Nodes of the structure that were visited."""
+    at: int
+    """The last of them."""
+    where: str
+    """Where it ran: "here" or "there"."""
+    requests: int
+    crossings: int
+    """From one memory node to another."""
+    carried: int
+    """Of these, by the switch."""
+
+
+def walk_options(
+    where: str | None, cross: str | None, iterations: int
+) -> _structs.WalkOptions:
+    if where not in _WHERE:
+        raise ValueError(f"a walk runs 'here' or 'there', not {where!r}")
+    if cross not in _CROSS:
+        raise ValueError(f"it crosses by 'switch' or 'bounce', not {cross!r}")
+    return _structs.WalkOptions(
+        flags=_WHERE[where] | _CROSS[cross],
+        iterations=number("iterations", iterations, 2**32 - 1),
+    )
+
+
+class Walk:
+    """A program that follows pointers, from Rack.load_walk.
+
+    Threads may share a walk; its calls run one after the other.
+    """
+
+    def __init__(self, rack: Rack, name: str, handle: Shared) -> None:
+        self._rack = rack
+        self._handle = handle
+        self._finalizer = weakref.finalize(self, handle.close)
+
+    @property
+    def info(self) -> WalkInfo:
+        info = _structs.WalkInfo()
+        self._handle.call(lib.aq_walk_info, info)
+        return WalkInfo(
+            info.name.decode(),
+            info.hash,
+            info.instructions,
+            info.longest,
+            info.load_bytes,
+            info.pad_bytes,
+            bool(info.stores),
+        )
+
+    def run(
+        self, region: Region, start: int, pad: Buffer = b""
+    ) -> WalkResult:
+        """Follows pointers in the region from offset `start` on.
+
+        pad: the first bytes of the scratch pad; the rest is zero. All of it
+            comes back in the result.
+        """
+        start = number("a start", start)
+        address, length, _held = value_memory(pad)
+        room = self.info.pad_bytes
+        if length > room:
+            raise ValueError(f"the pad has {length} bytes, not up to {room}")
+        memory = c.create_string_buffer(max(room, 1))
+        c.memmove(memory, address, length)
+        result = _structs.WalkResult()
+        _errors.check(
+            self._handle.call(
+                lambda walk: region._handle.call(
+                    lambda pointer: lib.aq_walk_run(
+                        walk, pointer, start, memory, room, result
+                    )
+                )
+            )
+        )
+        return WalkResult(
+            memory.raw[:room],
+            result.iterations,
+            result.at,
+            "here" if result.where == 1 else "there",
+            result.requests,
+            result.crossings,
+            result.carried,
+        )
+
+    def close(self) -> None:
+        """Gives the handle back; nodes keep the program. Twice is allowed."""
+        self._handle.close()
+
+    def __enter__(self) -> Walk:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._handle.pointer is None:
+            return "<aquifer.Walk closed>"
+        return f"<aquifer.Walk {self.info.name!r}>"

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asks all nodes of a rack, and remembers which of them did it. */
+#include "cli_admin.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cli.h"
+#include "cli_report.h"
+
+enum {
+	ASK_MS = 10000,
+};
+
+int cli_admin_open(struct cli_admin *a)
+{
+	int err;
+
+	memset(a, 0, sizeof(*a));
+	err = cli_rack_open(&a->rack, NULL, false);
+	if (err)
+		return err;
+	a->done = json_array();
+	a->failed = json_array();
+	err = client_token_read(a->rack.config, a->rack.rundir,
+				RACK_TOKEN_ADMIN, a->token);
+	if (!err)
+		err = client_http_create(&a->http);
+	if (err) {
+		cli_error("%s", error_last());
+		if (err == -ENOENT)
+			cli_error("the administrator's token is needed; "
+				  "'aquifer up' makes one, "
+				  "rack.admin_token_file gives one");
+		cli_admin_close(a);
+	}
+	return err;
+}
+
+void cli_admin_close(struct cli_admin *a)
+{
+	secret_forget(a->token);
+	client_http_destroy(a->http);
+	json_decref(a->done);
+	json_decref(a->failed);
+	cli_rack_close(&a->rack);
+}
+
+int cli_admin_ask(struct cli_admin *a, unsigned node, const char *method,
+		  const char *path, json_t *body, json_t **reply)
+{
+	const struct client_caller caller = {.http = a->http,
+					     .token = a->token};
+
+	*reply = NULL;
+	return client_call(&caller, &a->rack.node[node], method, path, body,
+			   ASK_MS, CLIENT_LIST_MAX, reply);
+}
+
+void cli_admin_note(struct cli_admin *a, unsigned node, int err)
+{
+	const char *name = a->rack.node[node].name;
+
+	if (!err) {
+		(void)json_array_append_new(a->done, json_string(name));
+		return;
+	}
+	cli_error("%s", error_last());
+	(void)json_array_append_new(
+		a->failed,
+		json_pack("{s:s, s:s}", "node", name, "error", error_last()));
+}
+
+unsigned cli_admin_ask_all(struct cli_admin *a, const char *method,
+			   const char *path, const json_t *body)
+{
+	unsigned done = 0;
+
+	for (unsigned i = 0; i < a->rack.node_count; i++) {
+		json_t *reply;
+		int err = cli_admin_ask(a, i, method, path,
+					body ? json_deep_copy(body) : NULL,
+					&reply);
+
+		json_decref(reply);
+		cli_admin_note(a, i, err);
+		done += !err;
+	}
+	return done;
+}
+
+int cli_admin_has_nodes(const struct cli_admin *a)
+{
+	if (a->rack.node_count)
+		return 0;
+	(void)client_nodes_none(a->rack.name, a->rack.rundir); /* the words */
+	cli_error("%s", error_last());
+	return CLI_FAILED;
+}
+
+int cli_admin_report(struct cli_admin *a, json_t *tree, bool as_json)
+{
+	size_t failed = json_array_size(a->failed);
+
+	(void)json_object_set(tree, "nodes", a->done);
+	if (failed || as_json)
+		(void)json_object_set(tree, "failed", a->failed);
+	if (failed && json_array_size(a->done))
+		cli_error("%zu of %u nodes failed: the rack is not the same "
+			  "everywhere; the same command again does what is "
+			  "left",
+			  failed, a->rack.node_count);
+	return cli_report_print(tree, as_json) || failed ? CLI_FAILED : CLI_OK;
+}
+
+int cli_admin_path(char path[CLIENT_ADDRESS_MAX], const char *name,
+		   const char *rest)
+{
+	size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyz"
+				  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  "0123456789-_.");
+
+	if (len == 0 || len > CLI_TENANT_NAME_MAX || name[len]) {
+		cli_error("a tenant's name has letters, digits, '-', '_' and "
+			  "'.', not '%.40s'",
+			  name);
+		return -EINVAL;
+	}
+	(void)snprintf(path, CLIENT_ADDRESS_MAX, "/v1/tenants/%s%s", name,
+		       rest);
+	return 0;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands' way to the keys: the table's operations, or the same on a stage. */
+#include "store.h"
+
+#include <errno.h>
+
+#include "client.h"
+#include "number.h"
+
+/* ---- the same on a stage --------------------------------------------------
+ */
+
+struct look {
+	struct reply *into; /* NULL: only how long it is */
+	size_t len;
+	uint64_t expire_at_ms;
+};
+
+static int look_fn(struct aq_kv_change *ch, void *user)
+{
+	struct look *l = user;
+
+	if (!ch->value)
+		return -ENOENT;
+	l->len = ch->value_len;
+	l->expire_at_ms = ch->expire_at_ms;
+	if (!l->into)
+		return 0;
+	l->into->len = 0;
+	reply_bytes(l->into, ch->value, ch->value_len);
+	if (!l->into->is_lost)
+		return 0;
+	l->into->is_lost = false;
+	return -ENOMEM;
+}
+
+struct put {
+	struct resp_str value;
+	struct aq_kv_put_options options;
+};
+
+static int put_fn(struct aq_kv_change *ch, void *user)
+{
+	const struct put *p = user;
+
+	if (p->options.flags & AQ_KV_NX && ch->value)
+		return -EEXIST;
+	if (p->options.flags & AQ_KV_XX && !ch->value)
+		return -ENOENT;
+	if (!(p->options.flags & AQ_KV_KEEP_TTL))
+		ch->expire_at_ms = p->options.expire_at_ms;
+	ch->new_value = p->value.p;
+	ch->new_value_len = p->value.len;
+	ch->verdict = AQ_KV_STORE;
+	return 0;
+}
+
+static int del_fn(struct aq_kv_change *ch, void *user)
+{
+	(void)user;
+	ch->verdict = AQ_KV_DELETE;
+	return ch->value ? 0 : -ENOENT;
+}
+
+struct incr {
+	int64_t add, result;
+	char text[NUMBER_TEXT_MAX];
+};
+
+static int incr_fn(struct aq_kv_change *ch, void *user)
+{
+	struct incr *n = user;
+	int64_t now = 0;
+
+	if (ch->value && !number_parse(ch->value, ch->value_len, &now))
+		return -EINVAL;
+	if (__builtin_add_overflow(now, n->add, &n->result))
+		return -ERANGE;
+	ch->new_value = n->text;
+	ch->new_value_len = number_format(n->result, n->text);
+	ch->verdict = AQ_KV_STORE;
+	return 0;
+}
+
+/* ---- either ---------------------------------------------------------------
+ */
+
+int store_get(struct gateway *g, struct resp_str key, struct reply *into)
+{
+	struct look l = {.into = into};
+	size_t len = BATCH_VALUE_BYTES;
+	int err;
+
+	if (g->stage)
+		return stage_modify(g->stage, key, look_fn, &l);
+	into->len = 0;
+	do {
+		/* Another client may make it longer between two tries. */
+		if (!reply_reserve(into, len)) {
+			into->is_lost = false;
+			return -ENOMEM;
+		}
+		err = aq_kv_get(g->kv_client, key.p, key.len, into->buf,
+				into->capacity, &len);
+	} while (err == -EMSGSIZE);
+	if (!err)
+		into->len = len;
+	return err;
+}
+
+int store_length(struct gateway *g, struct resp_str key, size_t *len)
+{
+	struct look l = {0};
+	int err;
+
+	if (g->stage) {
+		err = stage_modify(g->stage, key, look_fn, &l);
+		*len = l.len;
+		return err;
+	}
+	err = aq_kv_get(g->kv_client, key.p, key.len, NULL, 0, len);
+	return err == -EMSGSIZE ? 0 : err;
+}
+
+int store_expiry(struct gateway *g, struct resp_str key, uint64_t *expire_at_ms)
+{
+	struct look l = {0};
+	int err;
+
+	if (!g->stage)
+		return aq_kv_expiry(g->kv_client, key.p, key.len, expire_at_ms);
+	err = stage_modify(g->stage, key, look_fn, &l);
+	*expire_at_ms = l.expire_at_ms;
+	return err;
+}
+
+int store_put(struct gateway *g, struct resp_str key, struct resp_str value,
+	      const struct aq_kv_put_options *options)
+{
+	struct put p = {.value = value};
+
+	if (!g->stage)
+		return aq_kv_put(g->kv_client, key.p, key.len, value.p,
+				 value.len, options);
+	if (options)
+		p.options = *options;
+	return stage_modify(g->stage, key, put_fn, &p);
+}
+
+int store_del(struct gateway *g, struct resp_str key)
+{
+	return g->stage ? stage_modify(g->stage, key, del_fn, NULL)
+			: aq_kv_del(g->kv_client, key.p, key.len);
+}
+
+int store_incr(struct gateway *g, struct resp_str key, int64_t add,
+	       int64_t *result)
+{
+	struct incr n = {.add = add};
+	int err;
+
+	if (!g->stage)
+		return aq_kv_incr(g->kv_client, key.p, key.len, add, result);
+	err = stage_modify(g->stage, key, incr_fn, &n);
+	*result = n.result;
+	return err;
+}
+
+int store_modify(struct gateway *g, struct resp_str key, aq_kv_change_fn fn,
+		 void *user)
+{
+	return g->stage ? stage_modify(g->stage, key, fn, user)
+			: aq_kv_modify(g->kv_client, key.p, key.len, fn, user);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The keys as commands see them: those of the table, or, while a transaction
+ * runs, what it has made of its own keys so far (the stage). Results are those
+ * of the functions of <aquifer/kv.h> with the same names.
+ */
+#ifndef AQ_REDIS_STORE_H
+#define AQ_REDIS_STORE_H
+
+#include <aquifer/kv.h>
+
+#include "resp.h"
+
+struct gateway;
+struct reply;
+
+/* The whole value, into a buffer that is emptied before. -ENOENT, -ENOMEM. */
+int store_get(struct gateway *g, struct resp_str key,
+	      struct reply *into) MUST_CHECK;
+int store_length(struct gateway *g, struct resp_str key,
+		 size_t *len) MUST_CHECK;
+int store_expiry(struct gateway *g, struct resp_str key,
+		 uint64_t *expire_at_ms) MUST_CHECK;
+int store_put(struct gateway *g, struct resp_str key, struct resp_str value,
+	      const struct aq_kv_put_options *options) MUST_CHECK;
+int store_del(struct gateway *g, struct resp_str key) MUST_CHECK;
+int store_incr(struct gateway *g, struct resp_str key, int64_t add,
+	       int64_t *result) MUST_CHECK;
+int store_modify(struct gateway *g, struct resp_str key, aq_kv_change_fn fn,
+		 void *user) MUST_CHECK;
+
+/* ---- stage.c: the keys of one transaction -------------------------------- */
+
+enum {
+	STAGE_BYTES_MAX = 128 << 20, /* values that a transaction makes */
+};
+
+struct stage_key {
+	char *made; /* a value that a command has stored */
+	const char *value;
+	size_t len;
+	uint64_t expire_at_ms;
+	bool is_there;
+	bool is_changed;
+};
+
+struct stage {
+	const struct aq_kv_key *keys;
+	uint32_t count;
+	struct stage_key *key;
+	uint64_t bytes;
+};
+
+/* -ENOMEM. The keys stay the caller's. */
+int stage_init(struct stage *s, const struct aq_kv_key *keys,
+	       uint32_t count) MUST_CHECK;
+void stage_release(struct stage *s);
+/* As the table has them; `changes` lives until stage_end. */
+void stage_begin(struct stage *s, const struct aq_kv_change *changes);
+/* What becomes of them. The values live until the next stage_begin. */
+void stage_end(struct stage *s, struct aq_kv_change *changes);
+/* As aq_kv_modify. -EINVAL: the key is none of the transaction's. */
+int stage_modify(struct stage *s, struct resp_str key, aq_kv_change_fn fn,
+		 void *user) MUST_CHECK;
+
+#endif

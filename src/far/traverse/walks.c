@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queues of walks: what one thread has under way, started and taken back. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "traverse.h"
+#include "traverse_priv.h"
+
+/* ---- the calls ----------------------------------------------------------- */
+
+static void take(struct aq_walks *w, const struct ibv_wc *wc)
+{
+	uint32_t index = (uint32_t)wc->wr_id;
+	struct job *j = &w->job[index];
+	int err = client_wc_errno(wc->status);
+
+	/* It may have outlived its job. */
+	if (index >= w->depth || j->state != JOB_POSTED ||
+	    j->generation != wc->wr_id >> 32)
+		return;
+	j->lane->busy--;
+	j->generation++;
+	if (wc->status == IBV_WC_REM_INV_REQ_ERR) {
+		j->lane->err = -EOPNOTSUPP;
+		job_end(w, j,
+			error_set(-EOPNOTSUPP, "node %s executes no walks",
+				  client_link_node_name(j->lane->link)));
+	} else if (err) {
+		j->lane->has_refused |=
+			err == -ESTALE && j->result.where == AQ_WALK_THERE;
+		job_failed(w, j, err);
+	} else if (j->result.where == AQ_WALK_HERE) {
+		here_take(w, j);
+	} else {
+		there_take(w, j);
+	}
+}
+
+static int give_results(struct aq_walks *w, struct aq_walk_result *results,
+			unsigned max_count)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < w->depth && n < max_count && w->ended; i++) {
+		struct job *j = &w->job[i];
+
+		if (j->state != JOB_ENDED)
+			continue;
+		results[n++] = j->result;
+		if (j->result.err)
+			(void)error_set(j->result.err, "%s", j->words);
+		j->state = JOB_FREE;
+		j->place->jobs--;
+		w->ended--;
+		w->pending--;
+	}
+	return (int)n;
+}
+
+int aq_walks_poll(struct aq_walks *w, struct aq_walk_result *results,
+		  unsigned max_count)
+{
+	struct ibv_wc wc[TRAVERSE_DEPTH];
+	int n = ibv_poll_cq(w->cq, TRAVERSE_DEPTH, wc);
+
+	if (n < 0)
+		return error_set(-EIO, "the completion queue cannot be polled");
+	for (int i = 0; i < n; i++)
+		take(w, &wc[i]);
+	for (uint32_t i = 0; i < w->depth && w->retries; i++)
+		if (w->job[i].state == JOB_RETRY)
+			job_retry(w, &w->job[i]);
+	if (n == 0 && w->pending > w->ended)
+		jobs_look_for_silence(w);
+	return give_results(w, results, max_count);
+}
+
+static int check(const struct aq_walks *w, const struct aq_walk *walk,
+		 const struct place *p, uint64_t pad_bytes)
+{
+	const struct walk_image *image = &walk->program->image;
+
+	if (p->shape.rack != w->rack || walk->rack != w->rack)
+		return error_set(-EINVAL,
+				 "walk, region and queue are of several racks");
+	if (pad_bytes > image->pad_bytes)
+		return error_set(-EINVAL,
+				 "walk %s has a pad of %u bytes, not %llu",
+				 image->name, image->pad_bytes,
+				 (unsigned long long)pad_bytes);
+	if (image->flags & WALK_STORES && p->shape.is_read_only)
+		return error_set(-EACCES,
+				 "walk %s stores, and region %s was opened "
+				 "read-only",
+				 image->name, p->shape.name);
+	return 0;
+}
+
+struct plan_facts walks_facts(const struct aq_walks *w,
+			      const struct aq_walk *walk, const struct place *p)
+{
+	const struct walk_program *program = walk->program;
+
+	return (struct plan_facts){
+		.flags = walk->flags,
+		.stores = (program->image.flags & WALK_STORES) != 0,
+		.longest = program->facts.longest,
+		.load_bytes = program->image.load_bytes,
+		.pieces = p->shape.map.piece_count,
+		.has_switch = w->has_switch,
+		.has_window = p->shape.is_read_only || p->shape.is_revocable,
+	};
+}
+
+/* Where it runs is decided by the node where it starts. */
+int walks_plan(struct aq_walks *w, const struct aq_walk *walk, struct place *p,
+	       uint64_t start, struct aq_walk_plan *plan)
+{
+	const struct walk_program *program = walk->program;
+	struct plan_facts f = walks_facts(w, walk, p);
+	struct lane *lane;
+	uint64_t offset;
+	int err = lane_find(w, p,
+			    start + (uint64_t)(int64_t)program->image.load_lo,
+			    program->image.load_bytes, &lane, &offset);
+
+	*plan = (struct aq_walk_plan){.nodes = p->shape.map.piece_count};
+	if (err) /* the job will say why */
+		return err;
+	f.is_mapped = lane_is_mapped(p, lane);
+	f.node = lane->facts;
+	return plan_decide(&f, plan);
+}
+
+static struct job *free_job(struct aq_walks *w)
+{
+	for (uint32_t i = 0; i < w->depth; i++)
+		if (w->job[i].state == JOB_FREE)
+			return &w->job[i];
+	return NULL;
+}
+
+/* What a job needs to begin. */
+static int prepare(struct aq_walks *w, const struct aq_walk *walk,
+		   struct aq_region *region, uint64_t start, size_t pad_bytes,
+		   struct place **place, struct aq_walk_plan *plan)
+{
+	int err = place_get(w, region, place);
+
+	if (!err)
+		err = check(w, walk, *place, pad_bytes);
+	if (!err)
+		err = walks_plan(w, walk, *place, start, plan);
+	if (err != -EFAULT)
+		return err;
+	/* A start outside of the region fails as a pointer does. */
+	plan->where = AQ_WALK_HERE;
+	return 0;
+}
+
+int traverse_submit(struct aq_walks *w, struct aq_walk *walk,
+		    struct aq_region *region, uint64_t start, void *pad,
+		    size_t pad_bytes, size_t send_bytes, void *user)
+{
+	struct job *j = free_job(w);
+	struct aq_walk_plan plan;
+	struct place *p;
+	int err;
+
+	if (!j)
+		return error_set(-EAGAIN, "%u walks are under way; poll first",
+				 w->depth);
+	err = prepare(w, walk, region, start, pad_bytes, &p, &plan);
+	/* Perhaps it has only changed since somebody looked at it. */
+	if (err == -ESTALE) {
+		err = client_keep_refresh(region);
+		if (!err)
+			err = prepare(w, walk, region, start, pad_bytes, &p,
+				      &plan);
+	}
+	if (err)
+		return err;
+	p->jobs++;
+	w->pending++;
+	*j = (struct job){
+		.area = j->area,
+		.generation = j->generation + 1,
+		.walk = walk,
+		.place = p,
+		.left = walk->iterations,
+		.deadline_ns = client_keep_now_ns(w->rack) +
+			       1000000ull * aq_rack_deadline(w->rack),
+		.start = start,
+		.pad = pad,
+		.pad_bytes = (uint32_t)pad_bytes,
+		.send_bytes = (uint32_t)send_bytes,
+		.piece = NO_PIECE,
+		.result = {.user = user, .at = start, .where = plan.where},
+	};
+	if (send_bytes)
+		memcpy(job_pad(j), pad, send_bytes);
+	memset(job_pad(j) + send_bytes, 0,
+	       walk->program->image.pad_bytes - send_bytes);
+	job_go(w, j);
+	return 0;
+}
+
+int aq_walks_submit(struct aq_walks *w, struct aq_walk *walk,
+		    struct aq_region *region, uint64_t start, void *pad,
+		    size_t pad_bytes, void *user)
+{
+	return traverse_submit(w, walk, region, start, pad, pad_bytes,
+			       pad_bytes, user);
+}
+
+uint32_t aq_walks_pending(const struct aq_walks *w)
+{
+	return w->pending;
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+static int make_memory(struct aq_walks *w)
+{
+	const struct client_verbs *v = w->device.verbs;
+	size_t bytes = (size_t)w->depth * TRAVERSE_JOB_BYTES;
+
+	w->job = calloc(w->depth, sizeof(*w->job));
+	w->memory = aligned_alloc(4096, bytes);
+	if (!w->job || !w->memory)
+		return error_set(-ENOMEM, "no memory for walks");
+	memset(w->memory, 0, bytes);
+	for (uint32_t i = 0; i < w->depth; i++)
+		w->job[i].area = w->memory + (size_t)i * TRAVERSE_JOB_BYTES;
+	w->mr = v->reg_mr(w->device.pd, w->memory, bytes,
+			  IBV_ACCESS_LOCAL_WRITE);
+	if (w->mr)
+		w->cq = v->create_cq(w->device.context,
+				     (int)(2 * w->depth + TRAVERSE_DEPTH), NULL,
+				     NULL, 0);
+	return w->cq ? 0
+		     : error_set(-ENOMEM, "the NIC has no more queues or keys");
+}
+
+int aq_walks_open(struct aq_rack *rack, uint32_t depth, struct aq_walks **walks)
+{
+	struct aq_walks *w;
+	int err;
+
+	if (depth > AQ_WALKS_DEPTH_MAX)
+		return error_set(-EINVAL, "%d walks at most are under way",
+				 AQ_WALKS_DEPTH_MAX);
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return error_set(-ENOMEM, "no memory for walks");
+	w->rack = rack;
+	w->depth = depth ? depth : TRAVERSE_DEPTH;
+	w->has_switch = client_keep_has_program(rack, "walk");
+	err = client_keep_device(rack, &w->device);
+	if (!err)
+		err = make_memory(w);
+	if (err) {
+		aq_walks_close(w);
+		return err;
+	}
+	*walks = w;
+	return 0;
+}
+
+void aq_walks_close(struct aq_walks *w)
+{
+	const struct client_caller *caller;
+
+	if (!w)
+		return;
+	/* In a child all that the NIC has is the parent's. */
+	if (client_keep_caller(w->rack, &caller) == -ESTALE) {
+		w->cq = NULL;
+		w->mr = NULL;
+	}
+	for (unsigned i = 0; i < TRAVERSE_PLACES; i++)
+		if (w->place[i].region)
+			place_close(&w->place[i]);
+	if (w->cq)
+		(void)w->device.verbs->destroy_cq(w->cq);
+	if (w->mr)
+		(void)w->device.verbs->dereg_mr(w->mr);
+	free(w->memory);
+	free(w->job);
+	free(w);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cowbird as a program of the switch: its life, and where packets go. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cow.h"
+
+static const char *const names[] = {
+#define NAME(name) #name,
+	COW_COUNTERS(NAME)
+#undef NAME
+};
+
+/* ---- ends by number -------------------------------------------------------
+ */
+
+/* The place of a number, or the free one where it would be. */
+static uint16_t *own_at(const struct cow *c, uint32_t qpn)
+{
+	uint32_t key = qpn >> COW_END_BITS, i = key & c->by_qpn_mask;
+
+	while (c->by_qpn[i] &&
+	       c->sessions[c->by_qpn[i] - 1].own_qpn >> COW_END_BITS != key)
+		i = (i + 1) & c->by_qpn_mask;
+	return &c->by_qpn[i];
+}
+
+int cow_own_add(struct cow_session *s)
+{
+	struct cow *c = s->cow;
+	uint16_t *at = own_at(c, s->own_qpn);
+
+	if (*at)
+		return error_set(-EEXIST, "cowbird: own_qpn is in use");
+	*at = (uint16_t)(s - c->sessions + 1);
+	return 0;
+}
+
+void cow_own_remove(struct cow_session *s)
+{
+	struct cow *c = s->cow;
+	uint32_t i = (uint32_t)(own_at(c, s->own_qpn) - c->by_qpn);
+
+	/* Those behind it move up, so that none is behind a gap. */
+	c->by_qpn[i] = 0;
+	for (i = (i + 1) & c->by_qpn_mask; c->by_qpn[i];
+	     i = (i + 1) & c->by_qpn_mask) {
+		uint16_t which = c->by_qpn[i];
+
+		c->by_qpn[i] = 0;
+		*own_at(c, c->sessions[which - 1].own_qpn) = which;
+	}
+}
+
+static struct cow_end *end_find(const struct cow *c, const struct wire_pkt *w)
+{
+	uint16_t which = *own_at(c, w->dest_qpn);
+	uint32_t number = w->dest_qpn & (COW_ENDS - 1);
+	struct cow_session *s;
+	struct cow_end *e;
+
+	if (!which)
+		return NULL;
+	s = &c->sessions[which - 1];
+	if (number == 0)
+		e = s->ring;
+	else if ((number - 1) / 2 < s->node_count)
+		e = s->node[(number - 1) / 2].end[(number - 1) % 2];
+	else
+		e = NULL;
+	/* Numbers can be guessed; addresses are as good as the network. */
+	return e && memcmp(w->src_ip, e->tx.header.dst_ip, 16) == 0 &&
+			       memcmp(w->dst_ip, e->tx.header.src_ip, 16) == 0
+		       ? e
+		       : NULL;
+}
+
+/* ---- packets --------------------------------------------------------------
+ */
+
+static enum tor_verdict cow_packet(void *state, struct tor_pkt *pkt)
+{
+	const struct wire_opcode *op = &wire_opcodes[pkt->wire.opcode];
+	struct cow *c = state;
+	struct cow_end *e;
+
+	if (!tor_is_own(c->tor, pkt->wire.dst_ip))
+		return TOR_PASS;
+	e = op->transport == WIRE_RC && op->flags & WIRE_OP_RESPONSE
+		    ? end_find(c, &pkt->wire)
+		    : NULL;
+	if (!e) {
+		/* Perhaps another program's. */
+		cow_count(c, COW_C_strangers, 1);
+		return TOR_PASS;
+	}
+	if (c->batch_packets++ == 0)
+		c->batch_made = tor_counter(c->tor, TOR_C_program_frames);
+	end_tx_reply(&e->tx, &pkt->wire);
+	return TOR_TAKEN;
+}
+
+static void cow_batch_end(void *state)
+{
+	struct cow *c = state;
+	uint64_t made;
+
+	for (uint32_t i = 0; i < c->due_count; i++) {
+		struct cow_session *s = &c->sessions[c->due[i]];
+
+		/* One that has ended meanwhile is not due any more. */
+		if (!s->is_due)
+			continue;
+		s->is_due = false;
+		cow_session_run(s);
+	}
+	c->due_count = 0;
+	if (!c->batch_packets)
+		return;
+	/* A pipeline makes one packet of one; each further one goes round. */
+	made = tor_counter(c->tor, TOR_C_program_frames) - c->batch_made;
+	if (made > c->batch_packets)
+		cow_count(c, COW_C_recirculated, made - c->batch_packets);
+	c->batch_packets = 0;
+}
+
+static bool cow_wants(const void *state, const uint8_t src_ip[16],
+		      const uint8_t dst_ip[16])
+{
+	const struct cow *c = state;
+
+	return tor_is_own(c->tor, dst_ip);
+}
+
+/* ---- life -----------------------------------------------------------------
+ */
+
+static void cow_release(void *state)
+{
+	struct cow *c = state;
+
+	for (uint32_t i = 0; c->sessions && i < c->opt.sessions; i++)
+		if (c->sessions[i].used)
+			cow_session_release(&c->sessions[i]);
+	free(c->sessions);
+	free(c->by_qpn);
+	free(c->due);
+}
+
+static int cow_init(void *state, struct tor_instance *self, const char *options)
+{
+	struct cow *c = state;
+	int err = cow_parse(options, &c->opt);
+
+	if (err)
+		return err;
+	c->self = self;
+	c->tor = tor_instance_tor(self);
+	c->c = tor_instance_counters(self);
+	c->by_qpn_mask = u32_pow2_ceil(2 * c->opt.sessions) - 1;
+	c->by_qpn = calloc(c->by_qpn_mask + 1, sizeof(*c->by_qpn));
+	c->sessions = calloc(c->opt.sessions, sizeof(*c->sessions));
+	c->due = calloc(c->opt.sessions, sizeof(*c->due));
+	return c->by_qpn && c->sessions && c->due ? 0 : -ENOMEM;
+}
+
+/*
+ * What a pipeline would have to hold for all that runs per packet. Positions
+ * and sequences are counted as 32 bits: they are compared within a window.
+ */
+static unsigned cow_tables(const void *state,
+			   struct tor_table table[TOR_TABLE_MAX])
+{
+	const struct cow *c = state;
+	uint64_t sessions = c->opt.sessions;
+	uint64_t ends = sessions * (COW_ENDS - 1);
+	uint64_t requests = sessions * u32_pow2_ceil(c->opt.requests);
+	uint64_t nodes = sessions * OFFLOAD_NODES_MAX;
+	unsigned n = 0;
+
+	table[n++] = (struct tor_table){"sessions by number", sessions,
+					24 - COW_END_BITS, 16, 1};
+	/* Address, key and five sizes of the rings; 14 positions, sequences and
+	 * counts; four times and periods; state, flags, epoch, batch, MTU. */
+	table[n++] = (struct tor_table){"sessions", sessions, 0,
+					64 + 32 + 5 * 32 + 17 * 32 + 4 * 48 +
+						3 + 5 + 8 + 32 + 10 + 13,
+					4};
+	/* Size, stripe, count, error; of each piece node, keys, address, size.
+	 */
+	table[n++] = (struct tor_table){
+		"regions", sessions * COW_REGIONS, 0,
+		48 + 6 + 4 + 8 + OFFLOAD_NODES_MAX * (4 + 64 + 64 + 48), 2};
+	/* What it said at first (four words), what is known of a predecessor
+	 * (three), executed up to, packets ahead, error. */
+	table[n++] = (struct tor_table){"nodes", nodes, 0,
+					4 * 32 + 3 * 32 + 32 + 32 + 8, 2};
+	/* Address, queue pair, oldest, next and sent number; READs and promises
+	 * on the way and their limit; tries, two times, flags. */
+	table[n++] = (struct tor_table){
+		"ends", ends, 0, 128 + 24 * 4 + 3 * 8 + 6 + 2 * 48 + 3, 2};
+	/* Kind, flags, which red block, length, position, where it goes, number
+	 * of the WRITE, place in the request, key, address. */
+	table[n++] = (struct tor_table){
+		"packets on the way", ends * END_TX_WINDOW, 0,
+		4 + 2 + 3 + 13 + 32 + COW_END_BITS + 24 + 32 + 32 + 64, 2};
+	/* Position, sequence, far and near place, length, parts, region, kind,
+	 * state, error, flags. */
+	table[n++] = (struct tor_table){
+		"requests", requests, 0,
+		32 + 32 + 48 + 32 + 32 + 16 + 4 + 1 + 2 + 8 + 3, 2};
+	table[n++] = (struct tor_table){"requests by sequence",
+					OFFLOAD_KINDS * requests, 0, 16, 2};
+	table[n++] = (struct tor_table){"publications", sessions * COW_REDS, 0,
+					4 * 32, 1};
+	if (c->opt.filter)
+		table[n++] = (struct tor_table){
+			"filter", sessions * FILTER_KINDS * FILTER_LINES, 0, 16,
+			2};
+	return n;
+}
+
+const struct tor_program tor_cowbird = {
+	.name = "cowbird",
+	.help = "executes requests that applications put into rings",
+	.counter_names = names,
+	.counter_count = COW_COUNTER_COUNT,
+	.state_bytes = sizeof(struct cow),
+	.init = cow_init,
+	.release = cow_release,
+	.packet = cow_packet,
+	.wants = cow_wants,
+	.batch_end = cow_batch_end,
+	.control = cow_control,
+	.tables = cow_tables,
+};

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An end of the switch that asks: the requester of an RC connection whose other
+ * end is a queue pair of a server. A program owns as many as it needs. One
+ * packet number is one packet, which is on its way until it is acknowledged;
+ * NAKs and timeouts go back to the oldest one. What a packet was is asked from
+ * the program when it is sent again, so that an end needs no memory for
+ * payload; a program that has none either fetches it again, and all behind that
+ * packet wait.
+ */
+#ifndef AQ_END_TX_H
+#define AQ_END_TX_H
+
+#include "tor_program.h"
+
+enum {
+	END_TX_WINDOW = 128, /* packets on the way */
+	END_TX_TRIES = 60,   /* before the connection is given up */
+};
+
+#define END_TX_RTO_NS	  2000000ull
+#define END_TX_RTO_MAX_NS 64000000ull
+
+/* What an end counts: its owner has a counter for each, in this order. */
+enum end_tx_counter {
+	END_TX_C_coalesced, /* acknowledged by the answer to a later one */
+	END_TX_C_naks,
+	END_TX_C_timeouts,
+	END_TX_C_resent,
+	END_TX_C_dead,
+};
+
+struct end_tx;
+
+struct end_tx_ops {
+	/* What the packet with this number asks: key, address, length, payload,
+	 * operands; the same each time. False: its payload is not at hand, and
+	 * end_tx_again() will be called when it is. */
+	bool (*describe)(struct end_tx *e, uint32_t psn, struct wire_pkt *w);
+	/* The oldest one was executed; `w` is its answer if it has one. */
+	void (*executed)(struct end_tx *e, uint32_t psn,
+			 const struct wire_pkt *w);
+	/* Nothing will be known of what was on the way. */
+	void (*lost)(struct end_tx *e);
+	/* There may be room for more. Returns whether something waits that no
+	 * answer on this end will set free: then it is asked again later. */
+	bool (*push)(struct end_tx *e);
+};
+
+/* What is to be known of a packet to understand its answer. */
+struct end_tx_sent {
+	uint8_t opcode;
+	uint32_t len_bytes; /* of a READ */
+};
+
+struct end_tx {
+	/* Set by the owner before end_tx_init(). */
+	struct wire_pkt header; /* addresses and the like, of each packet */
+	uint32_t qpn;		/* of the server */
+	uint32_t own_qpn;
+	uint32_t una_psn; /* the oldest one on the way, or the first one */
+	uint64_t rto_ns;
+	/* Given up when the oldest one has no answer for so long; 0: after
+	 * END_TX_TRIES. */
+	uint64_t patience_ns;
+
+	uint32_t next_psn;
+	uint32_t sent_psn; /* those before it were sent since going back */
+	uint32_t answers;  /* READs and atomics on the way */
+	bool dead;
+
+	bool waits;	/* what `push` said last */
+	bool went_back; /* because the answer to una_psn is missing */
+	uint32_t tries;
+	uint64_t since_ns; /* the oldest one is the oldest one */
+	struct timer timer;
+	struct tor_instance *self;
+	const struct end_tx_ops *ops;
+	uint64_t *counters;
+	struct end_tx_sent sent[END_TX_WINDOW]; /* by psn */
+};
+
+void end_tx_init(struct end_tx *e, struct tor_instance *self,
+		 const struct end_tx_ops *ops, uint64_t *counters);
+void end_tx_stop(struct end_tx *e);
+
+static inline bool end_tx_is_full(const struct end_tx *e)
+{
+	return wire_psn_diff(e->next_psn, e->una_psn) >= END_TX_WINDOW;
+}
+
+/* Sends the packet with the number next_psn, which `describe` must know
+ * already; behind others that are sent again, if there are such. The end is not
+ * full and not dead. */
+void end_tx_send(struct end_tx *e, uint8_t opcode, uint32_t len_bytes);
+/* Sends more of what is to be sent again; `describe` may be asked again for
+ * what was not at hand. */
+void end_tx_go_on(struct end_tx *e);
+/* The payload of this one is at hand while this is called. */
+void end_tx_again(struct end_tx *e, uint32_t psn);
+
+/* Asks the owner for more, and sees to the timer. */
+void end_tx_run(struct end_tx *e);
+
+/* Whether a response is for this end. */
+bool end_tx_is_for(const struct end_tx *e, const struct wire_pkt *w);
+void end_tx_reply(struct end_tx *e, const struct wire_pkt *w);
+
+#endif
