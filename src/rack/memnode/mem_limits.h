@@ -11,6 +11,8 @@ enum {
 	MEM_CLIENT_NAME_MAX = 63,
 
 	MEM_TENANT_MAX = 256,
+	MEM_TENANT_TOKENS = 8, /* of a tenant of a rack with a controller */
+	MEM_NAMES_TOLD = 400,  /* to the controller, in one beat */
 	MEM_REGION_MAX = 4000, /* the NIC has 4096 grants */
 	MEM_CONN_MAX = 8192,   /* the NIC has 16384 queue pairs */
 	MEM_GRANT_PER_CONN = 1024,
@@ -55,6 +57,8 @@ enum {
 	MEM_LATE_MAX = 256,	  /* ends that a switch could not be told */
 	MEM_LATE_BYTES = 256,
 
+	MEM_GRANT_MS = 3000,	      /* a request waits for an allowance */
+	MEM_GRANT_LOOK_MS = 100,      /* and looks whether it is there */
 	MEM_STATE_FILE_MAX = 1 << 20, /* bytes */
 	MEM_DRAIN_MS = 5000,
 };
