@@ -84,6 +84,15 @@ static unsigned raise_files(unsigned wanted)
 	return (unsigned)u64_max(u64_min(wanted, limit.rlim_cur / 4), 1);
 }
 
+static void prepare(struct listener *listener,
+		    const struct ctl_server_config *c)
+{
+	listener->handle = c->handle;
+	listener->gone = c->gone;
+	listener->ctx = c->ctx;
+	listener->routes = c->routes;
+}
+
 int ctl_server_start(const struct ctl_server_config *c, struct ctl_server **out)
 {
 	struct ctl_server *s = calloc(1, sizeof(*s));
@@ -93,9 +102,9 @@ int ctl_server_start(const struct ctl_server_config *c, struct ctl_server **out)
 		return error_set(-ENOMEM, "no memory for the HTTP server");
 	s->connections = raise_files(c->connections ? c->connections
 						    : CTL_SERVER_CONNECTIONS);
-	s->local = (struct listener){
-		.handle = c->handle, .ctx = c->ctx, .is_local = true};
-	s->tcp = (struct listener){.handle = c->handle, .ctx = c->ctx};
+	prepare(&s->local, c);
+	prepare(&s->tcp, c);
+	s->local.is_local = true;
 	err = c->listen ? open_tcp(s, c) : 0;
 	if (!err && c->unix_path) {
 		fd = listen_unix(c->unix_path);
@@ -116,6 +125,12 @@ int ctl_server_start(const struct ctl_server_config *c, struct ctl_server **out)
 uint16_t ctl_server_port(const struct ctl_server *s)
 {
 	return s->port;
+}
+
+int ctl_server_answer(struct ctl_server *s, uint64_t id,
+		      struct ctl_reply *reply)
+{
+	return held_answer(id & 1 ? &s->tcp : &s->local, id, reply);
 }
 
 void ctl_server_quiesce(struct ctl_server *s)

@@ -143,18 +143,20 @@ static int serve(struct daemon *d)
 		.tls_key = o->tls_key,
 		.handle = d->kind->handle,
 		.ctx = d->served,
+		.routes = d->kind->routes,
+		.gone = d->kind->gone,
 	};
-	struct ctl_server *server;
 	int err;
 
 	if (!http.handle || (!http.unix_path && !http.listen))
 		return live(d);
-	err = ctl_server_start(&http, &server);
+	err = ctl_server_start(&http, &d->server);
 	if (err)
 		return err;
-	d->port = ctl_server_port(server);
+	d->port = ctl_server_port(d->server);
 	err = live(d);
-	ctl_server_stop(server);
+	ctl_server_stop(d->server);
+	d->server = NULL;
 	return err;
 }
 

@@ -57,6 +57,9 @@ struct daemon_kind {
 	/* Of HTTP requests, where there is a socket or an address to listen on;
 	 * NULL: none. */
 	ctl_handle_fn handle;
+	/* As in struct ctl_server_config; both may be NULL. */
+	const struct ctl_routes *routes;
+	void (*gone)(void *served, uint64_t id);
 	/* Each 0, or -errno with words. `allow` adds to d->confine, and may be
 	 * NULL. */
 	int (*allow)(struct daemon *d);
@@ -81,6 +84,8 @@ struct daemon {
 	struct ctl_audit *audit;
 	void *served;  /* what `open` made: the first argument of `handle` */
 	uint16_t port; /* of HTTP; 0: none */
+	/* From `ready` until `run` has returned; NULL: there is no HTTP. */
+	struct ctl_server *server;
 	int signal_fd; /* readable: daemon_is_ending would be true */
 	int signal;    /* that ended it, or 0 */
 	/* For this room only. */
