@@ -97,6 +97,10 @@ run("region list", 1)
 run("walk list", 1)
 run("tenant ls", 1)
 run("token show", 1)
+assert run("cert init --dir " + tmp + "/certs")["key"]
+assert run("cert issue m0 --dir " + tmp + "/certs")["certificate"]
+assert run("cert show --dir " + tmp + "/certs")["certificates"]
+run("cert show --dir " + tmp + "/none", 1)
 run("token revoke default", 1)
 run("kv get t k", 1)
 run("index get t k", 1)

@@ -78,6 +78,12 @@ tenant create t --quota many|value 'many' is not allowed
 tenant create t --limit regions|--limit takes KIND=N
 tenant quota t|takes TENANT and SIZE
 tenant rm|tenant rm needs the name of a tenant
+cert|cert needs a name
+cert issue|cert issue needs a name
+cert issue ca|is not ca
+cert issue a/b|letters, digits
+cert issue a --address 1/2|IP address or a host name
+cert init --days 0|days
 token|token needs a name
 token new t --admin|only one of
 token revoke|token revoke needs the name of a tenant

@@ -262,6 +262,7 @@ int callers_admit(struct callers *t, int fd, uint64_t now_ns,
 		c->key = key;
 		memcpy(c->text, text, sizeof(c->text));
 		c->bytes_before = 0;
+		c->certificate[0] = 0;
 		set_phase(t, c, CALLER_SENDS, now_ns);
 		list_append(head_of_fd(t, fd), &c->in_fd);
 		list_append(head_of_key(t, &key), &c->in_key);

@@ -59,9 +59,12 @@ struct caller {
 	char text[CALLER_TEXT];
 	uint64_t since_ns;     /* when the phase began */
 	uint64_t bytes_before; /* received until then, of TCP */
-	struct list in_phase;  /* those of a phase, the oldest first */
-	struct list in_fd;     /* those with the same hash of fd */
-	struct list in_key;    /* those with the same hash of key, if live */
+	/* The name in its certificate, once that was checked; else "". Only
+	 * for the thread that serves it. */
+	char certificate[CALLER_TEXT];
+	struct list in_phase; /* those of a phase, the oldest first */
+	struct list in_fd;    /* those with the same hash of fd */
+	struct list in_key;   /* those with the same hash of key, if live */
 };
 
 struct callers {

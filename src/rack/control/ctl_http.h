@@ -46,6 +46,8 @@ struct ctl_request {
 	const char *peer;  /* who sent it, in words, or NULL */
 	/* The party that limits hold for: an address or a user, or NULL. */
 	const char *origin;
+	/* The name in the caller's certificate, if one was needed, or NULL. */
+	const char *certificate;
 	/* Of ctl_server.h, to answer later; NULL: it must be answered now. */
 	struct ctl_exchange *exchange;
 };

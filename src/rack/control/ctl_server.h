@@ -43,6 +43,11 @@ struct ctl_server_config {
 	const char *listen;   /* "ADDRESS:PORT", "[v6]:PORT", or NULL */
 	const char *tls_cert; /* PEM files, both or none */
 	const char *tls_key;
+	/* Callers over TCP need a certificate of an authority in this PEM file;
+	 * NULL: they need none. */
+	const char *tls_ca;
+	/* Also without TLS where others can reach it; else -EPERM. */
+	bool is_insecure;
 	ctl_handle_fn handle;
 	void *ctx;
 	unsigned connections; /* of each socket; 0: CTL_SERVER_CONNECTIONS */
@@ -58,12 +63,16 @@ struct ctl_server_config {
 struct ctl_server;
 
 /* Raises the process's limit of open files as far as it may. -EINVAL: the
- * address or a PEM file is wrong, and what bind(2) returned; error_last() has
- * the words. */
+ * address or a PEM file is wrong; -EPERM: it would serve others without TLS;
+ * and what bind(2) returned; error_last() has the words. */
 int ctl_server_start(const struct ctl_server_config *config,
 		     struct ctl_server **out) MUST_CHECK;
 /* The TCP port in use, 0 without TCP. */
 uint16_t ctl_server_port(const struct ctl_server *s);
+/* Reads the PEM files again, for connections that are made from now on. Those
+ * that exist go on. If it fails, all stays as it was; error_last() has the
+ * words. Without TLS it does nothing. */
+int ctl_server_reload(struct ctl_server *s) MUST_CHECK;
 /* No new connections from here on; the unix socket's name goes away. */
 void ctl_server_quiesce(struct ctl_server *s);
 /* Waits for requests that are being handled; held ones are told that the server

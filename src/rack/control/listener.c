@@ -39,12 +39,17 @@ static void on_connection(void *cls, struct MHD_Connection *connection,
 		connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct listener *listener = cls;
 
-	if (code == MHD_CONNECTION_NOTIFY_STARTED)
-		*context = info ? callers_link(&listener->callers,
-					       info->connect_fd)
-				: NULL;
-	else if (*context)
-		callers_leave(&listener->callers, *context);
+	if (code != MHD_CONNECTION_NOTIFY_STARTED) {
+		if (*context)
+			callers_leave(&listener->callers, *context);
+		return;
+	}
+	*context = info ? callers_link(&listener->callers, info->connect_fd)
+			: NULL;
+	info = MHD_get_connection_info(connection,
+				       MHD_CONNECTION_INFO_GNUTLS_SESSION);
+	if (listener->tls && info)
+		tls_begin(listener->tls, info->tls_session);
 }
 
 static int admit(struct listener *listener, int fd)
@@ -183,22 +188,20 @@ static void *run(void *arg)
 
 /* ---- life ---------------------------------------------------------------- */
 
-static int start_daemon(struct listener *listener, const char *cert,
-			const char *key)
+static int start_daemon(struct listener *listener)
 {
 	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD |
 			 MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
 			 MHD_USE_NO_LISTEN_SOCKET;
 	struct MHD_OptionItem tls[] = {
-		{MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)cert},
-		{MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)key},
+		{MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)tls_retrieve},
 		{MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)CTL_SERVER_TLS},
 		{MHD_OPTION_END, 0, NULL},
 	};
 	static struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
 
 	listener->daemon = MHD_start_daemon(
-		flags | (listener->is_secure ? MHD_USE_TLS : 0), 0, NULL, NULL,
+		flags | (listener->tls ? MHD_USE_TLS : 0), 0, NULL, NULL,
 		listener_request, listener, MHD_OPTION_EXTERNAL_LOGGER,
 		listener_log, NULL, MHD_OPTION_CONNECTION_LIMIT,
 		listener->callers.room, MHD_OPTION_THREAD_POOL_SIZE,
@@ -210,14 +213,10 @@ static int start_daemon(struct listener *listener, const char *cert,
 		listener_completed, listener, MHD_OPTION_NOTIFY_CONNECTION,
 		on_connection, listener, MHD_OPTION_UNESCAPE_CALLBACK,
 		listener_keep_escapes, NULL, MHD_OPTION_ARRAY,
-		listener->is_secure ? tls : none, MHD_OPTION_END);
-	if (listener->daemon)
-		return 0;
-	if (listener->is_secure)
-		return error_set(-EINVAL, "cannot start the TLS server: are "
-					  "--tls-cert and --tls-key PEM files "
-					  "that belong together?");
-	return error_set(-EIO, "cannot start the HTTP server");
+		listener->tls ? tls : none, MHD_OPTION_END);
+	return listener->daemon
+		       ? 0
+		       : error_set(-EIO, "cannot start the HTTP server");
 }
 
 static int start_thread(struct listener *listener)
@@ -245,13 +244,13 @@ static int start_thread(struct listener *listener)
 }
 
 int listener_open(struct listener *listener, int fd, unsigned connections,
-		  const char *cert, const char *key)
+		  struct tls *tls)
 {
 	int err = callers_init(&listener->callers, connections);
 
 	listener->listen_fd = fd;
 	listener->wake_fd = listener->watch_fd = -1;
-	listener->is_secure = cert != NULL;
+	listener->tls = tls;
 	strangers_init(&listener->strangers);
 	workers_init(&listener->workers, listener_handle);
 	list_init(&listener->delayed);
@@ -261,7 +260,7 @@ int listener_open(struct listener *listener, int fd, unsigned connections,
 		calloc(listener->callers.room, sizeof(*listener->held));
 	if (err || !listener->held)
 		return error_set(-ENOMEM, "no memory for connections");
-	err = start_daemon(listener, cert, key);
+	err = start_daemon(listener);
 	return err ? err : start_thread(listener);
 }
 

@@ -68,7 +68,7 @@ static struct caller *caller_of(struct MHD_Connection *connection)
 /* A token that anybody on the way can read. */
 static void warn_clear(struct listener *listener, const struct caller *c)
 {
-	if (listener->is_local || listener->is_secure ||
+	if (listener->is_local || listener->tls ||
 	    caller_key_is_loopback(&c->key) ||
 	    atomic_exchange_explicit(&listener->has_warned, true,
 				     memory_order_relaxed))
@@ -148,6 +148,22 @@ static void look_after_workers(struct listener *listener)
 		listener_wake(listener);
 }
 
+/* Once for each connection, and again for one that was refused. */
+static bool knows_caller(struct listener *listener,
+			 struct MHD_Connection *connection, struct caller *c)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+
+	if (c->certificate[0])
+		return true;
+	if (info && tls_check_caller(listener->tls, info->tls_session,
+				     c->certificate) == 0)
+		return true;
+	c->certificate[0] = 0;
+	return false;
+}
+
 static enum MHD_Result submit(struct ctl_exchange *e)
 {
 	struct listener *listener = e->listener;
@@ -191,6 +207,13 @@ enum MHD_Result listener_request(void *cls, struct MHD_Connection *connection,
 	}
 	if (e->has_reply)
 		return send_reply(connection, &e->reply);
+	if (listener->tls && tls_needs_caller(listener->tls) &&
+	    !knows_caller(listener, connection, c)) {
+		ctl_reply_last_error(&e->reply, -EACCES);
+		callers_phase(&listener->callers, c, CALLER_READS,
+			      clock_mono_ns());
+		return send_reply(connection, &e->reply);
+	}
 	e->request = (struct ctl_request){
 		.method = ctl_method_parse(method),
 		.path = url,
@@ -198,6 +221,7 @@ enum MHD_Result listener_request(void *cls, struct MHD_Connection *connection,
 		.is_local = listener->is_local,
 		.peer = c->text,
 		.origin = e->origin,
+		.certificate = c->certificate[0] ? c->certificate : NULL,
 		.exchange = e,
 	};
 	return submit(e);

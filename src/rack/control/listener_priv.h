@@ -12,6 +12,7 @@
 #include "ctl_server.h"
 #include "exchange_priv.h"
 #include "stranger_priv.h"
+#include "tls_priv.h"
 #include "worker_priv.h"
 
 /* A held request, in the place of its connection in the table of callers. */
@@ -28,7 +29,7 @@ struct listener {
 	bool is_local;			 /* a unix socket */
 	/* The rest is this room's own. */
 	bool is_open;
-	bool is_secure;
+	struct tls *tls; /* or NULL; the server's */
 	bool has_thread;
 	int listen_fd;
 	int wake_fd;	    /* something changed for the thread */
@@ -52,10 +53,10 @@ struct listener {
 };
 
 /* Takes the descriptor over, also when it fails; the caller calls
- * listener_close in any case. With a certificate it uses TLS. error_last() has
- * the words. */
+ * listener_close in any case. With `tls` it uses that. error_last() has the
+ * words. */
 int listener_open(struct listener *listener, int fd, unsigned connections,
-		  const char *cert, const char *key) MUST_CHECK;
+		  struct tls *tls) MUST_CHECK;
 /* No new connections. */
 void listener_quiesce(struct listener *listener);
 /* Waits for requests that are being handled. */

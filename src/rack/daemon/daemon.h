@@ -15,6 +15,9 @@
  *     of options, and a `ready` that says where the daemon can be reached;
  *  4. write dist/systemd/aquifer-NAME@.service.in with Type=notify.
  *
+ * SIGHUP makes it read its certificates again and open its audit log anew, for
+ * which daemon_is_ending has to be called now and then.
+ *
  * What happens, in this order: settings; user and directories; `allow`;
  * confinement; signals are blocked; name and lock; audit log; `open`; HTTP;
  * `ready` and the notice to systemd; `run`; and all of it back.
@@ -43,7 +46,9 @@ struct daemon_options {
 	const char *listen;
 	const char *tls_cert;
 	const char *tls_key;
-	const char *audit; /* a file, "-", or NULL: the log */
+	const char *tls_ca; /* callers need a certificate of it */
+	bool is_insecure;   /* no TLS where others reach it */
+	const char *audit;  /* a file, "-", or NULL: the log */
 	bool audit_json;
 	const char *user; /* to become, as root */
 	bool is_unconfined;
@@ -108,7 +113,8 @@ int daemon_token(const struct daemon *d, enum rack_token_kind kind,
 int daemon_token_keep(const struct daemon *d, enum rack_token_kind kind,
 		      const char *text) MUST_CHECK;
 
-/* Waits for a signal for this long; returns whether one has come. */
+/* Waits for a signal for this long; returns whether one has come that ends the
+ * daemon. */
 bool daemon_is_ending(struct daemon *d, int wait_ms);
 
 #endif
