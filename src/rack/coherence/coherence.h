@@ -35,6 +35,7 @@ enum {
 	COH_MACHINES_MAX = 16,
 	COH_LANES_MAX = 16, /* of a machine */
 	COH_REGION_PAGES_MAX = 512,
+	COH_ORDERS = 10, /* sizes of regions: 1 to 512 pages */
 };
 
 /* What a machine's processes may do with a page. */
