@@ -172,7 +172,8 @@
 	  "the switch reads memory ahead of give-backs that wait")             \
 	X(coh_old_bytes, "answer-of-before",                                   \
 	  "a repeated get is answered with the bytes of the one before")       \
-	X(coh_twice, "give-twice", "a repeated give-back is written again")    \
+	X(coh_hold_old, "hold-old-bytes",                                      \
+	  "a writer is answered with other bytes than the owner gave")         \
 	X(coh_no_serial, "no-serials", "INVALs on the wire name no gets")
 
 enum plant {

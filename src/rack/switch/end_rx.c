@@ -100,6 +100,8 @@ void end_rx_take(struct end_rx *r, uint32_t packets, bool is_whole)
 	r->next_psn = wire_psn_add(r->next_psn, packets);
 	r->next_msn = (r->next_msn + is_whole) & 0xffffff;
 	r->asked = false;
+	if (r->refused && wire_psn_diff(r->refused_psn, r->next_psn) < 0)
+		r->refused = false;
 }
 
 void end_rx_refuse(struct end_rx *r, uint32_t psn)
@@ -108,6 +110,13 @@ void end_rx_refuse(struct end_rx *r, uint32_t psn)
 		return;
 	r->refused = true;
 	r->refused_psn = psn;
+}
+
+void end_rx_invite(struct end_rx *r)
+{
+	if (r->refused && !r->incomplete)
+		end_rx_ack(r, r->next_psn, r->next_msn, WIRE_NAK_PSN);
+	r->refused = false;
 }
 
 void end_rx_done(struct end_rx *r, uint32_t psn, uint32_t msn)

@@ -48,6 +48,8 @@ void end_rx_gap(struct end_rx *r);
 void end_rx_take(struct end_rx *r, uint32_t packets, bool is_whole);
 /* A packet cannot be taken now. */
 void end_rx_refuse(struct end_rx *r, uint32_t psn);
+/* What was refused can be taken now, for another reason than an answer. */
+void end_rx_invite(struct end_rx *r);
 /* A message that was taken is answered; `psn` and `msn` are its last ones. */
 void end_rx_done(struct end_rx *r, uint32_t psn, uint32_t msn);
 
