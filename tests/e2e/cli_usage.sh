@@ -78,6 +78,15 @@ tenant create t --quota many|value 'many' is not allowed
 tenant create t --limit regions|--limit takes KIND=N
 tenant quota t|takes TENANT and SIZE
 tenant rm|tenant rm needs the name of a tenant
+tier|tier needs a name
+tier cost --rd 1|rd is 1: where main memory is not faster than SSD
+tier cost --rc 11..20|CXL memory is not faster than main memory
+tier cost --rc 2..x|--rc: value '2..x' is not allowed
+tier cost --rc 2..8 --c 1..2|one input may be a range
+tier cost --have 3|--have goes with --vm
+tier cost --vm --rd 3|--rd is no input of --vm
+tier cost --vm --discount 2|discount is 2
+tier cost 7|tier cost does not understand '7'
 token|token needs a name
 token new t --admin|only one of
 token revoke|token revoke needs the name of a tenant
