@@ -79,6 +79,11 @@ tenant create t --limit regions|--limit takes KIND=N
 tenant quota t|takes TENANT and SIZE
 tenant rm|tenant rm needs the name of a tenant
 tier|tier needs a name
+tier probe --node x|--node: value 'x' is not allowed
+tier probe --node 0 --far|--node or --far, not both
+tier probe --mix 2|--mix: 
+tier probe --threads 0|from 1 to 64
+tier probe --rd 3|tier probe does not take --rd, which is for: cost
 tier cost --rd 1|rd is 1: where main memory is not faster than SSD
 tier cost --rc 11..20|CXL memory is not faster than main memory
 tier cost --rc 2..x|--rc: value '2..x' is not allowed

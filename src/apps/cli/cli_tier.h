@@ -11,6 +11,11 @@ struct cli_tier_args {
 	const char *rd, *rc, *c, *rt;
 	bool is_vm;
 	const char *have, *want, *discount;
+	/* probe */
+	const char *node; /* a number, as a word; NULL: all */
+	bool is_far;
+	const char *mix; /* R:W; NULL: all */
+	uint32_t threads;
 };
 
 /* For the table of the command's options. */
@@ -40,7 +45,19 @@ struct cli_tier_args {
 			       "cost: with --vm: of machines on CXL memory, "  \
 			       "0 to 1 (0.2)")
 
+#define CLI_TIER_PROBE_OPTIONS                                                \
+	OPT_TEXT(struct cli_tier_args, node, "node", "N",                     \
+		 "probe: only this NUMA node"),                               \
+		OPT_FLAG(struct cli_tier_args, is_far, "far",                 \
+			 "probe: only the memory of the rack"),               \
+		OPT_TEXT(struct cli_tier_args, mix, "mix", "R:W",             \
+			 "probe: only this ratio of reads to writes"),        \
+		OPT_U32(struct cli_tier_args, threads, "threads", "N", 1, 64, \
+			"probe: threads that load (default: one for each "    \
+			"processor)")
+
 /* Run functions of struct cli_action. */
 int cli_tier_cost(void *args);
+int cli_tier_probe(void *args);
 
 #endif

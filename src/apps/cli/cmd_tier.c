@@ -3,6 +3,7 @@
 #include "cli_tier.h"
 
 const struct opt cmd_tier_options[] = {
+	CLI_TIER_PROBE_OPTIONS,
 	CLI_TIER_COST_OPTIONS,
 	OPT_FLAG(struct cli_tier_args, common.json, "json", "print JSON"),
 	OPT_END,
@@ -11,6 +12,8 @@ const struct opt cmd_tier_options[] = {
 int cmd_tier(const struct cli_command *self, int argc, char **argv)
 {
 	static const struct cli_action table[] = {
+		{"probe", 0, 0, NULL, CLI_NEEDS_NOTHING, cli_tier_probe,
+		 "measure every tier of this machine and of the rack"},
 		{"cost", 0, 0, NULL, CLI_NEEDS_NOTHING, cli_tier_cost,
 		 "what servers with CXL memory save, by a model"},
 		{0},
