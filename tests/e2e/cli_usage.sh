@@ -44,6 +44,7 @@ swap on --size 1G --priority high|--priority: value 'high' is not allowed
 swap status --device /dev/sda|/dev/nbd0 for example
 memory|memory needs --size, for example --size 8G
 memory --size 1|from 1M to 64T
+memory --size 1M --numa x|--numa: value 'x' is not allowed
 memory --size 1M --name 'a b'|not 'a b'
 memory --size 1M --listen nowhere|nowhere
 memory --size 1M --tls-cert x|go with --listen

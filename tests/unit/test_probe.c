@@ -18,8 +18,7 @@
 #include "base/error.h"
 #include "probe/probe_priv.h"
 
-/* ---- /sys -----------------------------------------------------------------
- */
+/* ---- /sys --------------------------------------------------------------- */
 
 /* Makes root/path, and all folders above it. */
 static void put(const char *root, const char *path, const char *text)
@@ -83,8 +82,7 @@ static void names_the_nodes_there_are(void **state)
 			assert_int_equal(probe_node_check(n), 0);
 }
 
-/* ---- windows --------------------------------------------------------------
- */
+/* ---- windows ------------------------------------------------------------ */
 
 struct fake_port {
 	struct probe_port base;
@@ -179,8 +177,7 @@ static void ends_when_memory_is_lost(void **state)
 	assert_int_equal(probe_load_run(&l), -EHOSTDOWN);
 }
 
-/* ---- memory of a node ------------------------------------------------------
- */
+/* ---- memory of a node --------------------------------------------------- */
 
 static void follows_all_cells_before_any_again(void **state)
 {

@@ -39,7 +39,7 @@ struct model {
 	int (*ask)(const double in[INPUTS_MAX], double out[OUTPUTS_MAX]);
 };
 
-/* ---- the models ---------------------------------------------------------- */
+/* ---- the models --------------------------------------------------------- */
 
 static int ask_cost(const double in[INPUTS_MAX], double out[OUTPUTS_MAX])
 {
@@ -100,7 +100,7 @@ static const struct model vm_model = {
 	ask_vm,
 };
 
-/* ---- inputs -------------------------------------------------------------- */
+/* ---- inputs ------------------------------------------------------------- */
 
 struct question {
 	const struct model *model;
@@ -177,7 +177,7 @@ static void inputs_of(const struct question *q, unsigned row,
 		in[i] = tier_range_at(&q->range[i], i == q->swept ? row : 0);
 }
 
-/* ---- answers ------------------------------------------------------------- */
+/* ---- answers ------------------------------------------------------------ */
 
 /* A row of a sweep that the model cannot answer says why. NULL: no memory. */
 static json_t *answer_row(const struct question *q, unsigned row, bool *is_good)

@@ -23,8 +23,7 @@ enum {
 	WORD_MAX = 32,
 };
 
-/* ---- what is asked --------------------------------------------------------
- */
+/* ---- what is asked ------------------------------------------------------ */
 
 struct question {
 	struct probe_options o;
@@ -99,8 +98,7 @@ static void close_rack(struct question *q)
 		cli_rack_close(&q->rack);
 }
 
-/* ---- progress -------------------------------------------------------------
- */
+/* ---- progress ----------------------------------------------------------- */
 
 static void show_progress(void *ctx, const char *tier, const char *what,
 			  unsigned step, unsigned steps)
@@ -109,8 +107,7 @@ static void show_progress(void *ctx, const char *tier, const char *what,
 		      steps);
 }
 
-/* ---- for programs ---------------------------------------------------------
- */
+/* ---- for programs ------------------------------------------------------- */
 
 /* "numa", or the last word of the name. */
 static const char *way_word(const struct probe_tier *t)
@@ -219,8 +216,7 @@ static int print_json(const struct probe_report *r)
 				true);
 }
 
-/* ---- for people -----------------------------------------------------------
- */
+/* ---- for people --------------------------------------------------------- */
 
 static void print_head(const struct probe_tier *t)
 {
@@ -308,8 +304,7 @@ static int print_text(const struct probe_report *r)
 	return cli_output_check();
 }
 
-/* ---- the run --------------------------------------------------------------
- */
+/* ---- the run ------------------------------------------------------------ */
 
 static int measure(struct question *q, struct probe_report *report)
 {

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/node_bind.h"
 #include "base/size.h"
 #include "probe_priv.h"
 
@@ -26,23 +27,20 @@ enum {
 
 static int bind_to(uint32_t node, void *memory, uint64_t bytes)
 {
-	struct tier_set set = {{0}};
+	int err = node_bind_memory(memory, bytes, node);
 
-	set.word[node / 64] = 1ull << node % 64;
-	/* The kernel reads one bit less than it is told. */
-	if (mbind(memory, bytes, MPOL_BIND, (const unsigned long *)set.word,
-		  TIER_NODE_MAX + 2, MPOL_MF_STRICT) == 0)
+	if (!err)
 		return 0;
 	/* Some containers forbid it; with one node there is nothing to bind. */
-	if (errno == EPERM || errno == ENOSYS) {
+	if (err == -EPERM || err == -ENOSYS) {
 		struct tier_set nodes;
 
 		if (probe_nodes_find(&nodes) == 0 &&
 		    tier_set_count(&nodes) == 1)
 			return 0;
 	}
-	return error_set(-errno, "pages cannot be bound to node %u: %s", node,
-			 strerror(errno));
+	return error_set(err, "pages cannot be bound to node %u: %s", node,
+			 strerror(-err));
 }
 
 static void fill(struct probe_arena *a)

@@ -37,8 +37,7 @@ struct worker {
 	int err;
 };
 
-/* ---- processors -----------------------------------------------------------
- */
+/* ---- processors --------------------------------------------------------- */
 
 /* The n-th of the set, again from the first when there are fewer. */
 static void stay_on(const cpu_set_t *cpus, unsigned n)
@@ -63,8 +62,7 @@ static uint64_t thread_ns(void)
 	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* ---- threads that load ----------------------------------------------------
- */
+/* ---- threads that load -------------------------------------------------- */
 
 static void wait_until(uint64_t ns)
 {
@@ -138,8 +136,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* ---- the thread that chases -----------------------------------------------
- */
+/* ---- the thread that chases --------------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {
@@ -203,8 +200,7 @@ static int pass_window(struct probe_load *l, uint64_t end_ns)
 	return err;
 }
 
-/* ---- the window -----------------------------------------------------------
- */
+/* ---- the window --------------------------------------------------------- */
 
 static void rest(uint64_t ns)
 {

@@ -98,8 +98,7 @@ static int write_cells(struct far_port *f)
 	return err;
 }
 
-/* ---- which way ------------------------------------------------------------
- */
+/* ---- which way ---------------------------------------------------------- */
 
 /* The first question has the NIC ask the node for the memory; the answer takes
  * a while. */
@@ -132,8 +131,7 @@ static int ask_mapped(struct far_port *f, bool *is)
 	return 0;
 }
 
-/* ---- life -----------------------------------------------------------------
- */
+/* ---- life --------------------------------------------------------------- */
 
 static int open_region(struct far_port *f, const char *node, enum probe_way way)
 {

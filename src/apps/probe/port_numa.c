@@ -32,8 +32,7 @@ struct numa_port {
 	uint64_t **at; /* the cell that is followed next */
 };
 
-/* ---- dependent loads ------------------------------------------------------
- */
+/* ---- dependent loads ---------------------------------------------------- */
 
 static int chase(struct probe_port *p, uint32_t count)
 {
@@ -73,8 +72,7 @@ static void link_circle(struct numa_port *n)
 	n->at = cell(n, 0);
 }
 
-/* ---- blocks ---------------------------------------------------------------
- */
+/* ---- blocks ------------------------------------------------------------- */
 
 static void read_block(const uint8_t *from)
 {
@@ -117,8 +115,7 @@ static int move(struct probe_port *p, uint64_t block, bool is_write)
 	return 0;
 }
 
-/* ---- sizes ----------------------------------------------------------------
- */
+/* ---- sizes -------------------------------------------------------------- */
 
 static uint64_t chase_bytes(uint64_t most)
 {

@@ -64,8 +64,7 @@ static struct tier_ratio mix_of(const struct probe_options *o, unsigned i)
 	return o->has_mix ? o->mix : mixes[i];
 }
 
-/* ---- one tier -------------------------------------------------------------
- */
+/* ---- one tier ----------------------------------------------------------- */
 
 static int run_window(struct run *r, struct probe_tier *t, struct probe_load *l)
 {
@@ -160,8 +159,7 @@ static int keep(struct run *r, struct probe_tier *t, int err)
 	return 0;
 }
 
-/* ---- all tiers ------------------------------------------------------------
- */
+/* ---- all tiers ---------------------------------------------------------- */
 
 static void set_threads(struct run *r, struct probe_tier *t, unsigned cpus)
 {

@@ -123,5 +123,7 @@ bool probe_is_quiet(const struct probe_report *report);
 /* Whether this machine has that NUMA node, with memory. -ENODEV with words that
  * name those that it has. */
 int probe_node_check(uint32_t node) MUST_CHECK;
+/* What the system says about it; `root` is "/sys" except in tests. */
+void probe_node_read(const char *root, uint32_t node, struct probe_facts *out);
 
 #endif

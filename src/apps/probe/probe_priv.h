@@ -55,8 +55,6 @@ double probe_arena_huge(const struct probe_arena *a);
 
 /* Nodes with memory. -ENODEV with words: the kernel knows no nodes. */
 int probe_nodes_find(struct tier_set *nodes) MUST_CHECK;
-/* `root` is "/sys" except in tests. */
-void probe_node_read(const char *root, uint32_t node, struct probe_facts *out);
 /* Processors that this process may use, of that node; all of them if it may use
  * none there. */
 void probe_node_cpus(uint32_t cpu_node, cpu_set_t *out);
