@@ -20,10 +20,18 @@ static bool is_address(const char *text)
 	       (colon && colon != text && colon[1] >= '0' && colon[1] <= '9');
 }
 
+static bool is_number(const char *text)
+{
+	return strspn(text, "0123456789") == strlen(text) && strlen(text) < 5;
+}
+
 static const struct config_key keys[] = {
 	{"memory", "size", CONFIG_SIZE, "1G",
 	 .help = "memory that the node offers", .min = 1 << 20,
 	 .max = 1ull << 47},
+	{"memory", "numa", CONFIG_STRING, "",
+	 .help = "NUMA node that its memory lies on", .check = is_number,
+	 .allowed = "the number of a NUMA node, or nothing"},
 	{"memory", "listen", CONFIG_STRING, "",
 	 .help = "ADDRESS:PORT for other machines, beside the unix socket",
 	 .check = is_address, .allowed = "ADDRESS:PORT"},

@@ -44,7 +44,7 @@ static const struct kind memory_kind = {
 	"memory",
 	".sock",
 	"m0",
-	{"size", "listen", "tls_cert", "tls_key", "audit", NULL}};
+	{"size", "numa", "listen", "tls_cert", "tls_key", "audit", NULL}};
 static const struct kind engine_kind = {"engine",
 					".engine.sock",
 					"e0",
