@@ -20,10 +20,18 @@ static bool is_address(const char *text)
 	       (colon && colon != text && colon[1] >= '0' && colon[1] <= '9');
 }
 
+static bool is_number(const char *text)
+{
+	return strspn(text, "0123456789") == strlen(text) && strlen(text) < 5;
+}
+
 static const struct config_key keys[] = {
 	{"memory", "size", CONFIG_SIZE, "1G",
 	 .help = "memory that the node offers", .min = 1 << 20,
 	 .max = 1ull << 47},
+	{"memory", "numa", CONFIG_STRING, "",
+	 .help = "NUMA node that its memory lies on", .check = is_number,
+	 .allowed = "the number of a NUMA node, or nothing"},
 	{"memory", "listen", CONFIG_STRING, "",
 	 .help = "ADDRESS:PORT for other machines, beside the unix socket",
 	 .check = is_address, .allowed = "ADDRESS:PORT"},
@@ -85,6 +93,8 @@ static const struct config_key keys[] = {
 		 "that has it, if any; none"},
 	{"switch", "ports", CONFIG_STRING, "",
 	 .help = "ports beside the NICs that plug in, separated by blanks"},
+	{"switch", "address", CONFIG_STRING, "",
+	 .help = "IP addresses of the switch itself, separated by blanks"},
 	{"switch", "programs", CONFIG_STRING, "",
 	 .help = "NAME or NAME:OPTIONS, in their order, separated by blanks"},
 };

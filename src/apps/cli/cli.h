@@ -66,6 +66,7 @@ int cmd_kv(const struct cli_command *self, int argc, char **argv);
 int cmd_redis(const struct cli_command *self, int argc, char **argv);
 int cmd_cert(const struct cli_command *self, int argc, char **argv);
 int cmd_tenant(const struct cli_command *self, int argc, char **argv);
+int cmd_tier(const struct cli_command *self, int argc, char **argv);
 int cmd_token(const struct cli_command *self, int argc, char **argv);
 int cmd_region(const struct cli_command *self, int argc, char **argv);
 int cmd_walk(const struct cli_command *self, int argc, char **argv);
@@ -83,6 +84,7 @@ extern const struct opt cmd_redis_options[];
 extern const struct opt cmd_region_options[];
 extern const struct opt cmd_cert_options[];
 extern const struct opt cmd_tenant_options[];
+extern const struct opt cmd_tier_options[];
 extern const struct opt cmd_token_options[];
 extern const struct opt cmd_walk_options[];
 

@@ -43,7 +43,7 @@ struct kind {
 static const struct kind memory_kind = {"memory",
 					".sock",
 					"m0",
-					{"size", "listen", "tls_cert",
+					{"size", "numa", "listen", "tls_cert",
 					 "tls_key", "tls_ca", "insecure",
 					 "audit", NULL}};
 static const struct kind engine_kind = {"engine",

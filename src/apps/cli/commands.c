@@ -97,6 +97,8 @@ const struct cli_command cli_commands[] = {
 	{"walk", cmd_walk, "follow pointers where the memory is",
 	 "VERB [FILE [REGION [START]]] [OPTION...]", cmd_walk_options,
 	 "build and check exit with 1 when it cannot be a walk.\n"},
+	{"tier", cmd_tier, "measure memory of several speeds, and its cost",
+	 "probe | cost [OPTION...]", cmd_tier_options, NULL},
 	{"redis", cmd_redis, "serve a key-value table to Redis clients",
 	 "[OPTION...]", cmd_redis_options, NULL},
 	{"bench", cmd_lab, "measure, beside peers in the same run",

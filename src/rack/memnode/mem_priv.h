@@ -274,6 +274,7 @@ struct mem_switch {
 	json_int_t given_up;   /* shared connections, of all, when we looked */
 	struct ibv_qp *shared; /* swordbox works through it; or NULL */
 	uint64_t look_ns;      /* when to look at it again */
+	unsigned late_region;  /* where to look for pieces it has not taken */
 	unsigned late_count;
 	char late[MEM_LATE_MAX][MEM_LATE_BYTES];
 };
@@ -292,6 +293,8 @@ struct mem_node {
 	char incarnation[CTL_INCARNATION_TEXT];
 	uint64_t pool_bytes;
 	uint64_t used_bytes;
+	bool has_numa; /* the pool lies on NUMA node `numa` */
+	uint32_t numa;
 	uint64_t total[MEM_LIMIT_COUNT]; /* that all tenants share */
 	struct ctl_token_hash admin;
 	struct ctl_origins origins; /* of callers without a tenant */

@@ -190,6 +190,8 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	node->env = c->env;
 	node->start_ns = env_now_ns(c->env);
 	node->pool_bytes = c->pool_bytes;
+	node->has_numa = c->has_numa;
+	node->numa = c->numa;
 	node->audit = c->audit;
 	node->has_auth = c->has_auth;
 	node->keep_token = c->keep_token;

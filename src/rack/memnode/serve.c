@@ -89,6 +89,8 @@ static int open_node(struct daemon *d)
 	struct mem_node_config config = {
 		.name = d->options.name,
 		.pool_bytes = s->pool_bytes,
+		.has_numa = s->has_numa,
+		.numa = s->numa,
 		.default_token = token,
 		.admin_token = admin,
 		.state_path = state,
