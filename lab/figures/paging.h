@@ -57,7 +57,7 @@ struct paging_config {
 	uint32_t clients;
 	uint32_t workers; /* of each client */
 	uint32_t cores;	  /* of the node, for modes that need its processor */
-	uint32_t without; /* optimisations of the chains: enum pframe_without */
+	uint32_t without; /* optimisations of the chains: enum page_without */
 	enum paging_work work;
 	uint32_t depth;	  /* operations under way per worker; 0: 1 */
 	uint64_t span_ps; /* of measuring; 0: a default */

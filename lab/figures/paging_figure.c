@@ -203,14 +203,13 @@ static int plan_12(struct figure_run *r)
 		const char *name;
 		uint32_t without;
 	} steps[] = {
-		{"naive", PFRAME_WITHOUT_DECISION | PFRAME_WITHOUT_ADDRESS |
-				  PFRAME_WITHOUT_RECYCLE | PFRAME_WITHOUT_SWAP},
-		{"+ store decision", PFRAME_WITHOUT_ADDRESS |
-					     PFRAME_WITHOUT_RECYCLE |
-					     PFRAME_WITHOUT_SWAP},
-		{"+ table address",
-		 PFRAME_WITHOUT_RECYCLE | PFRAME_WITHOUT_SWAP},
-		{"+ recycling", PFRAME_WITHOUT_SWAP},
+		{"naive", PAGE_WITHOUT_DECISION | PAGE_WITHOUT_ADDRESS |
+				  PAGE_WITHOUT_RECYCLE | PAGE_WITHOUT_SWAP},
+		{"+ store decision", PAGE_WITHOUT_ADDRESS |
+					     PAGE_WITHOUT_RECYCLE |
+					     PAGE_WITHOUT_SWAP},
+		{"+ table address", PAGE_WITHOUT_RECYCLE | PAGE_WITHOUT_SWAP},
+		{"+ recycling", PAGE_WITHOUT_SWAP},
 		{"+ endian swap", 0},
 	};
 

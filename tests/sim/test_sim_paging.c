@@ -82,8 +82,8 @@ static void test_rates(void **state)
 
 static void test_ablation(void **state)
 {
-	uint32_t without = PFRAME_WITHOUT_DECISION | PFRAME_WITHOUT_ADDRESS |
-			   PFRAME_WITHOUT_RECYCLE | PFRAME_WITHOUT_SWAP;
+	uint32_t without = PAGE_WITHOUT_DECISION | PAGE_WITHOUT_ADDRESS |
+			   PAGE_WITHOUT_RECYCLE | PAGE_WITHOUT_SWAP;
 	double first = 0, last = 1e9;
 
 	for (uint32_t i = 0; i < 5; i++) {
