@@ -50,8 +50,8 @@ enum run_place {
 	RUN_PLACE_LOCAL,  /* all of it here */
 	RUN_PLACE_CABLE,  /* far, static, by the shm cable */
 	RUN_PLACE_CHAIN,  /* far, by chains, by the shm cable */
-	RUN_PLACE_DIRECT, /* far, static, mapped */
-	RUN_PLACE_UDP,	  /* far, static; the rack must be one of UDP */
+	RUN_PLACE_DIRECT, /* far, sparse: page by page, mapped */
+	RUN_PLACE_UDP,	  /* far, by chains; the rack must be one of UDP */
 	RUN_PLACE_ZRAM,	  /* a memory cgroup, and swap on zram */
 	RUN_PLACE_DISK,	  /* the same on a file */
 	RUN_PLACE_COUNT,
@@ -95,7 +95,8 @@ struct run_counted {
 	uint64_t first_touches;	 /* zeros: nothing is moved */
 	uint64_t second_chances; /* pages that came back before they had left */
 	uint64_t stored;
-	uint64_t far_pages; /* with a place in far memory, at most */
+	uint64_t given_back; /* that the node was told to free */
+	uint64_t far_pages;  /* with a place in far memory, at most */
 	/* Counted by the memory node's NIC; UINT64_MAX: not whole pages. */
 	uint64_t far_in_bytes, far_out_bytes;
 };

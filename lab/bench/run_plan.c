@@ -44,6 +44,7 @@ static void plan_cable(struct run_plan *p, bool quick)
 	g = add_group(p, RUN_WORK_SORT, quick ? 8 : 1024, quick ? 4 : 512, 0);
 	/* Half a minute each: long enough to be its own median. */
 	g->rounds_max = quick ? 0 : 1;
+	run_group_add(g, RUN_PLACE_CHAIN, 0);
 	run_group_add(g, RUN_PLACE_CABLE, 0);
 	run_group_add(g, RUN_PLACE_LOCAL, 0);
 	run_group_add(g, RUN_PLACE_DIRECT, 0);
