@@ -90,6 +90,10 @@ static int set_address(struct client_http *h,
 			 (long)CURL_SSLVERSION_TLSv1_2);
 	if (req->ca_path)
 		curl_easy_setopt(h->curl, CURLOPT_CAINFO, req->ca_path);
+	if (req->cert_path) {
+		curl_easy_setopt(h->curl, CURLOPT_SSLCERT, req->cert_path);
+		curl_easy_setopt(h->curl, CURLOPT_SSLKEY, req->key_path);
+	}
 	return 0;
 }
 
@@ -200,6 +204,7 @@ static int explain(struct client_http *h, const struct client_http_request *req,
 		break;
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
+	case CURLE_SSL_CERTPROBLEM:
 	case CURLE_SSL_CONNECT_ERROR:
 		err = -EACCES;
 		break;

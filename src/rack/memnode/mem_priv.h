@@ -28,6 +28,7 @@
 #include "control/ctl_audit.h"
 #include "control/ctl_bond.h"
 #include "control/ctl_http.h"
+#include "control/ctl_rate.h"
 #include "control/ctl_switch.h"
 #include "control/ctl_token.h"
 #include "mem_limits.h"
@@ -64,7 +65,8 @@ enum mem_limit {
 	MEM_LIMIT_SERVERS, /* connections that the processor answers */
 	MEM_LIMIT_GRANTS,
 	MEM_LIMIT_SESSIONS,
-	MEM_LIMIT_WALKS, /* programs of walks */
+	MEM_LIMIT_WALKS,    /* programs of walks */
+	MEM_LIMIT_REQUESTS, /* of HTTP, in a second */
 	MEM_LIMIT_COUNT,
 };
 
@@ -92,10 +94,11 @@ struct mem_tenant {
 	 * but to send. Or NULL. */
 	struct ibv_pd *page_pd;
 	uint64_t limit[MEM_LIMIT_COUNT];
-	uint64_t taken[MEM_LIMIT_COUNT];
-	bool is_set[MEM_LIMIT_COUNT]; /* by the administrator */
-	struct mem_claims claims;     /* names of its next regions */
-	struct ibv_qp *hop;	      /* takes walks from a switch; or NULL */
+	uint64_t taken[MEM_LIMIT_COUNT]; /* of requests: ever */
+	bool is_set[MEM_LIMIT_COUNT];	 /* by the administrator */
+	struct ctl_bucket bucket;	 /* of requests */
+	struct mem_claims claims;	 /* names of its next regions */
+	struct ibv_qp *hop; /* takes walks from a switch; or NULL */
 	uint32_t hop_qkey;
 };
 
@@ -286,10 +289,13 @@ struct mem_node {
 	char incarnation[CTL_INCARNATION_TEXT];
 	uint64_t pool_bytes;
 	uint64_t used_bytes;
+	bool has_numa; /* the pool lies on NUMA node `numa` */
+	uint32_t numa;
 	uint64_t total[MEM_LIMIT_COUNT]; /* that all tenants share */
 	struct ctl_token_hash admin;
-	struct ctl_audit *audit;   /* or NULL */
-	struct mem_census *census; /* has a lock of its own; or NULL */
+	struct ctl_origins origins; /* of callers without a tenant */
+	struct ctl_audit *audit;    /* or NULL */
+	struct mem_census *census;  /* has a lock of its own; or NULL */
 	uint32_t last_epoch;
 	uint16_t last_region_id;
 
@@ -385,6 +391,13 @@ void tenant_give(struct mem_tenant *t, enum mem_limit kind, uint64_t amount);
 int tenant_limit_parse(const struct mem_node *node, const json_t *body,
 		       struct mem_tenant *t) MUST_CHECK;
 json_t *tenant_limit_json(const struct mem_tenant *t, bool only_set);
+
+/* ---- rate.c ---------------------------------------------------------------
+ */
+
+/* Whether who asks may be served now; else *wait_ns says when. */
+bool rate_take(struct mem_node *node, const struct ctl_call *call,
+	       uint64_t *wait_ns) MUST_CHECK;
 
 /* ---- region.c ----------------------------------------------------------- */
 
@@ -601,5 +614,6 @@ void handle_admin_token_patch(void *ctx, struct ctl_call *call);
 /* node.c: the table, for the metrics. */
 extern const struct ctl_route node_routes[];
 extern const unsigned node_route_count;
+extern const struct ctl_routes mem_routes;
 
 #endif

@@ -63,6 +63,25 @@ const struct ctl_route node_routes[] = {
 };
 const unsigned node_route_count = ARRAY_LEN(node_routes);
 
+/* Only walks, and lists of many connections, are larger. */
+static const struct ctl_body_max body_max[] = {
+	{handle_claim_create, MEM_BODY_SMALL},
+	{handle_claim_delete, MEM_BODY_SMALL},
+	{handle_region_create, MEM_BODY_SMALL},
+	{handle_region_patch, MEM_BODY_SMALL},
+	{handle_region_delete, MEM_BODY_SMALL},
+	{handle_connect, MEM_BODY_SMALL},
+	{handle_grant_create, MEM_BODY_SMALL},
+	{handle_pages_create, MEM_BODY_SMALL},
+	{handle_tenant_create, MEM_BODY_SMALL},
+	{handle_tenant_patch, MEM_BODY_SMALL},
+	{handle_token_patch, MEM_BODY_SMALL},
+	{handle_admin_token_patch, MEM_BODY_SMALL},
+};
+
+const struct ctl_routes mem_routes = {node_routes, ARRAY_LEN(node_routes),
+				      body_max, ARRAY_LEN(body_max)};
+
 static const struct ctl_members members[] = {
 	{handle_claim_create, "name holder ms"},
 	{handle_region_create,
@@ -163,6 +182,8 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	node->env = c->env;
 	node->start_ns = env_now_ns(c->env);
 	node->pool_bytes = c->pool_bytes;
+	node->has_numa = c->has_numa;
+	node->numa = c->numa;
 	node->audit = c->audit;
 	node->has_auth = c->has_auth;
 	node->keep_token = c->keep_token;
@@ -258,6 +279,7 @@ struct inquiry {
 	struct ctl_call call;
 	struct ctl_token_hash hash;
 	bool has_hash;
+	bool is_admin;
 	int body_err; /* of call.body, with its words */
 	char body_words[ERROR_TEXT_MAX];
 	char who[MEM_TENANT_NAME_MAX + 1]; /* for the audit log */
@@ -284,6 +306,7 @@ static int authorize(struct mem_node *node, struct inquiry *q)
 		       : tenant ? tenant->name
 				: "");
 	call->caller = tenant;
+	q->is_admin = is_admin;
 	call->sees_all = is_admin || req->is_local;
 	if (level == MEM_LEVEL_ANY ||
 	    (level == MEM_LEVEL_METRICS && req->is_local))
@@ -306,8 +329,13 @@ static void run_locked(struct mem_node *node, struct inquiry *q)
 {
 	struct ctl_call *call = &q->call;
 	int err = authorize(node, q);
+	uint64_t wait_ns = 0;
 
-	if (err == -EPERM) {
+	if (!q->is_admin && !rate_take(node, call, &wait_ns)) {
+		ctl_reply_too_many(call->reply,
+				   *q->who ? q->who : call->request->origin,
+				   wait_ns);
+	} else if (err == -EPERM) {
 		ctl_reply_last_error(call->reply, -EACCES);
 		call->reply->status = 401; /* with a token it may be allowed */
 	} else if (err) {
