@@ -39,6 +39,8 @@ static const struct cli_entry others[] = {
 	 "controllers that fail over, nodes, quotas, on virtual time"},
 	{"mind", mind_model_cmd,
 	 "the protocol of coherent shared memory, all states of it"},
+	{"tier", tier_figure_cmd,
+	 "memory tiers, beside the figures of the chapter on CXL"},
 	{"check", sim_check_cmd, "is a recorded history linearizable"},
 	{"nic-model", model_figure_cmd,
 	 "the host cost model beside the published figures"},

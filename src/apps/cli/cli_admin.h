@@ -26,6 +26,8 @@ enum {
 
 /* Says on stderr what is wrong when it fails. */
 int cli_admin_open(struct cli_admin *a) MUST_CHECK;
+/* The same with the token that programs use. */
+int cli_admin_open_tenant(struct cli_admin *a) MUST_CHECK;
 /* Where rack.control names a controller, it is asked in place of the nodes, and
  * is m->rack.node[0]: tenants are its own. */
 int cli_admin_open_rack(struct cli_admin *a) MUST_CHECK;
@@ -33,7 +35,7 @@ int cli_admin_open_rack(struct cli_admin *a) MUST_CHECK;
 int cli_admin_open_all(struct cli_admin *a) MUST_CHECK;
 void cli_admin_close(struct cli_admin *a);
 
-/* One request to one node, with the administrator's token. `body` is taken
+/* One request to one node, with the token that was found. `body` is taken
  * over; *reply may be NULL. */
 int cli_admin_ask(struct cli_admin *a, unsigned node, const char *method,
 		  const char *path, json_t *body, json_t **reply) MUST_CHECK;

@@ -89,8 +89,13 @@ const struct cli_command cli_commands[] = {
 	 "one; exit code\n"
 	 "1 when one failed.\n"},
 	{"token", cmd_token, "show, replace and take away tokens",
-	 "show | new [TENANT] | revoke TENANT [OPTION...]", cmd_token_options,
+	 "show | new [TENANT] | narrow [REGION] | revoke [TENANT] "
+	 "[OPTION...]",
+	 cmd_token_options,
 	 "All nodes of the rack are asked; exit code 1 when one failed.\n"},
+	{"cert", cmd_cert, "certificates for the machines of a rack",
+	 "init | issue NAME | show [NAME] [OPTION...]", cmd_cert_options,
+	 "show exits with 1 when a certificate is not valid now.\n"},
 	{"index", cmd_index, "indexes in far memory, ordered or of versions",
 	 "VERB NAME [KEY [VALUE]] [OPTION...]", cmd_index_options, CHECK_NOTES},
 	{"kv", cmd_kv, "tables of keys and values in far memory",
@@ -99,6 +104,8 @@ const struct cli_command cli_commands[] = {
 	{"walk", cmd_walk, "follow pointers where the memory is",
 	 "VERB [FILE [REGION [START]]] [OPTION...]", cmd_walk_options,
 	 "build and check exit with 1 when it cannot be a walk.\n"},
+	{"tier", cmd_tier, "measure memory of several speeds, and its cost",
+	 "probe | cost [OPTION...]", cmd_tier_options, NULL},
 	{"redis", cmd_redis, "serve a key-value table to Redis clients",
 	 "[OPTION...]", cmd_redis_options, NULL},
 	{"bench", cmd_lab, "measure, beside peers in the same run",

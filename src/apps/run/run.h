@@ -51,7 +51,7 @@ struct run_options {
 	uint64_t overflow_bytes;
 	unsigned patience_ms; /* how long a node may be silent */
 	bool is_strict;	      /* nothing runs whose limit cannot be kept */
-	/* How nodes keep pages, as of the page store; NULL: "static". */
+	/* How nodes keep pages, as of the page store; NULL: "auto". */
 	const char *mode;
 	bool is_unmapped;    /* also on one host, pages go through the NICs */
 	bool is_unmoved;     /* pages leave as before Linux 6.8 */
@@ -73,6 +73,7 @@ struct run_stats {
 	_Atomic uint64_t evicted_zero;
 	_Atomic uint64_t stored;      /* pages to far memory */
 	_Atomic uint64_t discarded;   /* pages that the program gave back */
+	_Atomic uint64_t given_back;  /* pages that nodes were told to free */
 	_Atomic uint64_t pinned;      /* times that a page could not leave */
 	_Atomic uint64_t write_waits; /* writes that met an eviction */
 	_Atomic uint64_t forks;
@@ -114,7 +115,7 @@ struct run_shared {
 };
 
 /* The modes of run_options.mode: those of page_mode_parse. */
-#define RUN_MODES "static|dynamic-1m|dynamic-4k|two-sided|chain|sparse"
+#define RUN_MODES "auto|static|dynamic-1m|dynamic-4k|two-sided|chain|sparse"
 
 struct run_result {
 	int status; /* as of waitpid */
