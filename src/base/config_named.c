@@ -75,6 +75,8 @@ static const struct config_key keys[] = {
 		 "that has it, if any; none"},
 	{"switch", "ports", CONFIG_STRING, "",
 	 .help = "ports beside the NICs that plug in, separated by blanks"},
+	{"switch", "address", CONFIG_STRING, "",
+	 .help = "IP addresses of the switch itself, separated by blanks"},
 	{"switch", "programs", CONFIG_STRING, "",
 	 .help = "NAME or NAME:OPTIONS, in their order, separated by blanks"},
 };

@@ -267,6 +267,7 @@ struct mem_switch {
 	json_int_t given_up;   /* shared connections, of all, when we looked */
 	struct ibv_qp *shared; /* swordbox works through it; or NULL */
 	uint64_t look_ns;      /* when to look at it again */
+	unsigned late_region;  /* where to look for pieces it has not taken */
 	unsigned late_count;
 	char late[MEM_LATE_MAX][MEM_LATE_BYTES];
 };
