@@ -32,7 +32,12 @@ bool run_reclaim_turn(struct pager *p)
 
 bool run_reclaim_is_busy(const struct pager *p)
 {
-	return p->writeback.storing_count > 0 || run_batches_pages(p) > 0;
+	if (p->writeback.storing_count > 0)
+		return true;
+	for (const struct space *s = p->spaces; s; s = s->next)
+		if (run_space_is_leaving(s))
+			return true;
+	return false;
 }
 
 static void wait_until(struct pager *p, uint64_t end)
