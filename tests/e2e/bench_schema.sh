@@ -93,7 +93,7 @@ schema fair --rounds 1 --nics 1 --pair reads_read64
 schema paging --only pages --port direct
 schema kv --only trips
 schema walk --only engine --size 1
-schema tier
+schema tier --only probe
 
 # Their list; options mean the same in all of them.
 expect 0 "$AQUIFER" bench
