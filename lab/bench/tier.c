@@ -53,8 +53,7 @@ static const struct bench_ratio ratios[] = {
 	{.name = NULL},
 };
 
-/* ---- the probe ------------------------------------------------------------
- */
+/* ---- the probe ---------------------------------------------------------- */
 
 static int probe_once(struct probe_report *report)
 {
@@ -165,8 +164,7 @@ static int bench_probe(struct bench *b)
 	return rc;
 }
 
-/* ---- a program under `run` ------------------------------------------------
- */
+/* ---- a program under `run` ---------------------------------------------- */
 
 /* The same work in turns, which of them goes first by turns, too. */
 static int run_pair(struct bench *b, unsigned round, double ns[PLACES])

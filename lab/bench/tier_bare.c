@@ -34,8 +34,7 @@ static void *map(uint64_t bytes)
 	return p;
 }
 
-/* ---- pointers -------------------------------------------------------------
- */
+/* ---- pointers ----------------------------------------------------------- */
 
 struct cell {
 	struct cell *next;
@@ -96,8 +95,7 @@ int tier_bare_chase(uint64_t bytes, uint64_t window_ns, double *ns)
 	return rc;
 }
 
-/* ---- reading --------------------------------------------------------------
- */
+/* ---- reading ------------------------------------------------------------ */
 
 static uint64_t sum_words(const void *from)
 {
