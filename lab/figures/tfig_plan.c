@@ -343,8 +343,7 @@ static void run_memory(struct tfig_row *q)
 
 	tfig_load_solve(&l, &rate);
 	idle_ns = rate.ns[0];
-	q->res.idle_ns =
-		q->write_share == 0 ? tfig_published[q->memory].idle_ns : NAN;
+	q->res.idle_ns = q->write_share == 0 ? idle_ns : NAN;
 	l.threads = (double)tfig_costs.probe_threads;
 	l.misses = 0;
 	l.lines = 1;
