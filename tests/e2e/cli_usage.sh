@@ -102,6 +102,7 @@ cert init --days 0|days
 token|token needs a name
 token new t --admin|only one of
 token revoke|token revoke needs the name of a tenant
+token narrow --for 0|for
 kv gte t k|did you mean 'aquifer kv get'
 kv create t|kv create needs a number of keys after the name; for example: aquifer kv create users 100000
 kv create t 0|CAPACITY is not 0

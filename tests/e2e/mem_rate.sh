@@ -63,5 +63,10 @@ for _ in {1..100}; do
 done
 [[ $got == 200 ]] || fail "it never was: $got"
 
+# Our own programs wait by themselves: more requests than it may have at once.
+ask "$ADMIN" 200 PATCH /v1/tenants/eager '{"limits": {"requests": 4}}'
+for _ in {1..8}; do
+	AQUIFER_TOKEN=$EAGER expect 0 "$AQUIFER" region list
+done
 stop_node
 echo "ok: callers that ask too often"

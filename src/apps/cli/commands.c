@@ -82,7 +82,9 @@ const struct cli_command cli_commands[] = {
 	 "create|quota|rm TENANT [SIZE] | ls [OPTION...]", cmd_tenant_options,
 	 "All nodes of the rack are asked; exit code 1 when one failed.\n"},
 	{"token", cmd_token, "show, replace and take away tokens",
-	 "show | new [TENANT] | revoke TENANT [OPTION...]", cmd_token_options,
+	 "show | new [TENANT] | narrow [REGION] | revoke [TENANT] "
+	 "[OPTION...]",
+	 cmd_token_options,
 	 "All nodes of the rack are asked; exit code 1 when one failed.\n"},
 	{"cert", cmd_cert, "certificates for the machines of a rack",
 	 "init | issue NAME | show [NAME] [OPTION...]", cmd_cert_options,

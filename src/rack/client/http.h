@@ -27,6 +27,7 @@ struct client_http_request {
 
 struct client_http_reply {
 	long status;
+	uint32_t retry_s; /* with 429: when to come again; 0: it does not say */
 	char *text; /* ended by NUL, owned by the handle until its next use */
 	size_t len_bytes;
 };

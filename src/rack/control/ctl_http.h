@@ -120,6 +120,7 @@ struct ctl_call {
 	struct ctl_reply *reply;
 	const struct ctl_route *route;
 	void *caller;  /* found by the token, by the table's room */
+	void *scope;   /* what narrows its rights, in the same way, or NULL */
 	bool sees_all; /* the administrator, or the owner's own socket */
 	char segment[CTL_SEGMENTS][CTL_SEGMENT_MAX];
 	const char *rest; /* of the path, for '*'; else NULL */

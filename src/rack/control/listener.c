@@ -295,6 +295,7 @@ void listener_close(struct listener *listener)
 	workers_stop(&listener->workers);
 	if (listener->daemon)
 		MHD_stop_daemon(listener->daemon);
+	workers_destroy(&listener->workers);
 	close_fd(listener->wake_fd);
 	close_fd(listener->watch_fd);
 	callers_destroy(&listener->callers);

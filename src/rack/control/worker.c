@@ -173,10 +173,19 @@ void workers_stop(struct workers *w)
 	pthread_mutex_lock(&w->lock);
 	w->stops = true;
 	pthread_cond_broadcast(&w->work);
+	for (unsigned i = 0; i < WORKERS_MAX; i++) {
+		if (w->worker[i].state == WORKER_NONE)
+			continue;
+		/* None is started any more, so the thread stays what it is. */
+		pthread_mutex_unlock(&w->lock);
+		(void)pthread_join(w->worker[i].thread, NULL);
+		pthread_mutex_lock(&w->lock);
+	}
 	pthread_mutex_unlock(&w->lock);
-	for (unsigned i = 0; i < WORKERS_MAX; i++)
-		if (w->worker[i].state != WORKER_NONE)
-			(void)pthread_join(w->worker[i].thread, NULL);
+}
+
+void workers_destroy(struct workers *w)
+{
 	pthread_cond_destroy(&w->work);
 	pthread_mutex_destroy(&w->lock);
 }

@@ -59,5 +59,7 @@ bool workers_submit(struct workers *w, struct ctl_exchange *e,
 bool workers_look(struct workers *w, uint64_t now_ns);
 /* What waits is done first. Takes nothing from here on. */
 void workers_stop(struct workers *w);
+/* After that, when nobody can submit any more. */
+void workers_destroy(struct workers *w);
 
 #endif
