@@ -23,6 +23,11 @@ printf '[nic]\naddress = 10.77.0.2\n[node m0]\naddress = 10.77.0.1:7000\n' \
 AQUIFER_TOKEN=$(cat "$TMP/$AQUIFER_RACK_NAME/token")
 export AQUIFER_TOKEN
 
+# Packets of this network are smaller than a page, and chains work nevertheless.
+expect 0 env AQUIFER_RUNDIR="$TMP/b" AQUIFER_CONFIG="$TMP/client.ini" \
+	ip netns exec "$NS_B" timeout 60 "$AQUIFER" run --local 1M --mode chain \
+	-- "$CLIENT" random 3
+
 # begin NAME OPTION...: a program that compares its pages again and again.
 begin() {
 	local name=$1

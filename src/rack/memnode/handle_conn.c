@@ -92,8 +92,8 @@ static int parse_role(struct mem_node *node, const struct ctl_call *call,
 		return error_set(-EINVAL, "\"pages\" is not '%.20s'", role);
 	err = ctl_field_string(call->body, "owner", true, &owner);
 	if (!err)
-		err = ctl_field_u64(call->body, "without", false, 0, UINT8_MAX,
-				    &without);
+		err = ctl_field_u64(call->body, "without", false, 0,
+				    PAGE_WITHOUT_ALL, &without);
 	peer->without = (unsigned)without;
 	if (!err)
 		err = conn_find(node, call->caller, owner, &c);

@@ -226,7 +226,7 @@ struct mem_conn {
 	struct mem_life life;
 	struct mem_tenant *tenant;
 	unsigned role;		 /* enum mem_role, and which chain */
-	unsigned without;	 /* enum pframe_without */
+	unsigned without;	 /* enum page_without */
 	uint32_t patience_ms;	 /* with its silence */
 	struct mem_space *space; /* or NULL */
 	bool owns_space;
@@ -446,7 +446,7 @@ struct conn_peer {
 	const char *client;
 	unsigned role;		/* enum mem_role, and which chain */
 	struct mem_conn *owner; /* of the pages, for all but plain ones */
-	unsigned without;	/* enum pframe_without */
+	unsigned without;	/* enum page_without */
 	uint32_t patience_ms;	/* that it asks for */
 	uint32_t walk_depth;	/* walks at a time; 0: none */
 	uint32_t walk_bytes;	/* of the pad of each */
