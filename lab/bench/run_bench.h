@@ -18,6 +18,11 @@ enum run_work_kind {
 	RUN_WORK_BETWEEN,      /* betweenness centrality from some vertices */
 	RUN_WORK_ETC,	       /* memcached: sizes and mix as in the pool ETC */
 	RUN_WORK_OLTP,	       /* sqlite3: orders, stock and customers */
+	/* Of `bench walk`. */
+	RUN_WORK_WEB,	   /* lookups in chains, and objects */
+	RUN_WORK_TSV,	   /* reductions over leaves of a tree */
+	RUN_WORK_WEB_WALK, /* the same two by walks, whatever the place */
+	RUN_WORK_TSV_WALK,
 	RUN_WORK_COUNT,
 };
 
@@ -40,6 +45,8 @@ uint64_t run_floor(const struct run_work *w);
 uint64_t run_kmeans(const struct run_work *w);
 uint64_t run_pagerank(const struct run_work *w);
 uint64_t run_between(const struct run_work *w);
+uint64_t walk_work_native(const struct run_work *w);
+uint64_t walk_work_remote(const struct run_work *w);
 uint64_t run_etc(const struct run_work *w);
 uint64_t run_oltp(const struct run_work *w);
 

@@ -48,7 +48,7 @@ static void plan_cable(struct run_plan *p, bool quick)
 	run_group_add(g, RUN_PLACE_CABLE, 0);
 	run_group_add(g, RUN_PLACE_LOCAL, 0);
 	run_group_add(g, RUN_PLACE_DIRECT, 0);
-	for (unsigned k = RUN_WORK_SORT; k < RUN_WORK_COUNT; k++) {
+	for (unsigned k = RUN_WORK_SORT; k <= RUN_WORK_OLTP; k++) {
 		uint64_t count = k == RUN_WORK_ETC ? (quick ? 1000 : 20000)
 						   : (quick ? 300 : 1500);
 		/* Streams need much to take a second, and jumps little. */

@@ -14,7 +14,7 @@ sys.exit(ctypes.CDLL(None).syscall(323, 0) < 0)' ||
 	skip "userfaultfd is not allowed here"
 
 AQUIFER_NIC_ADDRESS=10.77.0.1 ip netns exec "$NS_A" "$AQUIFER" memory --size 128M \
-	--listen 10.77.0.1:7000 >"$TMP/node" 2>&1 &
+	--listen 10.77.0.1:7000 --insecure >"$TMP/node" 2>&1 &
 node=$!
 PIDS+=("$node")
 wait_ns_port "$NS_A" 7000 "$node" || fail "$(cat "$TMP/node")"

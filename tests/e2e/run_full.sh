@@ -177,7 +177,7 @@ echo "ok: slow is not lost"
 # A dead one is noticed at once, however patient one is: far pages are SIGBUS,
 # near ones are there, and new ones come.
 for mode in static two-sided; do
-	begin dead --mode $mode --patience 60 -- "$FULL" bus 24
+	begin dead --mode $mode --patience 60 -- "$FULL" lost 24
 	kill_node m0
 	go_on dead 0
 	grep -Eq '^bus [1-9][0-9]* right [1-9][0-9]* wrong 0' "$TMP/dead.out" ||

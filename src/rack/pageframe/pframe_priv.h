@@ -29,7 +29,9 @@ struct pframe_queue {
 struct pframe_pool {
 	uint32_t pframe_bytes;
 	bool is_pinned; /* by an RNIC: memory stays where it is */
-	uint64_t max;	/* frames that there are addresses for */
+	bool is_bound;	/* to NUMA node `node` */
+	uint32_t node;
+	uint64_t max; /* frames that there are addresses for */
 	uint8_t *pframes;
 	uint64_t pframes_bytes;
 	struct pframe_queue *queue; /* a page, and the places behind it */
