@@ -38,6 +38,19 @@ static bool is_far(enum run_place place)
 	return place >= RUN_PLACE_CABLE && place <= RUN_PLACE_UDP;
 }
 
+static bool is_mapped(enum run_place place)
+{
+	return place == RUN_PLACE_DIRECT || place == RUN_PLACE_TIERED;
+}
+
+/* Page by page, but where static pages are what it is compared with. */
+static const char *mode_of(enum run_place place)
+{
+	return place == RUN_PLACE_CABLE ? "static"
+	       : is_mapped(place)	? "sparse"
+					: "chain";
+}
+
 static void be_work(const struct run_work *w, enum run_place place,
 		    uint64_t local_bytes, bool is_counted)
 {
@@ -61,10 +74,10 @@ static void be_work(const struct run_work *w, enum run_place place,
 		argv[n++] = "run";
 		argv[n++] = place == RUN_PLACE_TIERED ? "--tier" : "--local";
 		argv[n++] = local;
-		if (place != RUN_PLACE_DIRECT && place != RUN_PLACE_TIERED)
+		if (!is_mapped(place))
 			argv[n++] = "--no-direct";
 		argv[n++] = "--mode";
-		argv[n++] = place == RUN_PLACE_CHAIN ? "chain" : "static";
+		argv[n++] = mode_of(place);
 		if (is_counted) {
 			argv[n++] = "--json";
 			argv[n++] = "--prefetch";

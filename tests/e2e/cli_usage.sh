@@ -93,9 +93,16 @@ tier cost --have 3|--have goes with --vm
 tier cost --vm --rd 3|--rd is no input of --vm
 tier cost --vm --discount 2|discount is 2
 tier cost 7|tier cost does not understand '7'
+cert|cert needs a name
+cert issue|cert issue needs a name
+cert issue ca|is not ca
+cert issue a/b|letters, digits
+cert issue a --address 1/2|IP address or a host name
+cert init --days 0|days
 token|token needs a name
 token new t --admin|only one of
 token revoke|token revoke needs the name of a tenant
+token narrow --for 0|for
 kv gte t k|did you mean 'aquifer kv get'
 kv create t|kv create needs a number of keys after the name; for example: aquifer kv create users 100000
 kv create t 0|CAPACITY is not 0

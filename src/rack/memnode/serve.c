@@ -144,6 +144,7 @@ const struct daemon_kind mem_daemon = {
 	.what = "a memory node",
 	.suffix = "",
 	.handle = mem_node_handle,
+	.routes = &mem_routes,
 	.allow = allow,
 	.open = open_node,
 	.run = run,
