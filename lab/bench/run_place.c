@@ -33,6 +33,11 @@ const char *run_place_name(enum run_place place)
 	return names[place];
 }
 
+static bool is_mapped(enum run_place place)
+{
+	return place == RUN_PLACE_DIRECT || place == RUN_PLACE_TIERED;
+}
+
 static bool is_far(enum run_place place)
 {
 	return place >= RUN_PLACE_CABLE && place <= RUN_PLACE_UDP;
