@@ -43,11 +43,6 @@ static bool is_far(enum run_place place)
 	return place >= RUN_PLACE_CABLE && place <= RUN_PLACE_UDP;
 }
 
-static bool is_mapped(enum run_place place)
-{
-	return place == RUN_PLACE_DIRECT || place == RUN_PLACE_TIERED;
-}
-
 /* Page by page, but where static pages are what it is compared with. */
 static const char *mode_of(enum run_place place)
 {
