@@ -35,6 +35,8 @@ static int paging(int argc, char **argv)
 static const struct cli_entry others[] = {
 	{"paging", paging,
 	 "far paging with many clients, beside the ODRP paper's figures"},
+	{"tier", tier_figure_cmd,
+	 "memory tiers, beside the figures of the chapter on CXL"},
 	{"check", sim_check_cmd, "is a recorded history linearizable"},
 	{"nic-model", model_figure_cmd,
 	 "the host cost model beside the published figures"},

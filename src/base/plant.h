@@ -135,6 +135,8 @@
 	  "pointers that lead out of the region lead to its beginning")        \
 	X(walk_wrong_stripe, "walk-wrong-stripe",                              \
 	  "a node takes other nodes' stripes for its own")                     \
+	X(walk_forward_store, "walk-forward-store",                            \
+	  "a walk that stores is carried on by the switch")                    \
 	X(stale_window, "stale-key",                                           \
 	  "a window's key opens its memory after it was taken back")           \
 	/* Coherent shared memory. */                                          \

@@ -152,6 +152,8 @@ static const int allowed[] = {
 	CALL(mlock),
 	CALL(mlock2),
 	CALL(munlock),
+	CALL(mbind),
+	CALL(set_mempolicy),
 	/* threads and signals */
 	CALL(exit),
 	CALL(exit_group),

@@ -91,6 +91,7 @@ static unsigned cow_tables(const void *state,
 	uint64_t ends = sessions * (COW_ENDS - 1);
 	uint64_t requests = sessions * u32_pow2_ceil(c->opt.requests);
 	uint64_t nodes = sessions * OFFLOAD_NODES_MAX;
+	uint32_t most = u32_pow2_ceil(c->opt.requests) * FILTER_SPAN_MAX;
 	unsigned n = 0;
 
 	table[n++] = (struct tor_table){"sessions by number", sessions,
@@ -130,8 +131,8 @@ static unsigned cow_tables(const void *state,
 					4 * 32, 1};
 	if (c->opt.filter)
 		table[n++] = (struct tor_table){
-			"filter", sessions * FILTER_KINDS * FILTER_LINES, 0, 16,
-			2};
+			"filter", sessions * FILTER_KINDS * FILTER_LINES, 0,
+			most < 1u << 16 ? 16 : 32, 2};
 	return n;
 }
 
