@@ -41,9 +41,11 @@ health)
 	;;
 memory)
 	if [[ -e $secret ]]; then
-		dir=/run/aquifer/${AQUIFER_RACK_NAME:-local}
-		install -d -m 700 "$dir"
-		install -m 600 "$secret" "$dir/token"
+		rack=${AQUIFER_RACK_NAME:-local}
+		install -d -m 700 "/run/aquifer/$rack"
+		install -m 600 "$secret" "/run/aquifer/$rack/token"
+		# One that was kept when this container ran before would count.
+		rm -f "${AQUIFER_STATEDIR:-/var/lib/aquifer}/$rack/token"
 	fi
 	;;
 redis)
@@ -51,8 +53,11 @@ redis)
 		! aquifer status >/dev/null 2>&1 || break
 		sleep 0.5
 	done
-	if [[ -n ${COPIES:-} ]] && ! aquifer kv stat redis >/dev/null 2>&1; then
-		aquifer kv create redis 100K --copies "$COPIES"
+	# Not beside one that cannot be reached just now.
+	if [[ -n ${COPIES:-} ]]; then
+		why=$(aquifer kv stat redis --json 2>&1 >/dev/null) || true
+		[[ $why != *'"errno":"ENOENT"'* ]] ||
+			aquifer kv create redis 100K --copies "$COPIES"
 	fi
 	;;
 esac

@@ -50,7 +50,7 @@ END
 mkdir "$work/there" "$work/here"
 AQUIFER_RUNDIR=$work/there ip netns exec $there aquifer \
 	--config "$work/there.ini" memory --name m0 --size 256M \
-	--listen 10.7.0.1:7000 >"$work/ready" &
+	--listen 10.7.0.1:7000 --insecure >"$work/ready" &
 node=$!
 until [ -s "$work/ready" ]; do
 	kill -0 "$node" # it did not start: its message says why

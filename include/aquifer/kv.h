@@ -372,8 +372,9 @@ AQ_API int aq_kv_submit(struct aq_kv_client *c, struct aq_kv_op *op);
  * wait: for at least one, if any is under way. */
 AQ_API int aq_kv_poll(struct aq_kv_client *c, struct aq_kv_op **done,
 		      unsigned max, bool wait);
-/* Submits all and waits for all; 0, or the first failure of the transport.
- * Each has its own `err`. */
+/* Submits all and waits for all; 0, or the first failure of the transport,
+ * after which none of them is under way any more. Each has its own `err`.
+ * -EBUSY: others, which were submitted before, are not polled yet. */
 AQ_API int aq_kv_batch(struct aq_kv_client *c, struct aq_kv_op *ops,
 		       size_t count);
 

@@ -18,6 +18,11 @@ enum run_work_kind {
 	RUN_WORK_BETWEEN,      /* betweenness centrality from some vertices */
 	RUN_WORK_ETC,	       /* memcached: sizes and mix as in the pool ETC */
 	RUN_WORK_OLTP,	       /* sqlite3: orders, stock and customers */
+	/* Of `bench walk`. */
+	RUN_WORK_WEB,	   /* lookups in chains, and objects */
+	RUN_WORK_TSV,	   /* reductions over leaves of a tree */
+	RUN_WORK_WEB_WALK, /* the same two by walks, whatever the place */
+	RUN_WORK_TSV_WALK,
 	RUN_WORK_COUNT,
 };
 
@@ -40,6 +45,8 @@ uint64_t run_floor(const struct run_work *w);
 uint64_t run_kmeans(const struct run_work *w);
 uint64_t run_pagerank(const struct run_work *w);
 uint64_t run_between(const struct run_work *w);
+uint64_t walk_work_native(const struct run_work *w);
+uint64_t walk_work_remote(const struct run_work *w);
 uint64_t run_etc(const struct run_work *w);
 uint64_t run_oltp(const struct run_work *w);
 
@@ -50,8 +57,8 @@ enum run_place {
 	RUN_PLACE_LOCAL,  /* all of it here */
 	RUN_PLACE_CABLE,  /* far, static, by the shm cable */
 	RUN_PLACE_CHAIN,  /* far, by chains, by the shm cable */
-	RUN_PLACE_DIRECT, /* far, static, mapped */
-	RUN_PLACE_UDP,	  /* far, static; the rack must be one of UDP */
+	RUN_PLACE_DIRECT, /* far, sparse: page by page, mapped */
+	RUN_PLACE_UDP,	  /* far, by chains; the rack must be one of UDP */
 	RUN_PLACE_ZRAM,	  /* a memory cgroup, and swap on zram */
 	RUN_PLACE_DISK,	  /* the same on a file */
 	RUN_PLACE_COUNT,
@@ -95,7 +102,8 @@ struct run_counted {
 	uint64_t first_touches;	 /* zeros: nothing is moved */
 	uint64_t second_chances; /* pages that came back before they had left */
 	uint64_t stored;
-	uint64_t far_pages; /* with a place in far memory, at most */
+	uint64_t given_back; /* that the node was told to free */
+	uint64_t far_pages;  /* with a place in far memory, at most */
 	/* Counted by the memory node's NIC; UINT64_MAX: not whole pages. */
 	uint64_t far_in_bytes, far_out_bytes;
 };

@@ -125,6 +125,7 @@ static int read_report(FILE *f, struct run_counted *out)
 		{"first_touches", &out->first_touches},
 		{"second_chances", &out->second_chances},
 		{"stored", &out->stored},
+		{"given_back", &out->given_back},
 		{"far_peak", &out->far_pages},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(want); i++)
@@ -144,12 +145,12 @@ static void count_static(const struct nic_bytes *n, struct run_counted *out)
 }
 
 /* Messages that call for a page, or give one back, are longer than others
- * without a page. Each that is far at the end is given back then, once. */
+ * without a page. */
 static void count_chain(const struct nic_bytes *n, struct run_counted *out)
 {
 	uint64_t calls =
 		out->loads * (sizeof(struct page_chain_load) - IMM) +
-		out->far_pages * (sizeof(struct page_chain_call) - IMM);
+		out->given_back * (sizeof(struct page_chain_call) - IMM);
 
 	out->far_in_bytes = pages_of(&chain_out, n->tx_frames, n->tx_bytes);
 	out->far_out_bytes =

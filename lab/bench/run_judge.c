@@ -87,11 +87,11 @@ void run_judge(struct bench *b, const struct run_plan *p)
 		unsigned group;
 		enum run_place ours, theirs;
 	} places[] = {
-		{"fault_elapsed_vs_zram", RUN_GROUP_TOUCH, RUN_PLACE_CABLE,
+		{"fault_elapsed_vs_zram", RUN_GROUP_TOUCH, RUN_PLACE_CHAIN,
 		 RUN_PLACE_ZRAM},
 		{"fault_elapsed_direct_vs_zram", RUN_GROUP_TOUCH,
 		 RUN_PLACE_DIRECT, RUN_PLACE_ZRAM},
-		{"quicksort50_vs_local", RUN_GROUP_SORT, RUN_PLACE_CABLE,
+		{"quicksort50_vs_local", RUN_GROUP_SORT, RUN_PLACE_CHAIN,
 		 RUN_PLACE_LOCAL},
 		{"quicksort50_direct_vs_local", RUN_GROUP_SORT,
 		 RUN_PLACE_DIRECT, RUN_PLACE_LOCAL},

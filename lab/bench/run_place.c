@@ -37,6 +37,14 @@ static bool is_far(enum run_place place)
 	return place >= RUN_PLACE_CABLE && place <= RUN_PLACE_UDP;
 }
 
+/* Page by page, but where static pages are what it is compared with. */
+static const char *mode_of(enum run_place place)
+{
+	return place == RUN_PLACE_CABLE	   ? "static"
+	       : place == RUN_PLACE_DIRECT ? "sparse"
+					   : "chain";
+}
+
 static void be_work(const struct run_work *w, enum run_place place,
 		    uint64_t local_bytes, bool is_counted)
 {
@@ -60,7 +68,7 @@ static void be_work(const struct run_work *w, enum run_place place,
 		if (place != RUN_PLACE_DIRECT)
 			argv[n++] = "--no-direct";
 		argv[n++] = "--mode";
-		argv[n++] = place == RUN_PLACE_CHAIN ? "chain" : "static";
+		argv[n++] = mode_of(place);
 		if (is_counted) {
 			argv[n++] = "--json";
 			argv[n++] = "--prefetch";

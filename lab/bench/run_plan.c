@@ -44,10 +44,11 @@ static void plan_cable(struct run_plan *p, bool quick)
 	g = add_group(p, RUN_WORK_SORT, quick ? 8 : 1024, quick ? 4 : 512, 0);
 	/* Half a minute each: long enough to be its own median. */
 	g->rounds_max = quick ? 0 : 1;
+	run_group_add(g, RUN_PLACE_CHAIN, 0);
 	run_group_add(g, RUN_PLACE_CABLE, 0);
 	run_group_add(g, RUN_PLACE_LOCAL, 0);
 	run_group_add(g, RUN_PLACE_DIRECT, 0);
-	for (unsigned k = RUN_WORK_SORT; k < RUN_WORK_COUNT; k++) {
+	for (unsigned k = RUN_WORK_SORT; k <= RUN_WORK_OLTP; k++) {
 		uint64_t count = k == RUN_WORK_ETC ? (quick ? 1000 : 20000)
 						   : (quick ? 300 : 1500);
 		/* Streams need much to take a second, and jumps little. */

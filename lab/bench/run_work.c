@@ -25,6 +25,10 @@ static const char *const names[RUN_WORK_COUNT] = {
 	[RUN_WORK_BETWEEN] = "betweenness",
 	[RUN_WORK_ETC] = "memcached-etc",
 	[RUN_WORK_OLTP] = "sqlite3-oltp",
+	[RUN_WORK_WEB] = "web",
+	[RUN_WORK_TSV] = "tsv",
+	[RUN_WORK_WEB_WALK] = "web-walk",
+	[RUN_WORK_TSV_WALK] = "tsv-walk",
 };
 
 const char *run_work_name(enum run_work_kind kind)
@@ -139,18 +143,22 @@ int run_work_main(const struct run_work *w)
 		[RUN_WORK_BETWEEN] = run_between,
 		[RUN_WORK_ETC] = run_etc,
 		[RUN_WORK_OLTP] = run_oltp,
+		[RUN_WORK_WEB] = walk_work_native,
+		[RUN_WORK_TSV] = walk_work_native,
+		[RUN_WORK_WEB_WALK] = walk_work_remote,
+		[RUN_WORK_TSV_WALK] = walk_work_remote,
 	};
 	uint64_t ns;
 
 	/* Not where the memory node is. Other people's programs are left to the
 	 * scheduler, and so are the threads that take pages away. */
-	if (w->kind < RUN_WORK_ETC)
+	if (w->kind != RUN_WORK_ETC && w->kind != RUN_WORK_OLTP)
 		(void)shield_pin(SHIELD_CPU_CLIENT);
 	ns = works[w->kind](w);
 
 	if (!ns) {
 		(void)fprintf(stderr,
-			      "aquifer: bench paging: %s: wrong bytes, "
+			      "aquifer: bench: %s: wrong bytes, "
 			      "or it cannot run\n",
 			      names[w->kind]);
 		return 1;

@@ -165,6 +165,20 @@ static const struct bench_ratio ratios[] = {
 		    "the switch carries it on / it comes back each time",
 		    "cross", "<=", 0.75, "cross_switch", "cross_bounce",
 		    METRIC_P50, NULL),
+	BENCH_RATIO("web_rate_vs_paged",
+		    "lookups over 48 nodes and 8 KiB per second: walks / the "
+		    "same program under 'aquifer run', 6.25 % local",
+		    "web", ">=", 15, "web_walk", "web_paged6", METRIC_RATE,
+		    NULL),
+	BENCH_RATIO("web_rate_vs_paged25", "the same, 25 % local", "web", NULL,
+		    0, "web_walk", "web_paged25", METRIC_RATE, NULL),
+	BENCH_RATIO("tsv_rate_vs_paged",
+		    "reductions over 38 to 227 leaves per second: walks / the "
+		    "same program under 'aquifer run', 6.25 % local",
+		    "tsv", ">=", 3, "tsv_walk", "tsv_paged6", METRIC_RATE,
+		    NULL),
+	BENCH_RATIO("tsv_rate_vs_paged25", "the same, 25 % local", "tsv", NULL,
+		    0, "tsv_walk", "tsv_paged25", METRIC_RATE, NULL),
 	BENCH_RATIO("index_cold_get_vs_reads",
 		    "get of an ordered index of five levels, without a cache: "
 		    "walk / READs",
@@ -320,6 +334,8 @@ static int run(struct bench *b)
 	if (!rc)
 		rc = measure(b, cross_groups, ARRAY_LEN(cross_groups),
 			     write_cross);
+	if (!rc)
+		rc = walk_bench_paged(b, bench_number(b, "size"));
 	if (!rc && bench_wants(b, "engine"))
 		rc = walk_bench_engine(b, &list);
 	if (!rc && bench_wants(b, "exec"))

@@ -9,6 +9,7 @@
 #include <aquifer/walk.h>
 
 #include "bench.h"
+#include "walk_native.h"
 
 enum {
 	WALK_CHAIN = 48,       /* nodes of a chain */
@@ -23,12 +24,6 @@ enum {
 #define WALK_CROSS_REGION "walk9"
 #define WALK_INDEX	  "walk119"
 
-struct walk_node {
-	uint64_t key;
-	uint64_t value;
-	uint64_t next; /* offset of a node; 0: none */
-};
-
 /* The structure; made before the measured processes, which inherit it. */
 struct walk_list {
 	uint8_t *memory; /* a copy in this process, for servers of messages */
@@ -40,9 +35,10 @@ struct walk_list {
 /* Where node `number` of all chains is; neighbours are far apart. */
 uint64_t walk_list_at(const struct walk_list *l, uint64_t number);
 int walk_list_make(struct walk_list *l, uint64_t megabytes) MUST_CHECK;
+/* The same in two steps, for memory that the caller brings. */
+void walk_list_size(struct walk_list *l, uint64_t megabytes);
+void walk_list_fill(struct walk_list *l);
 void walk_list_free(struct walk_list *l);
-/* What the walks look like. */
-extern const struct aq_walk_shape walk_list_shape;
 
 /* One lookup: the last key of a chain. */
 struct walk_query {
@@ -111,6 +107,9 @@ extern const struct side_ops walk_kv_ops;
 extern const struct side_ops walk_far_ops;    /* of the memory node */
 extern const struct side_ops walk_rpc_ops;    /* of a server */
 extern const struct side_ops walk_beside_ops; /* READs beside walks */
+
+/* Whole applications: walks, beside the same program on far pages. */
+int walk_bench_paged(struct bench *b, uint64_t megabytes) MUST_CHECK;
 
 /* The engine in this process: many workspaces beside one. */
 int walk_bench_engine(struct bench *b, const struct walk_list *l) MUST_CHECK;

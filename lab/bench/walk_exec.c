@@ -12,10 +12,11 @@
 #include "stats.h"
 #include "walk/program.h"
 #include "walk/ready.h"
+#include "walk_native.h"
 
 enum {
 	CHAIN = 48,
-	FANOUT = 9,
+	FANOUT = WALK_TREE_KEYS,
 	LEAVES = 81, /* below nine inner nodes and a root */
 	KEYS = LEAVES * FANOUT,
 	QUERIES = 256,
@@ -24,128 +25,6 @@ enum {
 	MEMORY_BYTES = 256 << 10,
 	FIRST = 4096,
 };
-
-struct chain_node {
-	uint64_t key, value, next;
-};
-
-struct tree_node {
-	uint32_t is_leaf, count;
-	uint64_t keys[FANOUT], values[FANOUT], children[FANOUT + 1], next;
-};
-
-static const struct aq_walk_shape chain_shape = {
-	.kind = AQ_WALK_LIST_FIND,
-	.key_at = offsetof(struct chain_node, key),
-	.key_bytes = 8,
-	.value_at = offsetof(struct chain_node, value),
-	.value_bytes = 8,
-	.next_at = offsetof(struct chain_node, next),
-};
-
-#define TREE_SHAPE(kind_)                                                  \
-	{                                                                  \
-		.kind = kind_, .key_at = offsetof(struct tree_node, keys), \
-		.key_bytes = 8, .key_stride = 8,                           \
-		.value_at = offsetof(struct tree_node, values),            \
-		.value_bytes = 8, .value_stride = 8,                       \
-		.count_at = offsetof(struct tree_node, count),             \
-		.count_bytes = 4, .fanout = FANOUT,                        \
-		.child_at = offsetof(struct tree_node, children),          \
-		.child_stride = 8,                                         \
-		.leaf_at = offsetof(struct tree_node, is_leaf),            \
-		.leaf_bytes = 4, .leaf_mask = 1, .leaf_value = 1,          \
-		.next_at = offsetof(struct tree_node, next)                \
-	}
-
-static const struct aq_walk_shape tree_shape = TREE_SHAPE(AQ_WALK_BPLUS_FIND);
-static const struct aq_walk_shape reduce_shape =
-	TREE_SHAPE(AQ_WALK_BPLUS_REDUCE);
-
-/* ---- the same in C --------------------------------------------------------
- */
-
-struct find_pad {
-	uint64_t found, state[2], key, value;
-};
-
-static struct walk_end native_chain(const struct walk_program *program,
-				    uint8_t *node, uint8_t *pad)
-{
-	const struct chain_node *n = (const void *)node;
-	struct find_pad *p = (void *)pad;
-
-	if (n->key == p->key) {
-		p->value = n->value;
-		p->found = 1;
-		return (struct walk_end){.step = WALK_STEP_DONE};
-	}
-	if (!n->next)
-		return (struct walk_end){.step = WALK_STEP_DONE};
-	return (struct walk_end){n->next, WALK_STEP_NEXT};
-}
-
-static struct walk_end descend(const struct tree_node *n, uint64_t key)
-{
-	uint32_t i = 0;
-
-	while (i < n->count && i < FANOUT && key >= n->keys[i])
-		i++;
-	if (!n->children[i])
-		return (struct walk_end){.step = WALK_STEP_DONE};
-	return (struct walk_end){n->children[i], WALK_STEP_NEXT};
-}
-
-static struct walk_end native_tree(const struct walk_program *program,
-				   uint8_t *node, uint8_t *pad)
-{
-	const struct tree_node *n = (const void *)node;
-	struct find_pad *p = (void *)pad;
-
-	if (!(n->is_leaf & 1))
-		return descend(n, p->key);
-	for (uint32_t i = 0; i < n->count && i < FANOUT; i++) {
-		if (n->keys[i] == p->key) {
-			p->value = n->values[i];
-			p->found = 1;
-			break;
-		}
-	}
-	return (struct walk_end){.step = WALK_STEP_DONE};
-}
-
-static struct walk_end native_reduce(const struct walk_program *program,
-				     uint8_t *node, uint8_t *pad)
-{
-	const struct tree_node *n = (const void *)node;
-	struct aq_walk_reduce *p = (void *)pad;
-	uint64_t min = p->count ? p->min : UINT64_MAX, max = p->max;
-	uint64_t count = p->count, sum = p->sum, next = n->next;
-
-	if (!(n->is_leaf & 1))
-		return descend(n, p->low);
-	for (uint32_t i = 0; i < n->count && i < FANOUT; i++) {
-		if (n->keys[i] < p->low)
-			continue;
-		if (n->keys[i] > p->high) {
-			next = 0;
-			break;
-		}
-		count++;
-		sum += n->values[i];
-		min = u64_min(min, n->values[i]);
-		max = u64_max(max, n->values[i]);
-	}
-	if (count) {
-		p->count = count;
-		p->sum = sum;
-		p->min = min;
-		p->max = max;
-	}
-	if (!next)
-		return (struct walk_end){.step = WALK_STEP_DONE};
-	return (struct walk_end){next, WALK_STEP_NEXT};
-}
 
 /* ---- structures -------------------------------------------------------------
  */
@@ -169,9 +48,9 @@ static void make_chain(struct bed *b)
 {
 	for (uint64_t i = CHAIN; i-- > 0;) {
 		uint64_t at;
-		struct chain_node *n = take(b, sizeof(*n), &at);
+		struct walk_node *n = take(b, sizeof(*n), &at);
 
-		*n = (struct chain_node){i, i * 3, b->chain};
+		*n = (struct walk_node){i, i * 3, b->chain};
 		b->chain = at;
 	}
 }
@@ -180,11 +59,11 @@ static void make_chain(struct bed *b)
 static void make_tree(struct bed *b)
 {
 	uint64_t level[LEAVES], at, first = 0;
-	struct tree_node *before = NULL;
+	struct walk_tree_node *before = NULL;
 	uint32_t count = LEAVES;
 
 	for (uint64_t l = 0; l < LEAVES; l++) {
-		struct tree_node *n = take(b, sizeof(*n), &level[l]);
+		struct walk_tree_node *n = take(b, sizeof(*n), &level[l]);
 
 		n->is_leaf = 1;
 		n->count = FANOUT;
@@ -199,7 +78,7 @@ static void make_tree(struct bed *b)
 	/* Nine children have eight keys between them. */
 	for (uint64_t span = FANOUT; count > 1; span *= FANOUT) {
 		for (uint32_t i = 0; i < count / FANOUT; i++) {
-			struct tree_node *n = take(b, sizeof(*n), &at);
+			struct walk_tree_node *n = take(b, sizeof(*n), &at);
 
 			n->count = FANOUT - 1;
 			for (uint32_t k = 0; k < FANOUT; k++) {
@@ -225,13 +104,14 @@ struct kind {
 };
 
 static const struct kind kinds[WALK_EXEC_KINDS] = {
-	{"exec_hot_vs_native_hash", &chain_shape, native_chain},
-	{"exec_hot_vs_native_tree", &tree_shape, native_tree},
-	{"exec_hot_vs_native_reduce", &reduce_shape, native_reduce},
+	{"exec_hot_vs_native_hash", &walk_list_shape, walk_native_find},
+	{"exec_hot_vs_native_tree", &walk_tree_find_shape, walk_native_tree},
+	{"exec_hot_vs_native_reduce", &walk_tree_reduce_shape,
+	 walk_native_reduce},
 };
 
 union pad {
-	struct find_pad find;
+	struct walk_find_pad find;
 	struct aq_walk_reduce reduce;
 };
 
@@ -245,10 +125,10 @@ static uint64_t walk(const struct bed *b, const struct kind *k,
 	uint64_t at = b->tree, n = 0;
 	struct walk_end end;
 
-	if (k->native == native_chain) {
+	if (k->native == walk_native_find) {
 		at = b->chain;
 		p.find.key = CHAIN - 1;
-	} else if (k->native == native_reduce) {
+	} else if (k->native == walk_native_reduce) {
 		p.reduce = (struct aq_walk_reduce){.low = 100, .high = 600};
 	}
 	do {
@@ -256,7 +136,7 @@ static uint64_t walk(const struct bed *b, const struct kind *k,
 		at = end.next;
 		n++;
 	} while (end.step == WALK_STEP_NEXT);
-	*sum += k->native == native_reduce ? p.reduce.sum : p.find.value;
+	*sum += k->native == walk_native_reduce ? p.reduce.sum : p.find.value;
 	return n;
 }
 

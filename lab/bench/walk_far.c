@@ -12,16 +12,8 @@
 #include "walk/build.h"
 #include "walk_bench.h"
 
-/* The pad of a find with a key and a value of 8 bytes. */
-struct pad {
-	uint64_t found;
-	uint64_t state[2];
-	uint64_t key;
-	uint64_t value;
-};
-
 struct slot {
-	struct pad pad;
+	struct walk_find_pad pad;
 	struct walk_query query;
 	uint64_t begun; /* ticks */
 };
@@ -95,7 +87,7 @@ static int submit(const struct walk_param *p, struct state *st,
 {
 	slot->query = p->cross ? walk_cross_query(rng_u64(&st->rng))
 			       : walk_list_query(p->list, rng_u64(&st->rng));
-	slot->pad = (struct pad){.key = slot->query.key};
+	slot->pad = (struct walk_find_pad){.key = slot->query.key};
 	slot->begun = bench_ticks();
 	return aq_walks_submit(st->walks, st->walk, st->region,
 			       slot->query.start, &slot->pad, sizeof(slot->pad),

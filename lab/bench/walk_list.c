@@ -6,31 +6,51 @@
 
 #include "walk_bench.h"
 
-const struct aq_walk_shape walk_list_shape = {
-	.kind = AQ_WALK_LIST_FIND,
-	.key_at = offsetof(struct walk_node, key),
-	.key_bytes = 8,
-	.value_at = offsetof(struct walk_node, value),
-	.value_bytes = 8,
-	.next_at = offsetof(struct walk_node, next),
-};
+#define FACTOR_FIRST  0x9e3779b97f4a7c15ull
+#define FACTOR_SECOND 0xbf58476d1ce4e5b9ull
+
+/* More than half of the bits, so that shifting twice is no change. */
+static unsigned shift_of(const struct walk_list *l)
+{
+	return (unsigned)__builtin_ctzll(l->nodes) / 2 + 1;
+}
 
 /* A bijection of 0 to nodes - 1: two odd factors and a shift between. */
 uint64_t walk_list_at(const struct walk_list *l, uint64_t number)
 {
 	uint64_t mask = l->nodes - 1;
-	unsigned half = (unsigned)__builtin_ctzll(l->nodes) / 2 + 1;
-	uint64_t x = number * 0x9e3779b97f4a7c15ull & mask;
+	uint64_t x = number * FACTOR_FIRST & mask;
 
-	x ^= x >> half;
-	x = x * 0xbf58476d1ce4e5b9ull & mask;
+	x ^= x >> shift_of(l);
+	x = x * FACTOR_SECOND & mask;
 	return WALK_FIRST + x * WALK_NODE_BYTES;
 }
 
-static void fill(struct walk_list *l)
+/* Of an odd number, modulo 2^64: each round doubles the bits that are right. */
+static uint64_t inverse(uint64_t odd)
 {
-	for (uint64_t i = 0; i < l->nodes; i++) {
-		uint64_t at = walk_list_at(l, i);
+	uint64_t x = odd;
+
+	for (unsigned bits = 3; bits < 64; bits *= 2)
+		x *= 2 - odd * x;
+	return x;
+}
+
+/* The number of the node in that place. */
+static uint64_t number_at(const struct walk_list *l, uint64_t place)
+{
+	uint64_t mask = l->nodes - 1;
+	uint64_t x = place * inverse(FACTOR_SECOND) & mask;
+
+	x ^= x >> shift_of(l);
+	return x * inverse(FACTOR_FIRST) & mask;
+}
+
+/* In the order of memory: where that is far, a page is written once. */
+void walk_list_fill(struct walk_list *l)
+{
+	for (uint64_t place = 0; place < l->nodes; place++) {
+		uint64_t i = number_at(l, place);
 		bool is_last = i % WALK_CHAIN == WALK_CHAIN - 1;
 		const struct walk_node n = {
 			.key = i,
@@ -40,21 +60,27 @@ static void fill(struct walk_list *l)
 					: walk_list_at(l, i + 1),
 		};
 
-		memcpy(l->memory + at, &n, sizeof(n));
+		memcpy(l->memory + WALK_FIRST + place * WALK_NODE_BYTES, &n,
+		       sizeof(n));
 	}
 }
 
-int walk_list_make(struct walk_list *l, uint64_t megabytes)
+void walk_list_size(struct walk_list *l, uint64_t megabytes)
 {
 	l->nodes = (megabytes << 20) / WALK_NODE_BYTES;
 	l->bytes = WALK_FIRST + l->nodes * WALK_NODE_BYTES;
 	l->chains = l->nodes / WALK_CHAIN;
+}
+
+int walk_list_make(struct walk_list *l, uint64_t megabytes)
+{
+	walk_list_size(l, megabytes);
 	/* As the memory of a node is: shared, in pages of the usual size. */
 	l->memory = mmap(NULL, l->bytes, PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (l->memory == MAP_FAILED)
 		return -errno;
-	fill(l);
+	walk_list_fill(l);
 	return 0;
 }
 

@@ -25,17 +25,7 @@ static const struct claim jiffy[] = {
 		      "not here yet"),
 };
 
-static const struct claim cxl[] = {
-	CLAIM_UNTRIED(
-		"4.1",
-		"Memory on a CXL 1.1 expander suits programs that need "
-		"capacity or bandwidth (no number)",
-		"no such hardware; `--fabric cxl` is a model of the links"),
-};
-
 const struct claim_doc claim_doc_mind = {
 	"mind", "MIND (Y. Tang's dissertation, 3.2)", mind, ARRAY_LEN(mind)};
 const struct claim_doc claim_doc_jiffy = {"jiffy", "Jiffy (the same, 2)", jiffy,
 					  ARRAY_LEN(jiffy)};
-const struct claim_doc claim_doc_cxl = {"cxl", "CXL (the same, 4)", cxl,
-					ARRAY_LEN(cxl)};

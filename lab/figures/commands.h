@@ -7,11 +7,12 @@
 struct sim_fabric_choice;
 
 extern const struct figure_system offload_figures, kv_figures, switch_figures,
-	paging_figures, model_figures, walk_figures;
+	paging_figures, model_figures, walk_figures, tier_figures;
 
-/* All of `aquifer sim nic-model` and `aquifer sim paging`; an exit code (enum
+/* All of `aquifer sim nic-model`, `tier` and `paging`; an exit code (enum
  * figure_exit). argv[0] is the system's name. */
 int model_figure_cmd(int argc, char **argv);
+int tier_figure_cmd(int argc, char **argv);
 int paging_figure_cmd(const struct sim_fabric_choice *fabrics, int argc,
 		      char **argv);
 

@@ -53,7 +53,7 @@ static int make_pool(struct paging *p)
 {
 	uint32_t bytes =
 		p->cfg.mode == PAGE_DYNAMIC_1M ? PIECE_BYTES : PAGE_BYTES;
-	uint64_t each = align_up(p->pages * PAGE_BYTES, bytes);
+	uint64_t each = align_up(p->swap_pages * PAGE_BYTES, bytes);
 
 	if (p->cfg.mode == PAGE_STATIC)
 		return 0;

@@ -57,7 +57,7 @@ struct paging_config {
 	uint32_t clients;
 	uint32_t workers; /* of each client */
 	uint32_t cores;	  /* of the node, for modes that need its processor */
-	uint32_t without; /* optimisations of the chains: enum pframe_without */
+	uint32_t without; /* optimisations of the chains: enum page_without */
 	enum paging_work work;
 	uint32_t depth;	  /* operations under way per worker; 0: 1 */
 	uint64_t span_ps; /* of measuring; 0: a default */
@@ -69,6 +69,7 @@ struct paging_config {
 	const struct paging_program *program;
 	uint32_t local_percent;
 	bool bursts;	/* of quicksort's faults; see paging_program.c */
+	bool frees;	/* slots, as Linux does; see paging_memory.c */
 	uint32_t scale; /* all memory is so many times smaller; 0: 1024 */
 };
 
@@ -86,6 +87,7 @@ struct paging_result {
 	uint64_t loads;
 	uint64_t mapped;
 	uint64_t unmapped;
+	uint64_t discards; /* of pages that were given up */
 	uint64_t steps;	   /* requests executed by chains */
 	uint64_t nonsense; /* messages of flooders */
 	uint64_t broken;   /* their chains that ended over it */

@@ -73,12 +73,14 @@ static int plan_1(struct figure_run *r)
 }
 
 static void add_one_of_7(struct figure_run *r, unsigned program, uint32_t local,
-			 enum page_mode mode)
+			 enum page_mode mode, bool frees)
 {
 	const struct paging_program *g = &paging_programs[program];
 	struct paging_row *q = add_program(r, "", local, mode);
 
-	snprintf(q->p.series, sizeof(q->p.series), "%s %s", g->name, q->mode);
+	snprintf(q->p.series, sizeof(q->p.series), "%s %s%s", g->name, q->mode,
+		 frees ? ", freed" : "");
+	q->cfg.frees = frees;
 	q->p.panel = g->name;
 	q->cfg.program = g;
 	q->cfg.workers = g->workers;
@@ -100,7 +102,13 @@ static int plan_7(struct figure_run *r)
 	for (unsigned g = 0; g < paging_program_count; g++)
 		for (uint32_t local = 50; local <= 75; local += 25)
 			for (unsigned m = 0; m < ARRAY_LEN(modes); m++)
-				add_one_of_7(r, g, local, modes[m]);
+				add_one_of_7(r, g, local, modes[m], false);
+	/* What pieces of 1 MB lose to fragments, and what discards cost. */
+	for (unsigned g = 0; g < paging_program_count; g++) {
+		add_one_of_7(r, g, 50, PAGE_STATIC, true);
+		add_one_of_7(r, g, 50, PAGE_DYNAMIC_1M, true);
+		add_one_of_7(r, g, 50, PAGE_CHAIN, true);
+	}
 	return 0;
 }
 
@@ -109,15 +117,21 @@ static const struct {
 	enum page_mode mode;
 	bool enough; /* cores */
 	bool bursts;
+	bool frees;
 } scaling[] = {
-	{"static", PAGE_STATIC, false, false},
-	{"chain", PAGE_CHAIN, false, false},
-	{"dynamic-1m", PAGE_DYNAMIC_1M, false, false},
-	{"dynamic-1m, 10 cores", PAGE_DYNAMIC_1M, true, false},
-	{"two-sided", PAGE_TWO_SIDED, false, false},
-	{"two-sided, 16 cores", PAGE_TWO_SIDED, true, false},
-	{"static, bursts", PAGE_STATIC, false, true},
-	{"chain, bursts", PAGE_CHAIN, false, true},
+	{"static", PAGE_STATIC, false, false, false},
+	{"chain", PAGE_CHAIN, false, false, false},
+	{"dynamic-1m", PAGE_DYNAMIC_1M, false, false, false},
+	{"dynamic-1m, 10 cores", PAGE_DYNAMIC_1M, true, false, false},
+	{"two-sided", PAGE_TWO_SIDED, false, false, false},
+	{"two-sided, 16 cores", PAGE_TWO_SIDED, true, false, false},
+	{"static, bursts", PAGE_STATIC, false, true, false},
+	{"chain, bursts", PAGE_CHAIN, false, true, false},
+	{"static, freed", PAGE_STATIC, false, false, true},
+	{"chain, freed", PAGE_CHAIN, false, false, true},
+	{"dynamic-1m, freed", PAGE_DYNAMIC_1M, false, false, true},
+	{"dynamic-1m, 10 cores, freed", PAGE_DYNAMIC_1M, true, false, true},
+	{"two-sided, 16 cores, freed", PAGE_TWO_SIDED, true, false, true},
 };
 
 static uint32_t enough(enum page_mode mode)
@@ -137,6 +151,7 @@ static int plan_8_9(struct figure_run *r)
 			q->cfg.clients = n;
 			q->cfg.workers = TASKS;
 			q->cfg.bursts = scaling[i].bursts;
+			q->cfg.frees = scaling[i].frees;
 			if (scaling[i].enough)
 				q->cfg.cores = enough(scaling[i].mode);
 		}
@@ -203,14 +218,13 @@ static int plan_12(struct figure_run *r)
 		const char *name;
 		uint32_t without;
 	} steps[] = {
-		{"naive", PFRAME_WITHOUT_DECISION | PFRAME_WITHOUT_ADDRESS |
-				  PFRAME_WITHOUT_RECYCLE | PFRAME_WITHOUT_SWAP},
-		{"+ store decision", PFRAME_WITHOUT_ADDRESS |
-					     PFRAME_WITHOUT_RECYCLE |
-					     PFRAME_WITHOUT_SWAP},
-		{"+ table address",
-		 PFRAME_WITHOUT_RECYCLE | PFRAME_WITHOUT_SWAP},
-		{"+ recycling", PFRAME_WITHOUT_SWAP},
+		{"naive", PAGE_WITHOUT_DECISION | PAGE_WITHOUT_ADDRESS |
+				  PAGE_WITHOUT_RECYCLE | PAGE_WITHOUT_SWAP},
+		{"+ store decision", PAGE_WITHOUT_ADDRESS |
+					     PAGE_WITHOUT_RECYCLE |
+					     PAGE_WITHOUT_SWAP},
+		{"+ table address", PAGE_WITHOUT_RECYCLE | PAGE_WITHOUT_SWAP},
+		{"+ recycling", PAGE_WITHOUT_SWAP},
 		{"+ endian swap", 0},
 	};
 
@@ -250,10 +264,10 @@ static const struct figure_claim claims[] = {
 	 "two-sided", 20, BELOW(0.76), "x", ""},
 	{"7", "utilisation", "utilisation", "pagerank static", 50, NULL, 0,
 	 AT_MOST(0.583), "", ""},
-	{"7", "utilisation", "utilisation", "quicksort dynamic-1m", 50, NULL, 0,
-	 BELOW(0.55), "", ""},
-	{"7", "utilisation", "utilisation", "kmeans dynamic-1m", 50, NULL, 0,
-	 BELOW(0.95), "", ""},
+	{"7", "utilisation", "utilisation", "quicksort dynamic-1m, freed", 50,
+	 NULL, 0, BELOW(0.55), "", ""},
+	{"7", "utilisation", "utilisation", "kmeans dynamic-1m, freed", 50,
+	 NULL, 0, BELOW(0.95), "", ""},
 	{"7", "utilisation", "utilisation", "quicksort chain", 50, NULL, 0, 1,
 	 0.99, 0, "", ""},
 	{"7", "cores", "cores", "quicksort dynamic-1m", 50, NULL, 0, 1, 0.9, 0,
@@ -262,6 +276,10 @@ static const struct figure_claim claims[] = {
 	 "", ""},
 	{"7", "run time", "elapsed_ms", "quicksort dynamic-1m", 50,
 	 "quicksort static", 50, ABOVE(1.243), "x", ""},
+	{"7", "run time", "elapsed_ms", "quicksort dynamic-1m, freed", 50,
+	 "quicksort static, freed", 50, ABOVE(1.243), "x", ""},
+	{"7", "run time", "elapsed_ms", "quicksort chain, freed", 50,
+	 "quicksort static, freed", 50, AT_MOST(1.097), "x", ""},
 	{"7", "run time", "elapsed_ms", "quicksort two-sided", 50,
 	 "quicksort static", 50, ABOVE(2.424), "x", ""},
 	{"7", "run time", "elapsed_ms", "pagerank dynamic-1m", 50,
@@ -276,8 +294,18 @@ static const struct figure_claim claims[] = {
 	 "", ""},
 	{"8 9", "cores, 1 client", "cores", "dynamic-1m", 1, NULL, 0, 1, 0.9, 0,
 	 "", ""},
-	{"8 9", "utilisation, 8 clients", "utilisation", "dynamic-1m", 8, NULL,
-	 0, BELOW(0.77), "", ""},
+	{"8 9", "utilisation, 8 clients", "utilisation", "dynamic-1m, freed", 8,
+	 NULL, 0, BELOW(0.77), "", ""},
+	{"8 9", "run time, 8 clients", "elapsed_ms", "dynamic-1m, freed", 8,
+	 "static, freed", 8, ABOVE(3.34), "x", ""},
+	{"8 9", "run time, 8 clients", "elapsed_ms",
+	 "dynamic-1m, 10 cores, freed", 8, "chain, freed", 8, ABOVE(1.464), "x",
+	 ""},
+	{"8 9", "run time, 8 clients", "elapsed_ms",
+	 "two-sided, 16 cores, freed", 8, "chain, freed", 8, ABOVE(1.673), "x",
+	 ""},
+	{"8 9", "run time, 8 clients", "elapsed_ms", "chain, freed", 8,
+	 "static, freed", 8, AT_MOST(1.146), "x", ""},
 	{"8 9", "utilisation, 8 clients", "utilisation", "chain", 8, "static",
 	 8, AROUND(3), "x", ""},
 	{"8 9", "run time, 8 clients", "elapsed_ms", "two-sided, 16 cores", 8,
@@ -399,6 +427,7 @@ static const struct figure_column columns[] = {
 	R(loads, 0),
 	C(res.mapped, "mapped_stores", 0),
 	C(res.unmapped, "unmapped_stores", 0),
+	C(res.discards, "discards", 0),
 	C(res.steps, "chain_steps", JSON),
 	R(failed, JSON),
 	C(p.err, "error", JSON),

@@ -3,14 +3,21 @@
  * The memory of a program that pages, as a kernel keeps it: pages here in the
  * order of their last use, a limit, reclaim that writes behind the program's
  * back, and a window of neighbours that a fault reads ahead, which grows while
- * they are used and shrinks while they are not. A page keeps its far copy when
- * it comes back; only a page that was written since is stored again.
+ * they are used and shrinks while they are not.
+ *
+ * A page that comes back keeps its slot, and so its far copy. Where slots are
+ * freed as Linux does (do_swap_page, reuse_swap_page), only until it is written
+ * to, or touched while more than half of the area is used: then the slot is
+ * given up, far memory is told to discard the page, and the page gets another
+ * slot when it leaves again. What is written to while it is being stored keeps
+ * its slot.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "paging_priv.h"
+#include "paging_swap.h"
 
 enum state {
 	PAGE_NEW, /* never touched */
@@ -32,11 +39,14 @@ struct page_state {
 	bool was_ahead;	  /* read ahead and not touched since */
 	bool is_writing;  /* a store is under way */
 	uint32_t version; /* that its far copy must have */
+	uint32_t at;	  /* slot of the area; PAGING_SWAP_NONE: none */
 	uint32_t newer, older;
 };
 
+/* A far operation. */
 struct slot {
 	struct page_op op;
+	uint32_t page;
 	struct slot *next;
 };
 
@@ -52,6 +62,7 @@ struct paging_memory {
 	uint64_t touch_ps, debt_ps;
 	uint64_t faults, touches;
 	struct page_state *page;
+	struct paging_swap *swap;
 	struct slot *slot;
 	struct slot *free;
 	uint32_t busy;
@@ -69,7 +80,8 @@ int paging_memory_open(struct paging_worker *w, uint32_t pages, uint32_t local,
 	m->local = local;
 	m->page = calloc(pages, sizeof(*m->page));
 	m->slot = calloc(w->depth, sizeof(*m->slot));
-	if (!m->page || !m->slot) {
+	if (!m->page || !m->slot ||
+	    paging_swap_open((uint32_t)w->p->swap_pages, &m->swap)) {
 		paging_memory_close(m);
 		return -ENOMEM;
 	}
@@ -87,6 +99,7 @@ void paging_memory_close(struct paging_memory *m)
 {
 	if (!m)
 		return;
+	paging_swap_close(m->swap);
 	free(m->page);
 	free(m->slot);
 	free(m);
@@ -103,6 +116,8 @@ void paging_memory_dry(struct paging_memory *m, bool is_dry)
 	m->faults = m->touches = 0;
 	m->debt_ps = 0;
 	memset(m->page, 0, m->pages * sizeof(*m->page));
+	for (uint32_t i = 0; i < m->pages; i++)
+		m->page[i].at = PAGING_SWAP_NONE;
 }
 
 void paging_memory_set_touch_ps(struct paging_memory *m, uint64_t touch_ps)
@@ -192,7 +207,7 @@ static void left(struct paging_memory *m, uint32_t i)
 static void ended(struct paging_memory *m, struct slot *s)
 {
 	struct paging_result *res = m->w->p->res;
-	uint32_t i = (uint32_t)s->op.page;
+	uint32_t i = s->page;
 
 	if (s->op.result)
 		res->failed++;
@@ -200,7 +215,7 @@ static void ended(struct paging_memory *m, struct slot *s)
 		if (!has_mark(s->op.buf, i, m->page[i].version))
 			res->failed++;
 		arrived(m, i);
-	} else {
+	} else if (s->op.kind == PAGE_STORE) {
 		left(m, i);
 	}
 	res->ops++;
@@ -225,31 +240,56 @@ static void wait_more(struct paging_memory *m)
 		client_clock_relax(&m->w->host->clock);
 }
 
-static void start(struct paging_memory *m, uint32_t i, enum page_kind kind)
+static void count_op(struct paging_memory *m, const struct page_state *f,
+		     enum page_kind kind)
 {
 	struct paging_result *res = m->w->p->res;
-	struct page_state *f = &m->page[i];
-	struct slot *s;
 
 	if (kind == PAGE_LOAD)
 		res->loads++;
+	else if (kind == PAGE_INVALIDATE)
+		res->discards++;
 	else if (f->has_copy)
 		res->mapped++;
 	else
 		res->unmapped++;
+}
+
+/* About the page's slot. */
+static void start(struct paging_memory *m, uint32_t i, enum page_kind kind)
+{
+	struct page_state *f = &m->page[i];
+	struct slot *s;
+
+	count_op(m, f, kind);
 	while (!m->free && !m->w->p->err)
 		wait_more(m);
 	s = m->free;
 	if (!s)
 		return;
 	m->free = s->next;
-	s->op.page = i;
+	s->page = i;
+	s->op.page = f->at;
 	s->op.kind = kind;
 	if (kind == PAGE_STORE)
 		put_mark(s->op.buf, i, ++f->version);
 	m->busy++;
 	if (page_submit(m->w->store, &(struct page_op *){&s->op}, 1) != 1)
 		m->w->p->err = -EIO;
+}
+
+/* The far copy is of no use any more; nobody waits until it is discarded. */
+static void give_up_slot(struct paging_memory *m, uint32_t i)
+{
+	struct page_state *f = &m->page[i];
+
+	f->has_copy = false;
+	f->is_dirty = true;
+	if (f->at == PAGING_SWAP_NONE) /* dry */
+		return;
+	start(m, i, PAGE_INVALIDATE);
+	paging_swap_give(m->swap, f->at);
+	f->at = PAGING_SWAP_NONE;
 }
 
 static void load(struct paging_memory *m, uint32_t i)
@@ -270,8 +310,14 @@ static void store(struct paging_memory *m, uint32_t i)
 	m->leaving++;
 	f->is_dirty = false;
 	f->is_writing = true;
-	if (m->is_dry)
+	if (m->is_dry) {
 		left(m, i);
+		return;
+	}
+	if (f->at == PAGING_SWAP_NONE)
+		f->at = paging_swap_take(m->swap);
+	if (f->at == PAGING_SWAP_NONE)
+		m->w->p->err = -ENOSPC;
 	else
 		start(m, i, PAGE_STORE);
 }
@@ -412,6 +458,9 @@ void paging_memory_touch(struct paging_memory *m, uint32_t i, bool writes)
 	m->ahead_used += f->was_ahead;
 	f->was_ahead = false;
 	f->is_dirty |= writes;
+	if (m->w->p->cfg.frees && f->has_copy && !f->is_writing &&
+	    (writes || paging_swap_is_full(m->swap)))
+		give_up_slot(m, i);
 	unlink_page(m, i);
 	link_newest(m, i);
 }

@@ -216,7 +216,7 @@ int paging_store_open(struct paging_worker *w)
 		.ctx = &w->backend,
 	};
 	struct page_store_options o = {
-		.pages = w->p->pages,
+		.pages = w->p->swap_pages,
 		.mode = w->p->cfg.mode,
 		.depth = w->depth,
 		.chain_without = w->p->cfg.without,

@@ -36,6 +36,8 @@ static const struct cli_entry others[] = {
 	 "far paging with many clients, beside the ODRP paper's figures"},
 	{"mind", mind_model_cmd,
 	 "the protocol of coherent shared memory, all states of it"},
+	{"tier", tier_figure_cmd,
+	 "memory tiers, beside the figures of the chapter on CXL"},
 	{"check", sim_check_cmd, "is a recorded history linearizable"},
 	{"nic-model", model_figure_cmd,
 	 "the host cost model beside the published figures"},

@@ -109,8 +109,11 @@ void mind_switch_dies(struct mind_world *w, unsigned executed)
 	}
 	coh_dir_init(&w->dir, w->dir.term + 1, w->kept, w->kept_lost);
 	for (uint8_t r = 0; r < mind_region_count(w->config); r++)
-		if (w->kept_region_lost[r])
-			coh_dir_set_lost(&w->dir, region_range(w, r).page);
+		if (w->kept_region_lost[r]) {
+			struct coh_range range = region_range(w, r);
+
+			coh_dir_set_lost(&w->dir, &range);
+		}
 }
 
 void mind_keeper_notes(struct mind_world *w, uint8_t machine)

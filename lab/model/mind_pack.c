@@ -304,7 +304,8 @@ static void entry(struct codec *c, struct coh_dir_entry *e)
 static void rebuild(struct coh_dir *d)
 {
 	d->free = d->buckets[0] = COH_ENTRY_NONE;
-	d->recalls = d->lost_count = d->room_count = 0;
+	d->recalls = d->lost_count = d->room_count = d->used = 0;
+	memset(d->order_count, 0, sizeof(d->order_count));
 	for (uint32_t i = d->entry_count; i--;) {
 		struct coh_dir_entry *e = &d->entries[i];
 		uint32_t *list =
@@ -312,6 +313,12 @@ static void rebuild(struct coh_dir *d)
 
 		e->next = *list;
 		*list = i;
+		if (e->state != COH_DIR_FREE) {
+			/* Regions have one size in the model. */
+			e->order = (uint8_t)__builtin_ctz(d->region_pages);
+			d->order_count[e->order]++;
+			d->used++;
+		}
 		d->recalls += e->state == COH_DIR_RECALL;
 		d->lost_count += e->state == COH_DIR_LOST;
 	}

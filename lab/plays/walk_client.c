@@ -42,7 +42,7 @@ void wp_walker_close(struct wp_walker *w)
 	aq_walks_close(w->walks);
 	w->walks = NULL;
 	for (unsigned k = 0; k < WP_KINDS; k++)
-		for (unsigned i = 0; i < 2; i++) {
+		for (unsigned i = 0; i < WP_PLACES; i++) {
 			aq_walk_close(w->walk[k][i]);
 			w->walk[k][i] = NULL;
 		}
@@ -139,13 +139,13 @@ static void draw_tree(struct wp_walker *w, struct wp_op *o)
 	o->start = wp_offset(p->tree[WP_TREE / 2]);
 }
 
-static void submit(struct wp_walker *w, struct wp_op *o, unsigned here)
+static void submit(struct wp_walker *w, struct wp_op *o)
 {
 	int err;
 
 	o->start_ns = play_now_ns(&w->p->run);
 	o->busy = true;
-	err = aq_walks_submit(w->walks, w->walk[o->kind][here], w->region,
+	err = aq_walks_submit(w->walks, w->walk[o->kind][o->place], w->region,
 			      o->start, &o->pad, o->pad_bytes, o);
 	if (!err)
 		return;
@@ -162,7 +162,7 @@ static void submit(struct wp_walker *w, struct wp_op *o, unsigned here)
 
 static void begin(struct wp_walker *w, struct wp_op *o)
 {
-	unsigned here = sim_rand_below(&w->rand, 2);
+	enum wp_place place = sim_rand_below(&w->rand, WP_PLACES);
 
 	*o = (struct wp_op){.kind = sim_rand_below(&w->rand, WP_KINDS),
 			    .g = w->g,
@@ -175,7 +175,9 @@ static void begin(struct wp_walker *w, struct wp_op *o)
 		draw_tree(w, o);
 	else
 		draw_key(w, o);
-	submit(w, o, o->kind < WP_SET ? here : 0);
+	if (o->kind < WP_SET)
+		o->place = place;
+	submit(w, o);
 }
 
 /* ---- judging ------------------------------------------------------------- */
@@ -271,7 +273,7 @@ static void judge_add(struct wp_walker *w, struct wp_op *o,
 			  visits, o->pad.store.was, r->iterations);
 }
 
-/* The second of two lookups: all of it is the same. */
+/* Not the first of these lookups: all of it is the same. */
 static void judge_same(struct wp_walker *w, const struct wp_op *o,
 		       const struct aq_walk_result *r)
 {
@@ -281,7 +283,7 @@ static void judge_same(struct wp_walker *w, const struct wp_op *o,
 	    memcmp(&o->pad, &o->first_pad, o->pad_bytes) != 0)
 		play_fail(&w->p->run,
 			  "from %#lx: %d at %#lx after %lu at one place, %d at "
-			  "%#lx after %lu at the other",
+			  "%#lx after %lu at another",
 			  o->start, o->first.err, o->first.at,
 			  o->first.iterations, r->err, r->at, r->iterations);
 }
@@ -303,17 +305,19 @@ static void judge_rest(struct wp_walker *w, struct wp_op *o,
 		play_fail(&p->run, "the tree has %#lx for key %lu", value,
 			  o->pad.find.key);
 	}
-	if (o->is_second) {
+	if (o->again) {
 		judge_same(w, o, r);
-		return;
+	} else {
+		o->first = *r;
+		o->first_pad = o->pad;
 	}
-	o->is_second = true;
-	o->first = *r;
-	o->first_pad = o->pad;
+	if (++o->again == WP_PLACES)
+		return;
 	memset(&o->pad, 0, sizeof(o->pad));
 	o->pad.find.key = o->first_pad.find.key;
+	o->place = (o->place + 1) % WP_PLACES;
 	if (w->g == o->g && w->region)
-		submit(w, o, r->where == AQ_WALK_THERE);
+		submit(w, o);
 }
 
 static bool is_expected(const struct wp_op *o, int err)
@@ -331,6 +335,7 @@ static void judge(struct wp_walker *w, const struct aq_walk_result *r)
 
 	o->busy = false;
 	p->n->crossings += r->crossings;
+	p->n->carried += r->carried;
 	if (took_ms > WALK_DEADLINE_MS + SLACK_MS)
 		play_fail(&p->run, "a walk took %lu ms, and ended with %d",
 			  took_ms, r->err);
@@ -372,12 +377,14 @@ void wp_walker_main(void *arg)
 			w->region = NULL;
 		if (is_idle(w))
 			follow(w);
-		if (w->g == w->p->now)
+		if (w->g == w->p->now && !w->p->is_paused)
 			begin_some(w);
 		n = aq_walks_poll(w->walks, r, WP_DEPTH);
 		for (int i = 0; i < n; i++)
 			judge(w, &r[i]);
-		if (n == 0)
+		if (n == 0 && w->p->is_paused && is_idle(w))
+			sim_fiber_sleep_ps(w->p->run.sim, SIM_MS);
+		else if (n == 0)
 			client_clock_relax(&w->host->clock);
 	}
 	aq_walks_close(w->walks);

@@ -279,15 +279,19 @@ int wp_ring_load(struct aq_rack *rack, struct aq_walk **walk)
 	return load(rack, b, walk);
 }
 
-int wp_walks_load(struct aq_rack *rack, struct aq_walk *walk[WP_KINDS][2])
+int wp_walks_load(struct aq_rack *rack,
+		  struct aq_walk *walk[WP_KINDS][WP_PLACES])
 {
-	static const uint32_t flags[2] = {AQ_WALK_THERE, AQ_WALK_HERE};
+	static const uint32_t flags[WP_PLACES] = {
+		[WP_BY_SWITCH] = AQ_WALK_THERE,
+		[WP_HERE] = AQ_WALK_HERE,
+		[WP_BY_CLIENT] = AQ_WALK_THERE | AQ_WALK_CROSS_BOUNCE};
 	int err = 0;
 
 	for (unsigned k = 0; k < WP_SET && !err; k++) {
 		const struct aq_walk_shape shape = wp_shape(k);
 
-		for (unsigned i = 0; i < 2 && !err; i++) {
+		for (unsigned i = 0; i < WP_PLACES && !err; i++) {
 			const struct aq_walk_options o = {
 				.flags = flags[i], .iterations = WP_CIRCLE_MAX};
 

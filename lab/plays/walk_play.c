@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "figures/commands.h"
+#include "rig/tor_net.h"
 #include "sim/fiber.h"
 #include "walk_play_priv.h"
 
@@ -113,6 +114,17 @@ static void draw_nodes(struct wp *p)
 	};
 }
 
+/* Half of the racks have their NICs at a switch. Other fabrics have none. */
+static int open_switch(struct wp *p)
+{
+	const struct rig_tor_config cfg = {.programs = {"walk"},
+					   .program_count = 1};
+
+	if (sim_rand_below(&p->run.rand, 2) || p->run.opt->fabric)
+		return 0;
+	return rig_tor_create(p->run.net, &cfg, &p->nodes.tor);
+}
+
 static int open_world(struct play_run *run)
 {
 	struct wp *p = (struct wp *)run;
@@ -130,6 +142,8 @@ static int open_world(struct play_run *run)
 	cfg.link.faults = play_draw_faults(r, 20000, 40000, 20000, 10000);
 	err = play_stage_open(run, &cfg);
 	draw_nodes(p);
+	if (!err)
+		err = open_switch(p);
 	for (unsigned i = 0; i < p->nodes.count && !err; i++)
 		err = walk_node_start(&p->nodes, i);
 	wp_field_draw(p);
@@ -179,6 +193,7 @@ static void close_world(struct play_run *run)
 	wp_hand_close(&p->writer);
 	wp_hand_close(&p->guest);
 	walk_nodes_close(&p->nodes);
+	rig_tor_destroy(p->nodes.tor);
 }
 
 /* ---- the table ----------------------------------------------------------- */
@@ -190,13 +205,10 @@ static const struct opt options[] = {
 };
 
 static const enum plant bugs[] = {
-	PLANT_reexecute_walk,
-	PLANT_stale_window,
-	PLANT_walk_wrong_stripe,
-	PLANT_walk_any_pointer,
-	PLANT_walk_no_join,
-	PLANT_walk_no_bound,
-	PLANT_none,
+	PLANT_reexecute_walk,	 PLANT_stale_window,
+	PLANT_walk_wrong_stripe, PLANT_walk_forward_store,
+	PLANT_walk_any_pointer,	 PLANT_walk_no_join,
+	PLANT_walk_no_bound,	 PLANT_none,
 };
 static const struct play_count counts[] = {WALK_PLAY_COUNTS(PLAY_COUNT_ROW)};
 
@@ -205,11 +217,13 @@ const struct play walk_play = {
 	.summary = "walks over structures that change, nodes and clients that "
 		   "die",
 	.about = "Shipped memory nodes and the library of walks in a simulated "
-		 "rack. Lists, hash chains and a tree in a striped region are "
+		 "rack, half of them with the switch and its program walk. "
+		 "Lists, hash chains and a tree in a striped region are "
 		 "walked, by nodes and by clients, while WRITEs, "
 		 "compare-and-swaps and walks change them; frames are lost, "
-		 "doubled, reordered and damaged; nodes and clients are "
-		 "killed, the region is resized and replaced, programs are "
+		 "doubled, reordered and damaged; nodes, clients and the "
+		 "switch are killed, the region is resized and replaced, "
+		 "programs are "
 		 "dropped, keys taken back. Lookups and changes of each key "
 		 "must be linearizable, every byte that comes back must once "
 		 "have been written there, stores must happen once or, with "

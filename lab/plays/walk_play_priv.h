@@ -27,6 +27,14 @@ enum {
 	WP_CIRCLE_MAX = 600, /* iterations of walks into a circle */
 };
 
+/* Where a walk runs, and who sends it on to the next node. */
+enum wp_place {
+	WP_BY_SWITCH, /* on nodes; the switch, where it can */
+	WP_HERE,
+	WP_BY_CLIENT, /* on nodes */
+	WP_PLACES,
+};
+
 /* A node of every structure; pointers are offsets in the region. */
 struct wp_slot {
 	uint64_t key;
@@ -93,8 +101,8 @@ struct wp_op {
 	int64_t op; /* of the history; -1: none */
 	uint64_t start, start_ns;
 	unsigned shaken; /* resizes begun when it started */
-	/* The same lookup once more, at the other place. */
-	bool is_second;
+	enum wp_place place;
+	unsigned again; /* how often the same lookup was made before */
 	struct aq_walk_result first;
 	union {
 		struct wp_find_pad find;
@@ -112,7 +120,7 @@ struct wp_walker {
 	struct aq_region *region;
 	struct wp_generation *g; /* of the region that is open */
 	struct aq_walks *walks;
-	struct aq_walk *walk[WP_KINDS][2]; /* there, here */
+	struct aq_walk *walk[WP_KINDS][WP_PLACES];
 	struct wp_op op[WP_DEPTH];
 	unsigned lives; /* processes so far */
 	unsigned left;	/* to begin */
@@ -159,6 +167,7 @@ struct wp {
 	uint64_t guest_acked, guest_unknown; /* visits */
 	bool guest_lost;		     /* its node was killed */
 	bool guest_done, writer_done, trouble_done;
+	bool is_paused; /* nobody begins a walk */
 };
 
 static inline uint64_t wp_offset(uint32_t slot)
@@ -181,8 +190,9 @@ uint64_t wp_value(struct wp *p, const struct wp_generation *g, unsigned key);
 bool wp_value_is_of(uint64_t value, const struct wp_generation *g,
 		    unsigned key);
 uint8_t wp_blob_byte(unsigned key, uint8_t tag, unsigned i);
-/* The walks of a process: `here` and `there`. */
-int wp_walks_load(struct aq_rack *rack, struct aq_walk *walk[WP_KINDS][2]);
+/* The walks of a process. Those that store run on nodes only. */
+int wp_walks_load(struct aq_rack *rack,
+		  struct aq_walk *walk[WP_KINDS][WP_PLACES]);
 int wp_ring_load(struct aq_rack *rack, struct aq_walk **walk);
 /* An image that reads outside of its window; `join`: on one of two ways. */
 json_t *wp_bad_image(bool join);

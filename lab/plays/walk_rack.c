@@ -63,7 +63,7 @@ int walk_node_start(struct walk_nodes *all, unsigned index)
 		.admin_token = TOKEN_ADMIN,
 		.walk = all->config,
 	};
-	char name[8];
+	char name[8], path[WALK_SWITCH_PATH];
 	int err;
 
 	snprintf(name, sizeof(name), "m%u", index);
@@ -77,6 +77,10 @@ int walk_node_start(struct walk_nodes *all, unsigned index)
 					    .describe = describe,
 					    .open = open_device};
 	c.name = name;
+	if (all->tor) {
+		walk_switch_path(n, path);
+		c.switch_path = path;
+	}
 	c.env = sim_host_env(n->host->sim_host);
 	verbs_set_provider(&n->provider);
 	err = mem_node_create(&c, &n->mem);
@@ -298,7 +302,7 @@ int client_keep_device(struct aq_rack *rack, struct client_device *out)
 
 bool client_keep_has_program(const struct aq_rack *rack, const char *program)
 {
-	return false;
+	return rack->all->tor && strcmp(program, "walk") == 0;
 }
 
 int client_keep_caller(struct aq_rack *rack, const struct client_caller **out)

@@ -19,9 +19,11 @@ enum {
 	WALK_NODES_MAX = 5,
 	WALK_DEADLINE_MS = 500,
 	WALK_RACKS_MAX = 32, /* of all processes that a play starts */
+	WALK_SWITCH_PATH = 24,
 };
 
 struct ibv_pd;
+struct rig_tor;
 struct walk_link;
 
 struct walk_node {
@@ -34,6 +36,7 @@ struct walk_node {
 
 struct walk_nodes {
 	struct play_run *run;
+	struct rig_tor *tor; /* between all, with the program walk; or NULL */
 	struct walk_node node[WALK_NODES_MAX];
 	unsigned count;
 	uint64_t call_ps; /* a request and its answer */
@@ -46,6 +49,8 @@ struct walk_nodes {
 int walk_node_start(struct walk_nodes *all, unsigned index) MUST_CHECK;
 /* SIGKILL; waits until no request is inside. */
 void walk_node_kill(struct walk_nodes *all, unsigned index);
+/* walk_switch.c: what the node takes for its switch's control socket. */
+void walk_switch_path(const struct walk_node *n, char path[WALK_SWITCH_PATH]);
 /* The nodes look after their clients, who are alive: every tick. */
 void walk_nodes_tick(struct walk_nodes *all);
 void walk_nodes_close(struct walk_nodes *all); /* racks, too */

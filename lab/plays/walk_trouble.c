@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "rig/tor_net.h"
 #include "sim/fiber.h"
 #include "walk_play_priv.h"
 
@@ -13,6 +14,9 @@ enum {
 	EVENTS_MAX = 6,
 	PAUSE_US_MAX = 400,
 	REVOKED_US = 300, /* how long nothing may move */
+	FRAMES_MAX = 200,
+	/* Nodes look at their switch twice a second. */
+	NOTICED_MS = 800,
 };
 
 /* ---- generations --------------------------------------------------------- */
@@ -257,6 +261,32 @@ static void revoke(struct wp *p)
 	p->n->revoked += !err;
 }
 
+/* At one of the next frames: before it, in the middle of it, or after it. */
+static void on_restarted(void *ctx)
+{
+	struct wp *p = ctx;
+
+	p->n->switch_killed++;
+}
+
+/* A new switch knows nothing, and carries nothing on, until nodes have noticed:
+ * walks go on by way of their clients. */
+static void kill_switch(struct wp *p, struct rng *r)
+{
+	if (!p->nodes.tor)
+		return;
+	rig_tor_restart_at(p->nodes.tor,
+			   rig_tor_frames(p->nodes.tor) +
+				   sim_rand_range(r, 1, FRAMES_MAX),
+			   sim_rand_below(r, RIG_KILL_WHENS), on_restarted, p);
+	if (sim_rand_below(r, 2))
+		return;
+	sim_fiber_sleep_ps(p->run.sim, PAUSE_US_MAX * SIM_US);
+	p->is_paused = true;
+	sim_fiber_sleep_ps(p->run.sim, NOTICED_MS * SIM_MS);
+	p->is_paused = false;
+}
+
 /* ---- all of it ----------------------------------------------------------- */
 
 void wp_trouble_main(void *arg)
@@ -270,7 +300,7 @@ void wp_trouble_main(void *arg)
 	for (unsigned i = 0; i < events; i++) {
 		sim_fiber_sleep_ps(p->run.sim,
 				   sim_rand_below(&r, PAUSE_US_MAX) * SIM_US);
-		switch (sim_rand_below(&r, 10)) {
+		switch (sim_rand_below(&r, 12)) {
 		case 0:
 		case 1:
 			drop_program(p, &r);
@@ -288,6 +318,10 @@ void wp_trouble_main(void *arg)
 		case 6:
 		case 7:
 			kill_client(p, &r);
+			break;
+		case 8:
+		case 9:
+			kill_switch(p, &r);
 			break;
 		default:
 			revoke(p);

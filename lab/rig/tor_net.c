@@ -22,11 +22,13 @@ struct rig_tor {
 	struct rng rand;
 	struct tor *tor;
 	struct tor_port *ports[TOR_PORT_MAX];
+	unsigned port_count; /* of the network that are known */
 	struct tor_link *links[TOR_PORT_MAX];
 	struct sim_event tick;
 	struct waiting *first, **last; /* for the core */
 	struct sim_event served;
 	uint64_t frames;
+	unsigned runs;
 	uint64_t restart_at; /* 0: never */
 	unsigned restart_when;
 	bool is_dying; /* sends one more frame and no other */
@@ -106,8 +108,8 @@ static void take_frame(struct rig_tor *t, struct sim_port *from,
 {
 	bool dies;
 
-	/* A host that came later. */
-	if (!t->ports[sim_port_index(from)])
+	/* Hosts that came later; one of them may be whom it is for. */
+	if (sim_net_port(t->net, t->port_count))
 		ASSERT(add_ports(t) == 0);
 	t->frames++;
 	dies = t->frames == t->restart_at;
@@ -172,6 +174,11 @@ void rig_tor_restart_at(struct rig_tor *t, uint64_t frame, unsigned when,
 	t->restarted_ctx = ctx;
 }
 
+unsigned rig_tor_runs(const struct rig_tor *t)
+{
+	return t->runs;
+}
+
 uint64_t rig_tor_frames(const struct rig_tor *t)
 {
 	return t->frames;
@@ -181,13 +188,11 @@ static int add_ports(struct rig_tor *t)
 {
 	struct sim_port *p;
 
-	for (unsigned i = 0; (p = sim_net_port(t->net, i)); i++) {
+	for (unsigned i = t->port_count; (p = sim_net_port(t->net, i)); i++) {
 		char name[16];
 		struct tor_port_config cfg = {.name = name, .ops = &port_ops};
 		int err;
 
-		if (t->ports[i])
-			continue;
 		snprintf(name, sizeof(name), "h%u", i);
 		if (!t->links[i]) {
 			t->links[i] = malloc(sizeof(*t->links[i]));
@@ -202,6 +207,7 @@ static int add_ports(struct rig_tor *t)
 					     0);
 		if (err)
 			return err;
+		t->port_count = i + 1;
 	}
 	return 0;
 }
@@ -211,6 +217,7 @@ static int make(struct rig_tor *t)
 	struct tor_config cfg = {.env = &t->env, .slot_shift = 24};
 	int err = tor_create(&cfg, &t->tor);
 
+	t->runs++;
 	if (!err)
 		err = add_ports(t);
 	for (unsigned i = 0; !err && i < t->cfg.program_count; i++)
@@ -268,6 +275,7 @@ int rig_tor_restart(struct rig_tor *t)
 	tor_destroy(t->tor);
 	t->tor = NULL;
 	memset(t->ports, 0, sizeof(t->ports));
+	t->port_count = 0;
 	sim_cancel(t->sim, &t->tick);
 	return make(t);
 }

@@ -34,6 +34,8 @@ int rig_tor_restart(struct rig_tor *t) MUST_CHECK;
  * first packet that it causes has left, or after it. Then `fn` is called. */
 void rig_tor_restart_at(struct rig_tor *t, uint64_t frame, unsigned when,
 			void (*fn)(void *ctx), void *ctx);
+/* Which life it is in, from 1 on. */
+unsigned rig_tor_runs(const struct rig_tor *t);
 /* Frames that came so far. */
 uint64_t rig_tor_frames(const struct rig_tor *t);
 struct tor *rig_tor_get(struct rig_tor *t);

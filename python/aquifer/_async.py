@@ -258,12 +258,15 @@ class Context:
             waiter.set_result(None)
 
     def _fail_all(self, reason: BaseException) -> None:
-        """The callers are told. Their memory stays held: an engine that comes
-        back would go on with the requests."""
+        """The callers are told, and those who wait for a place, too: there is
+        none as long as nobody answers. Their memory stays held: an engine that
+        comes back would go on with the requests."""
         for transfer in self._under_way.values():
             transfer.fail(reason)
         while self._waiting:
-            self._wake(self._waiting.popleft())
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_exception(reason)
 
     def _end(self) -> None:
         self._fail_all(
@@ -322,9 +325,14 @@ async def transfer(
     moved = _Transfer(future, held)
     for at in range(0, length, _PIECE_BYTES):
         piece = min(_PIECE_BYTES, length - at)
-        err = await context.issue(
-            moved, is_write, number, offset + at, address + at, piece
-        )
+        try:
+            err = await context.issue(
+                moved, is_write, number, offset + at, address + at, piece
+            )
+        except BaseException:
+            if not future.cancel():
+                future.exception()  # the caller is told by this one
+            raise
         if err:
             moved.err = moved.err or err
             break

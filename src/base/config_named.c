@@ -20,10 +20,18 @@ static bool is_address(const char *text)
 	       (colon && colon != text && colon[1] >= '0' && colon[1] <= '9');
 }
 
+static bool is_number(const char *text)
+{
+	return strspn(text, "0123456789") == strlen(text) && strlen(text) < 5;
+}
+
 static const struct config_key keys[] = {
 	{"memory", "size", CONFIG_SIZE, "1G",
 	 .help = "memory that the node offers", .min = 1 << 20,
 	 .max = 1ull << 47},
+	{"memory", "numa", CONFIG_STRING, "",
+	 .help = "NUMA node that its memory lies on", .check = is_number,
+	 .allowed = "the number of a NUMA node, or nothing"},
 	{"memory", "listen", CONFIG_STRING, "",
 	 .help = "ADDRESS:PORT for other machines, beside the unix socket",
 	 .check = is_address, .allowed = "ADDRESS:PORT"},
@@ -31,6 +39,11 @@ static const struct config_key keys[] = {
 	 .help = "certificate for the TCP port, a PEM file"},
 	{"memory", "tls_key", CONFIG_STRING, "",
 	 .help = "private key of the certificate"},
+	{"memory", "tls_ca", CONFIG_STRING, "",
+	 .help = "callers need a certificate of this authority, a PEM file"},
+	{"memory", "insecure", CONFIG_CHOICE, "no",
+	 .help = "listen without TLS also where others can connect",
+	 .choices = "no|yes"},
 	{"memory", "audit", CONFIG_STRING, "",
 	 .help = "file for a JSON line for each change and each refusal"},
 	{"node", "address", CONFIG_STRING, "",
@@ -39,6 +52,10 @@ static const struct config_key keys[] = {
 		    "unix:/PATH"},
 	{"node", "ca", CONFIG_STRING, "",
 	 .help = "certificates to trust with https, a PEM file"},
+	{"node", "cert", CONFIG_STRING, "",
+	 .help = "certificate to show it, where it asks for one, a PEM file"},
+	{"node", "key", CONFIG_STRING, "",
+	 .help = "private key of that certificate"},
 	{"engine", "address", CONFIG_STRING, "",
 	 .help = "where its HTTP interface is, if it runs elsewhere",
 	 .check = is_address,
@@ -46,6 +63,10 @@ static const struct config_key keys[] = {
 		    "unix:/PATH"},
 	{"engine", "ca", CONFIG_STRING, "",
 	 .help = "certificates to trust with https, a PEM file"},
+	{"engine", "cert", CONFIG_STRING, "",
+	 .help = "certificate to show it, where it asks for one, a PEM file"},
+	{"engine", "key", CONFIG_STRING, "",
+	 .help = "private key of that certificate"},
 	{"engine", "listen", CONFIG_STRING, "",
 	 .help = "ADDRESS:PORT for other machines, beside the unix socket",
 	 .check = is_address, .allowed = "ADDRESS:PORT"},
@@ -53,6 +74,11 @@ static const struct config_key keys[] = {
 	 .help = "certificate for the TCP port, a PEM file"},
 	{"engine", "tls_key", CONFIG_STRING, "",
 	 .help = "private key of the certificate"},
+	{"engine", "tls_ca", CONFIG_STRING, "",
+	 .help = "callers need a certificate of this authority, a PEM file"},
+	{"engine", "insecure", CONFIG_CHOICE, "no",
+	 .help = "listen without TLS also where others can connect",
+	 .choices = "no|yes"},
 	{"engine", "batch", CONFIG_INT, "32",
 	 .help = "completions that may be told together; 1: each at once",
 	 .min = 1, .max = 65536},
@@ -67,6 +93,8 @@ static const struct config_key keys[] = {
 		 "that has it, if any; none"},
 	{"switch", "ports", CONFIG_STRING, "",
 	 .help = "ports beside the NICs that plug in, separated by blanks"},
+	{"switch", "address", CONFIG_STRING, "",
+	 .help = "IP addresses of the switch itself, separated by blanks"},
 	{"switch", "programs", CONFIG_STRING, "",
 	 .help = "NAME or NAME:OPTIONS, in their order, separated by blanks"},
 };

@@ -135,6 +135,8 @@
 	  "pointers that lead out of the region lead to its beginning")        \
 	X(walk_wrong_stripe, "walk-wrong-stripe",                              \
 	  "a node takes other nodes' stripes for its own")                     \
+	X(walk_forward_store, "walk-forward-store",                            \
+	  "a walk that stores is carried on by the switch")                    \
 	X(stale_window, "stale-key",                                           \
 	  "a window's key opens its memory after it was taken back")           \
 	/* Coherent shared memory. */                                          \
@@ -162,7 +164,19 @@
 	X(mind_get_beside_give, "get-beside-give",                             \
 	  "a page is asked for while its give-back is under way")              \
 	X(mind_late_protect, "late-protect",                                   \
-	  "a page that is given back can still be written")
+	  "a page that is given back can still be written")                    \
+	X(mind_split_forgets, "split-forgets",                                 \
+	  "the right half of a split region forgets a machine")                \
+	X(mind_join_owners, "join-owners", "regions of two owners are joined") \
+	X(coh_ack_early, "ack-before-memory",                                  \
+	  "the switch acknowledges a give-back that memory has not")           \
+	X(coh_read_ahead, "read-past-writes",                                  \
+	  "the switch reads memory ahead of give-backs that wait")             \
+	X(coh_old_bytes, "answer-of-before",                                   \
+	  "a repeated get is answered with the bytes of the one before")       \
+	X(coh_hold_old, "hold-old-bytes",                                      \
+	  "a writer is answered with other bytes than the owner gave")         \
+	X(coh_no_serial, "no-serials", "INVALs on the wire name no gets")
 
 enum plant {
 	PLANT_none,

@@ -50,7 +50,7 @@ printf '[memory a]\nlisten = 0.0.0.0:7000\ntls_cert = c\ntls_key = k\n' \
 	>"$TMP/rack.ini"
 state tls ok
 : >"$TMP/rack.ini"
-"$AQUIFER" memory --size 8M --listen 0.0.0.0:0 >"$TMP/node" 2>&1 &
+"$AQUIFER" memory --size 8M --listen 0.0.0.0:0 --insecure >"$TMP/node" 2>&1 &
 PIDS+=("$!")
 node=$!
 wait_word "$TMP/node"

@@ -97,6 +97,15 @@ run("region list", 1)
 run("walk list", 1)
 run("tenant ls", 1)
 run("token show", 1)
+assert round(run("tier cost")["rows"][0]["saving"], 4) == 0.2598
+assert len(run("tier cost --rc 2..20")["rows"]) == 19
+run("tier cost --c 0", 2)
+run("tier probe --node 1023", 1)
+run("tier probe --far", 1)
+assert run("cert init --dir " + tmp + "/certs")["key"]
+assert run("cert issue m0 --dir " + tmp + "/certs")["certificate"]
+assert run("cert show --dir " + tmp + "/certs")["certificates"]
+run("cert show --dir " + tmp + "/none", 1)
 run("token revoke default", 1)
 run("kv get t k", 1)
 run("index get t k", 1)

@@ -44,6 +44,7 @@ swap on --size 1G --priority high|--priority: value 'high' is not allowed
 swap status --device /dev/sda|/dev/nbd0 for example
 memory|memory needs --size, for example --size 8G
 memory --size 1|from 1M to 64T
+memory --size 1M --numa x|--numa: value 'x' is not allowed
 memory --size 1M --name 'a b'|not 'a b'
 memory --size 1M --listen nowhere|nowhere
 memory --size 1M --tls-cert x|go with --listen
@@ -78,9 +79,30 @@ tenant create t --quota many|value 'many' is not allowed
 tenant create t --limit regions|--limit takes KIND=N
 tenant quota t|takes TENANT and SIZE
 tenant rm|tenant rm needs the name of a tenant
+tier|tier needs a name
+tier probe --node x|--node: value 'x' is not allowed
+tier probe --node 0 --far|--node or --far, not both
+tier probe --mix 2|--mix: 
+tier probe --threads 0|from 1 to 64
+tier probe --rd 3|tier probe does not take --rd, which is for: cost
+tier cost --rd 1|rd is 1: where main memory is not faster than SSD
+tier cost --rc 11..20|CXL memory is not faster than main memory
+tier cost --rc 2..x|--rc: value '2..x' is not allowed
+tier cost --rc 2..8 --c 1..2|one input may be a range
+tier cost --have 3|--have goes with --vm
+tier cost --vm --rd 3|--rd is no input of --vm
+tier cost --vm --discount 2|discount is 2
+tier cost 7|tier cost does not understand '7'
+cert|cert needs a name
+cert issue|cert issue needs a name
+cert issue ca|is not ca
+cert issue a/b|letters, digits
+cert issue a --address 1/2|IP address or a host name
+cert init --days 0|days
 token|token needs a name
 token new t --admin|only one of
 token revoke|token revoke needs the name of a tenant
+token narrow --for 0|for
 kv gte t k|did you mean 'aquifer kv get'
 kv create t|kv create needs a number of keys after the name; for example: aquifer kv create users 100000
 kv create t 0|CAPACITY is not 0

@@ -267,8 +267,8 @@ rack() {
 	local g name program port=$((PORT + 100))
 	local run=$TMP/$AQUIFER_RACK_NAME
 	: "${AQ_RACK_CLIENT:?}" "${AQ_OFFLOAD_CLIENT:?}"
-	serve memory --size 16M --listen "$VM_HOST:$port"
-	serve engine --listen "$VM_HOST:$((port + 1))"
+	serve memory --size 16M --listen "$VM_HOST:$port" --insecure
+	serve engine --listen "$VM_HOST:$((port + 1))" --insecure
 	for name in r fresh; do
 		"$AQUIFER" region create "$name" 2M >"$TMP/host" 2>&1 ||
 			fail "$(<"$TMP/host")"

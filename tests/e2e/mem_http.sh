@@ -25,6 +25,7 @@ ask "$ADMIN" 201 POST /v1/tenants '{"name": "t", "quota": 4096}'
 ask "$(json "$TMP/answer" 'd["token"]')" 507 POST /v1/regions \
 	'{"name": "a", "size": 4097}'
 ask "$TOKEN" 204 DELETE /v1/regions/a
+ask "$TOKEN" 413 POST /v1/claims "{\"name\": \"$(printf %9000s x)\"}"
 # Too large, said with a length and without.
 head -c 100000 /dev/zero | tr '\0' ' ' >"$TMP/large"
 for header in "X-None: x" "Transfer-Encoding: chunked"; do

@@ -9,6 +9,10 @@ port() {
 	sed -n 's/.*(port \([0-9]*\)).*/\1/p' "$TMP/node"
 }
 
+# Few enough places: a quarter of the files is for one socket, half of that for
+# one address.
+ulimit -Sn 4096
+ulimit -Hn 4096
 NODE_OPTIONS=(--listen 127.0.0.1:0)
 start_node
 python3 - "$(port)" "$TMP" <<'PY' &

@@ -16,7 +16,8 @@ mkdir "$TMP/a" "$TMP/b"
 printf '[nic]\naddress = 10.77.0.1\n' >"$TMP/a.ini"
 printf '[node m0]\naddress = 10.77.0.1:7000\n' >"$TMP/b.ini"
 AQUIFER_RUNDIR=$TMP/a AQUIFER_CONFIG=$TMP/a.ini ip netns exec "$NS_A" \
-	"$AQUIFER" memory --size 64M --listen 10.77.0.1:7000 >"$TMP/node" 2>&1 &
+	"$AQUIFER" memory --size 64M --listen 10.77.0.1:7000 --insecure \
+	>"$TMP/node" 2>&1 &
 PIDS+=("$!")
 wait_ns_port "$NS_A" 7000 "$!" || fail "no node: $(<"$TMP/node")"
 

@@ -702,6 +702,12 @@ class Killed(OnRack):
         async def main():
             await region.read_async(0, 8)
             self.kill("e0")
+            # More than can be under way: who waits for a place is told, too.
+            for ended in await asyncio.wait_for(asyncio.gather(
+                    *(region.read_async(0, 8) for _ in range(3000)),
+                    return_exceptions=True), 60):
+                if ended != bytes(8):  # the engine had done some already
+                    self.assertIsInstance(ended, aquifer.NodeLostError)
             with self.assertRaises(aquifer.NodeLostError):
                 while True:
                     await region.read_async(0, 8)

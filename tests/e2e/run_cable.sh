@@ -14,7 +14,7 @@ sys.exit(ctypes.CDLL(None).syscall(323, 0) < 0)' ||
 	skip "userfaultfd is not allowed here"
 
 AQUIFER_NIC_ADDRESS=10.77.0.1 ip netns exec "$NS_A" "$AQUIFER" memory --size 128M \
-	--listen 10.77.0.1:7000 >"$TMP/node" 2>&1 &
+	--listen 10.77.0.1:7000 --insecure >"$TMP/node" 2>&1 &
 node=$!
 PIDS+=("$node")
 wait_ns_port "$NS_A" 7000 "$node" || fail "$(cat "$TMP/node")"
@@ -22,6 +22,11 @@ printf '[nic]\naddress = 10.77.0.2\n[node m0]\naddress = 10.77.0.1:7000\n' \
 	>"$TMP/client.ini"
 AQUIFER_TOKEN=$(cat "$TMP/$AQUIFER_RACK_NAME/token")
 export AQUIFER_TOKEN
+
+# Packets of this network are smaller than a page, and chains work nevertheless.
+expect 0 env AQUIFER_RUNDIR="$TMP/b" AQUIFER_CONFIG="$TMP/client.ini" \
+	ip netns exec "$NS_B" timeout 60 "$AQUIFER" run --local 1M --mode chain \
+	-- "$CLIENT" random 3
 
 # begin NAME OPTION...: a program that compares its pages again and again.
 begin() {

@@ -72,10 +72,30 @@ static int is_right(const volatile uint64_t *mem, size_t page)
 	return 1;
 }
 
-/* Each page is what it was or SIGBUS, and new memory works. */
-static int play_bus(size_t bytes)
+static volatile size_t at_page, bus, right, wrong;
+
+/* What has become of each page. */
+static void look_at_all(const uint64_t *mem, size_t pages)
 {
-	static volatile size_t page, bus, right, wrong;
+	bus = right = wrong = 0;
+	for (at_page = 0; at_page < pages; at_page++) {
+		if (sigsetjmp(out, 1))
+			bus++;
+		else if (is_right(mem, at_page))
+			right++;
+		else
+			wrong++;
+	}
+}
+
+/*
+ * Each page is what it was or SIGBUS, and new memory works. What leaves between
+ * the death of a node and the moment in which this machine hears of it is lost
+ * with the node; so who is to lose pages looks until some are gone before it
+ * takes new ones.
+ */
+static int play_bus(size_t bytes, int until_lost)
+{
 	struct sigaction sa = {.sa_handler = on_bus, .sa_flags = SA_NODEFER};
 	uint64_t *mem = map(bytes, NULL), *more;
 	size_t pages = bytes / 8 / PAGE_WORDS;
@@ -84,14 +104,9 @@ static int play_bus(size_t bytes)
 	fill(mem, bytes);
 	wait_line();
 	(void)sigaction(SIGBUS, &sa, NULL);
-	for (page = 0; page < pages; page++) {
-		if (sigsetjmp(out, 1))
-			bus++;
-		else if (is_right(mem, page))
-			right++;
-		else
-			wrong++;
-	}
+	do
+		look_at_all(mem, pages);
+	while (until_lost && !bus && !wrong);
 	(void)signal(SIGBUS, SIG_DFL);
 	more = map(bytes, NULL);
 	fill(more, bytes);
@@ -151,7 +166,9 @@ int main(int argc, char **argv)
 	if (!bytes)
 		return 2;
 	if (strcmp(argv[1], "bus") == 0)
-		return play_bus(bytes);
+		return play_bus(bytes, 0);
+	if (strcmp(argv[1], "lost") == 0)
+		return play_bus(bytes, 1);
 	if (strcmp(argv[1], "hold") == 0)
 		return play_hold(bytes);
 	if (strcmp(argv[1], "fixed") == 0)

@@ -105,8 +105,8 @@ alone 4M "$CLIENT" random 32 >"$TMP/out" || fail "24M: $(cat "$TMP/err")"
 expect 2 "$AQUIFER" run --local 8M --overflow sometimes -- true
 echo "ok: what may not stay local fails"
 
-# One run after the other; the first has taken all there was.
-FAR_OPTIONS=()
+# One run after the other; the first has taken all there was, to the last page.
+FAR_OPTIONS=(--mode static)
 for _ in 1 2 3; do
 	alone 2M "$CLIENT" random 24 >"$TMP/out" || fail "$(cat "$TMP/err")"
 	! grep -q 'room for' "$TMP/err" || fail "late: $(cat "$TMP/err")"
@@ -119,12 +119,12 @@ grep -q '^aquifer_connections_ended_total{reason="closed"} [1-9]' \
 	"$TMP/metrics" || fail "nobody tells the node: $(cat "$TMP/metrics")"
 
 # No room at all from the start, and room that comes later.
-begin all -- "$FULL" hold 32
+begin all --mode static -- "$FULL" hold 32
 ALL=$RUN
 exec 8>&7
-begin none -- "$FULL" bus 24
+begin none --mode static -- "$FULL" bus 24
 grep -q 'has room for 0M only' "$TMP/none.err" || fail "$(cat "$TMP/none.err")"
-expect 126 "$AQUIFER" run --local 8M --overflow fail -- true
+expect 126 "$AQUIFER" run --local 8M --mode static --overflow fail -- true
 grep -q full "$TMP/err" || fail "no reason: $(cat "$TMP/err")"
 echo >&8
 exec 8>&-
@@ -177,7 +177,7 @@ echo "ok: slow is not lost"
 # A dead one is noticed at once, however patient one is: far pages are SIGBUS,
 # near ones are there, and new ones come.
 for mode in static two-sided; do
-	begin dead --mode $mode --patience 60 -- "$FULL" bus 24
+	begin dead --mode $mode --patience 60 -- "$FULL" lost 24
 	kill_node m0
 	go_on dead 0
 	grep -Eq '^bus [1-9][0-9]* right [1-9][0-9]* wrong 0' "$TMP/dead.out" ||

@@ -15,7 +15,7 @@ printf '[memory m0]\nsize = 512M\n' >"$TMP/rack.ini"
 expect 0 "$AQUIFER" up
 
 # far LOCAL PROGRAM...: its report is in $TMP/report, its stderr in $TMP/err.
-FAR_OPTIONS=()
+read -ra FAR_OPTIONS <<<"${AQ_RUN_OPTIONS:-}"
 far() {
 	local local=$1 status=0
 	shift

@@ -56,11 +56,13 @@ figure switch 2.9 --quick --threads 8
 figure paging 12
 figure walk ratio --quick
 figure walk breakdown --quick
+figure tier ladder
+figure tier keydb --quick
 figure edm 7 --quiet
 figure nic-model 1.2
 python3 "$(dirname "$0")/../unit/check_svg.py" "$TMP/svg" || fail "no SVG"
 
-for system in offload kv switch paging walk edm nic-model; do
+for system in offload kv switch paging walk tier edm nic-model; do
 	expect 2 "$AQUIFER" sim "$system" --figure none-such
 	grep -q -- '--figure none-such' "$TMP/err" || fail "$system: which option?"
 	expect 2 "$AQUIFER" sim "$system" --figure all --out /nowhere/at/all

@@ -82,6 +82,39 @@ refused "$TMP/rack.ini" 'not a dump'
 head -c $((size - 1)) "$dump" | expect 1 "$AQUIFER" kv load new # no second look at a pipe
 expect 1 "$AQUIFER" kv stat new
 
+# A key that is in the file twice, because it moved: the later one counts, also
+# where its time is over.
+cat >"$TMP/twice.py" <<-'PY'
+	import struct, sys
+	def crc64(data):
+	    crc = 2**64 - 1
+	    for byte in data:
+	        crc ^= byte
+	        for _ in range(8):
+	            crc = crc >> 1 ^ (0xc96c5795d7870f42 if crc & 1 else 0)
+	    return crc ^ 2**64 - 1
+	def block(kind, number, payload):
+	    head = struct.pack("<IIQ", kind, len(payload), number)
+	    return head + struct.pack("<Q", crc64(head + payload)) + payload
+	pairs = [(b"twice", b"old", 0), (b"stays", b"x", 0), (b"twice", b"new", 1)]
+	body = b"".join(struct.pack("<IIQ", len(k), len(v), at) + k + v
+	                for k, v, at in pairs)
+	sums = [len(pairs), sum(len(k) for k, _, _ in pairs), sum(len(v) for _, v, _ in pairs)]
+	with open(sys.argv[1], "rb") as f:
+	    start = f.read(16 + 24 + 176)
+	with open(sys.argv[2], "wb") as f:
+	    f.write(start + block(2, 1, body) + block(3, 2, struct.pack("<3Q", *sums)))
+PY
+python3 "$TMP/twice.py" "$dump" "$TMP/twice" || fail "a file"
+expect 0 "$AQUIFER" kv load u "$TMP/twice" --json
+json "$TMP/out" 'd["stored"] == 1 and d["expired"] == 1' >/dev/null
+expect 0 "$AQUIFER" kv get u stays
+expect 1 "$AQUIFER" kv get u twice
+expect 0 "$AQUIFER" kv put u twice mine
+expect 0 "$AQUIFER" kv load u "$TMP/twice" --merge
+expect 0 "$AQUIFER" kv get u twice
+expect 0 "$AQUIFER" kv drop u
+
 # Ended in the middle: what was there under the name is there still.
 cp "$dump" "$TMP/before"
 code=0

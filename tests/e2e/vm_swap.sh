@@ -22,7 +22,7 @@ NODE_PIDS=()
 # serve NAME PORT: a memory node on the host, for the guest.
 serve() {
 	ip netns exec "$VM_NS" env "AQUIFER_NIC_ADDRESS=$VM_HOST" "$AQUIFER" \
-		memory --name "$1" --size 512M --listen "$VM_HOST:$2" \
+		memory --name "$1" --size 512M --listen "$VM_HOST:$2" --insecure \
 		>"$TMP/$1" 2>&1 &
 	PIDS+=("$!")
 	NODE_PIDS+=("$!")

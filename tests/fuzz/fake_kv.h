@@ -23,6 +23,8 @@ struct fake_item {
 
 struct aq_kv_client {
 	struct fake_item item[FAKE_KEYS];
+	/* How often a scan begins anew, as where a table grows meanwhile. */
+	unsigned scans_again;
 };
 
 static void fake_drop(struct fake_item *i)
@@ -219,17 +221,17 @@ int aq_kv_scan(struct aq_kv_client *c, uint64_t *cursor, uint64_t rows,
 {
 	(void)rows;
 	(void)flags;
-	*cursor = 0;
-	for (unsigned i = 0; i < FAKE_KEYS; i++) {
-		struct aq_kv_item item = {.key = c->item[i].key,
-					  .key_len = c->item[i].key_len,
-					  .expire_at_ms =
-						  c->item[i].expire_at_ms};
+	for (unsigned n = 0; n < FAKE_KEYS * (c->scans_again + 1); n++) {
+		const struct fake_item *i = &c->item[n % FAKE_KEYS];
+		struct aq_kv_item item = {.key = i->key,
+					  .key_len = i->key_len,
+					  .expire_at_ms = i->expire_at_ms};
 		int stop = item.key ? each(&item, user) : 0;
 
 		if (stop)
 			return stop;
 	}
+	*cursor = 0;
 	return 0;
 }
 

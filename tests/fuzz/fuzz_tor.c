@@ -11,6 +11,7 @@
 #include "fuzz.h"
 #include "switch/tor_program.h"
 #include "tor_rings.h"
+#include "wire/coherence_wire.h"
 #include "wire/vlist_layout.h"
 
 enum {
@@ -38,6 +39,12 @@ struct fuzz {
 	/* The walk that was carried on last, as its node got it. */
 	struct wire_pkt on;
 	uint8_t on_payload[WIRE_MTU_MAX];
+	/* Next packets of machines: their talk and their lane. */
+	uint32_t talk_psn[2], lane_psn[2];
+	/* The last packets to machines and to their memory node. */
+	bool has_asked[3];
+	struct wire_pkt asked[3];
+	uint32_t seq; /* of the last INVAL */
 };
 
 static uint8_t next_u8(struct input *s)
@@ -58,6 +65,24 @@ static void env_bytes(struct env *env, void *buf, size_t len_bytes)
 	memset(buf, 7, len_bytes);
 }
 
+/* What memory and machines were asked last, so that they can answer. */
+static void note_shared(struct fuzz *f, const struct wire_pkt *pkt)
+{
+	if (pkt->dest_qpn == 60)
+		f->asked[2] = *pkt;
+	else if (pkt->dest_qpn == 70 || pkt->dest_qpn == 80)
+		f->asked[pkt->dest_qpn == 80] = *pkt;
+	else
+		return;
+	if (pkt->payload_len == COHERENCE_INVAL_BYTES) {
+		struct coherence_record r;
+
+		memcpy(&r, pkt->payload, sizeof(r));
+		f->seq = be32_get(r.seq);
+	}
+	f->has_asked[pkt->dest_qpn == 60 ? 2 : pkt->dest_qpn == 80] = true;
+}
+
 static bool tx(void *ctx, const uint8_t *frame, size_t len_bytes,
 	       const void *hint)
 {
@@ -69,6 +94,7 @@ static bool tx(void *ctx, const uint8_t *frame, size_t len_bytes,
 		ASSERT(wire_parse(frame, len_bytes, &pkt) == WIRE_OK);
 	if (!f->full && wire_parse(frame, len_bytes, &pkt) == WIRE_OK) {
 		rings_note(&f->rings, &pkt);
+		note_shared(f, &pkt);
 		if (pkt.opcode == WIRE_UD_WALK_ON &&
 		    pkt.src_ip[15] == OWN_WALK) {
 			f->on = pkt;
@@ -115,9 +141,9 @@ static void tell(struct fuzz *f, const char *text)
 /* Text of the fuzzer's own, behind the name of a program. */
 static void tell_any(struct fuzz *f)
 {
-	static const char *const heads[] = {"swordbox ", "fault reload ",
-					    "fault ",	 "steer ",
-					    "cowbird ",	 "walk "};
+	static const char *const heads[] = {
+		"swordbox ", "fault reload ", "fault ",	   "steer ",
+		"cowbird ",  "walk ",	      "coherence "};
 	char text[96];
 	size_t n =
 		strlen(strcpy(text, heads[next_u8(&f->s) % ARRAY_LEN(heads)]));
@@ -188,6 +214,141 @@ static void declare_walks(struct fuzz *f)
 		"index=1 count=2 shift=6 of=t/r token=1");
 }
 
+/* Shared memory: machines at ports 0 and 1, a memory node at port 2. */
+static void declare_shared(struct fuzz *f)
+{
+	static const char *const calls[] = {
+		"coherence begin term=1 unclean=2",
+		"coherence node node=0 ip=10.0.0.3 own_ip=10.0.0.9 qpn=60 "
+		"own_qpn=61 psn=16777215 mtu=256 rkey=1 addr=4096 size=65536",
+		"coherence allow domain=1 va=35184372088832 size=32768 "
+		"right=rw",
+		"coherence machine machine=0 ip=10.0.0.1 own_ip=10.0.0.9 "
+		"qpn=70 own_qpn=71 psn=5 own_psn=6 mtu=256",
+		"coherence lane machine=0 lane=0 qpn=72 own_qpn=73 psn=5",
+		"coherence key machine=0 domain=1 read=1 write=2 give=3",
+		"coherence machine machine=1 ip=10.0.0.2 own_ip=10.0.0.9 "
+		"qpn=80 own_qpn=81 psn=5 own_psn=6 mtu=256",
+		"coherence lane machine=1 lane=0 qpn=82 own_qpn=83 psn=5",
+		"coherence key machine=1 domain=1 read=1 write=2 give=3",
+	};
+
+	ASSERT(tor_program_add_text(f->tor,
+				    "coherence:entries=3,machines=2,lanes=2,"
+				    "region_pages=2,rto_us=50,epoch_ms=1,"
+				    "fin_ms=20,peer_ms=20,node_ms=20") == 0);
+	for (unsigned i = 0; i < ARRAY_LEN(calls); i++)
+		tell(f, calls[i]);
+}
+
+static void send_shared(struct fuzz *f, unsigned port, struct wire_pkt *pkt)
+{
+	uint8_t frame[WIRE_FRAME_MAX];
+	size_t len;
+
+	pkt->ttl = 64;
+	pkt->pkey = 0xffff;
+	pkt->ack_req = true;
+	set_ip(pkt->src_ip, (uint8_t)(port + 1));
+	set_ip(pkt->dst_ip, 9);
+	len = wire_build(pkt, frame);
+	f->raw = NULL;
+	tor_begin(f->tor);
+	tor_input(f->port[port], frame, len, NULL);
+	tor_end(f->tor);
+}
+
+/* A machine asks, gives back, or says something. */
+static void machine_speaks(struct fuzz *f)
+{
+	static uint8_t payload[256];
+	uint8_t what = next_u8(&f->s), arg = next_u8(&f->s);
+	unsigned m = what & 1;
+	uint32_t own = m ? 81 : 71;
+	struct wire_pkt pkt = {.rkey = 1 + arg % 4,
+			       .va = 35184372088832ull + (arg >> 2 & 7) * 4096u,
+			       .dma_len = 4096,
+			       .payload = payload};
+	struct coherence_record r = {
+		.version = COHERENCE_VERSION,
+		.kind = (uint8_t)(COHERENCE_FIN + arg % 3),
+		.term = be32_put(1),
+		.seq = be32_put(f->seq - (arg >> 7)),
+		.count = be32_put(1u << (arg >> 5 & 1)),
+		.page = be64_put((35184372088832ull >> 12) + (arg >> 2 & 7))};
+	uint32_t *psn = what & 6 ? &f->talk_psn[m] : &f->lane_psn[m];
+	uint8_t part = what >> 3 & 15;
+
+	pkt.dest_qpn = what & 6 ? own : own + 2;
+	pkt.psn = wire_psn_add(5, *psn);
+	if (!(what & 6)) {
+		pkt.opcode = WIRE_RC_READ_REQ;
+		pkt.payload = NULL;
+		*psn += 16;
+	} else if (what & 4) {
+		pkt.opcode = WIRE_RC_SEND_ONLY;
+		memcpy(payload, &r, sizeof(r));
+		pkt.payload_len = arg & 64 ? 60 : 64;
+		*psn += 1;
+	} else {
+		pkt.rkey = 3;
+		pkt.opcode = part == 0	  ? WIRE_RC_WRITE_FIRST
+			     : part == 15 ? WIRE_RC_WRITE_LAST
+					  : WIRE_RC_WRITE_MIDDLE;
+		pkt.payload_len = 256;
+		*psn += 1;
+	}
+	if (arg == 255)
+		*psn -= 3;
+	send_shared(f, m, &pkt);
+}
+
+/* Whoever was asked last answers, or does not. */
+static void peer_answers(struct fuzz *f)
+{
+	static const uint8_t payload[256];
+	uint8_t what = next_u8(&f->s);
+	unsigned who = what % 3;
+	const struct wire_pkt *asked = &f->asked[who];
+	struct wire_pkt pkt = {.opcode = WIRE_RC_ACK,
+			       .psn = wire_psn_add(asked->psn, what >> 4),
+			       .syndrome = what & 8 ? what >> 1
+						    : WIRE_ACK_UNLIMITED,
+			       .dest_qpn = who == 2 ? 61
+					   : who    ? 81
+						    : 71};
+
+	if (!f->has_asked[who])
+		return;
+	if (who == 2 && asked->opcode == WIRE_RC_READ_REQ) {
+		pkt.opcode = WIRE_RC_READ_RESP_MIDDLE;
+		pkt.payload = payload;
+		pkt.payload_len = 256;
+	}
+	send_shared(f, who, &pkt);
+}
+
+/* The directory, lanes and what was said stay consistent, whatever comes. */
+static void check_shared(struct fuzz *f)
+{
+	char *out = NULL;
+	size_t len = 0;
+	FILE *stream = open_memstream(&out, &len);
+	struct json_out json;
+
+	ASSERT(stream);
+	json_out_init(&json, stream);
+	json_out_object(&json, NULL);
+	ASSERT(tor_control(f->tor, "coherence check", &json) == 0);
+	json_out_close(&json);
+	ASSERT(json_out_end(&json) == 0);
+	fclose(stream);
+	if (!strstr(out, "\"wrong\":\"\""))
+		fprintf(stderr, "%s\n", out);
+	ASSERT(strstr(out, "\"wrong\":\"\""));
+	free(out);
+}
+
 static void setup(struct fuzz *f)
 {
 	static const struct env_ops ops = {.now_ns = env_now,
@@ -213,6 +374,7 @@ static void setup(struct fuzz *f)
 		"server_qpn=22");
 	declare_session(f);
 	declare_walks(f);
+	declare_shared(f);
 	ASSERT(tor_program_add_text(
 		       f->tor, "swordbox:open,conns=4,words=4,rto_us=50") == 0);
 	tell(f, "swordbox server ip=10.0.0.4 own_ip=10.0.0.9 qpn=7 own_qpn=8 "
@@ -411,6 +573,14 @@ static void step(struct fuzz *f)
 	case 9:
 		send_back(f);
 		break;
+	case 10:
+	case 11:
+		machine_speaks(f);
+		break;
+	case 12:
+	case 13:
+		peer_answers(f);
+		break;
 	default:
 		send_packet(f);
 	}
@@ -426,6 +596,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 	tell(&f, "swordbox show");
 	tell(&f, "cowbird show");
 	tell(&f, "walk show");
+	tell(&f, "coherence show");
+	check_shared(&f);
 	tor_destroy(f.tor);
 	return 0;
 }

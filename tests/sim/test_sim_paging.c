@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "figures/figures.h"
+#include "figures/paging_swap.h"
 #include "pageframe/pframe_chain.h"
 #include "sim/sim.h"
 
@@ -82,8 +83,8 @@ static void test_rates(void **state)
 
 static void test_ablation(void **state)
 {
-	uint32_t without = PFRAME_WITHOUT_DECISION | PFRAME_WITHOUT_ADDRESS |
-			   PFRAME_WITHOUT_RECYCLE | PFRAME_WITHOUT_SWAP;
+	uint32_t without = PAGE_WITHOUT_DECISION | PAGE_WITHOUT_ADDRESS |
+			   PAGE_WITHOUT_RECYCLE | PAGE_WITHOUT_SWAP;
 	double first = 0, last = 1e9;
 
 	for (uint32_t i = 0; i < 5; i++) {
@@ -115,6 +116,58 @@ static void test_programs(void **state)
 	assert_true(piece.utilisation < chain.utilisation);
 	assert_true(two.cores > 0.3 && two.elapsed_ms > chain.elapsed_ms);
 	assert_true(two_4.elapsed_ms < two.elapsed_ms);
+}
+
+/* Slots go one after the other into clusters of 256, wholly free ones first. */
+static void test_slots(void **state)
+{
+	struct paging_swap *s;
+
+	assert_int_equal(paging_swap_open(600, &s), 0);
+	for (uint32_t i = 0; i < 300; i++)
+		assert_int_equal(paging_swap_take(s), i);
+	assert_false(paging_swap_is_full(s));
+	/* A hole in a cluster that is in use is left alone ... */
+	paging_swap_give(s, 10);
+	assert_int_equal(paging_swap_take(s), 300);
+	for (uint32_t i = 301; i < 600; i++)
+		assert_int_equal(paging_swap_take(s), i);
+	assert_true(paging_swap_is_full(s));
+	/* ... until there is nothing else. */
+	assert_int_equal(paging_swap_take(s), 10);
+	assert_int_equal(paging_swap_take(s), PAGING_SWAP_NONE);
+	/* A cluster that gets free is the next. */
+	paging_swap_give(s, 599);
+	for (uint32_t i = 256; i < 512; i++)
+		paging_swap_give(s, i);
+	assert_int_equal(paging_swap_take(s), 256);
+	paging_swap_close(s);
+}
+
+/* Programs that give slots up: chains discard as many pages as they store anew,
+ * pieces of 1 MB get full of holes, and every page is right. */
+static void test_freed(void **state)
+{
+	static const enum page_mode modes[] = {PAGE_CHAIN, PAGE_DYNAMIC_1M,
+					       PAGE_TWO_SIDED};
+
+	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+		struct paging_result r = run(
+			(struct paging_config){.mode = modes[i],
+					       .work = PAGING_PROGRAM,
+					       .program = &paging_programs[0],
+					       .clients = 1,
+					       .local_percent = 50,
+					       .frees = true,
+					       .scale = 2048});
+
+		assert_true(r.discards > r.loads / 3);
+		assert_true(r.unmapped > r.discards);
+		if (modes[i] == PAGE_DYNAMIC_1M)
+			assert_true(r.utilisation < 0.8);
+		else
+			assert_true(r.utilisation > 0.99);
+	}
 }
 
 static void test_all_programs(void **state)
@@ -231,6 +284,8 @@ int main(void)
 		cmocka_unit_test(test_rates),
 		cmocka_unit_test(test_ablation),
 		cmocka_unit_test(test_programs),
+		cmocka_unit_test(test_slots),
+		cmocka_unit_test(test_freed),
 		cmocka_unit_test(test_all_programs),
 		cmocka_unit_test(test_pieces_cost_keys),
 		cmocka_unit_test(test_same_numbers),

@@ -379,15 +379,16 @@ static void a_member_that_dies_unclean_loses_all(void **state)
 
 static void a_new_term_remembers_what_is_lost(void **state)
 {
+	static const struct coh_range left = {0, 2}, right = {2, 2};
 	static struct bed b;
 
 	bed_init(&b, 1, 0);
-	coh_dir_set_lost(&b.dir, 3);
-	coh_dir_set_lost(&b.dir, 2);
+	coh_dir_set_lost(&b.dir, &right);
+	coh_dir_set_lost(&b.dir, &right);
 	play(&b, "R0.0@2");
 	assert_string_equal(b.did, "lost0.0");
 	assert_false(b.dir.lost);
-	coh_dir_set_lost(&b.dir, 0);
+	coh_dir_set_lost(&b.dir, &left);
 	assert_true(b.dir.lost);
 }
 

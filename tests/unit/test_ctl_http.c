@@ -14,10 +14,9 @@
 #include "control/ctl_http.h"
 
 static const struct ctl_route routes[] = {
-	{CTL_GET, "/a", NULL, 0},
-	{CTL_POST, "/a", NULL, 0},
-	{CTL_GET, "/a/:", NULL, 0},
-	{CTL_DELETE, "/a/:/b/:", NULL, 0},
+	{CTL_GET, "/a", NULL, 0},   {CTL_POST, "/a", NULL, 0},
+	{CTL_GET, "/a/:", NULL, 0}, {CTL_DELETE, "/a/:/b/:", NULL, 0},
+	{CTL_GET, "/t/*", NULL, 0}, {CTL_GET, "/t/:/c/*", NULL, 0},
 };
 
 static int find(enum ctl_method m, const char *path, struct ctl_call *call)
@@ -45,6 +44,11 @@ static void test_routes(void **state)
 		{CTL_GET, "/ab", -ENOENT},
 		{CTL_DELETE, "/a//b/y", -ENOENT},
 		{CTL_DELETE, "/a/x/b/", -ENOENT},
+		{CTL_GET, "/t", -ENOENT},
+		{CTL_GET, "/t/", 4},
+		{CTL_GET, "/t/x/y/z", 4},
+		{CTL_GET, "/t//", 4},
+		{CTL_POST, "/t/x", -EOPNOTSUPP},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -73,6 +77,58 @@ static void test_segments(void **state)
 	assert_int_equal(find(CTL_GET, path, &call), -E2BIG);
 	memset(path + 3, 'x', CTL_PATH_MAX);
 	assert_int_equal(find(CTL_GET, path, &call), -E2BIG);
+}
+
+static void the_rest_of_a_path_is_as_it_was_sent(void **state)
+{
+	struct ctl_call call = {0};
+
+	assert_int_equal(find(CTL_GET, "/t/job/t3/../%2f/", &call), 0);
+	assert_string_equal(call.rest, "job/t3/../%2f/");
+	assert_int_equal(find(CTL_GET, "/t/", &call), 0);
+	assert_string_equal(call.rest, "");
+	assert_int_equal(find(CTL_GET, "/a/x", &call), 0);
+	assert_null(call.rest);
+	assert_int_equal(
+		ctl_route_find(routes + 5, 1, CTL_GET, "/t/x/c/y/z", &call), 0);
+	assert_string_equal(call.segment[0], "x");
+	assert_string_equal(call.rest, "y/z");
+}
+
+static void run_large(void *ctx, struct ctl_call *call)
+{
+	ctl_reply_none(call->reply);
+}
+
+static void run_small(void *ctx, struct ctl_call *call)
+{
+	ctl_reply_error(call->reply, -EINVAL, "small");
+}
+
+static void bodies_have_a_limit_per_route(void **state)
+{
+	static const struct ctl_route table[] = {
+		{CTL_POST, "/large", run_large, 0},
+		{CTL_POST, "/small/:", run_small, 0},
+		{CTL_POST, "/other/*", NULL, 0},
+	};
+	static const struct ctl_body_max max[] = {{run_small, 10},
+						  {run_large, 1 << 20}};
+	const struct ctl_routes all = {table, 3, max, 2};
+	char path[2 * CTL_PATH_MAX] = "/small/";
+
+	assert_int_equal(ctl_routes_body_max(&all, CTL_POST, "/large"),
+			 1 << 20);
+	assert_int_equal(ctl_routes_body_max(&all, CTL_POST, "/small/x"), 10);
+	assert_int_equal(ctl_routes_body_max(&all, CTL_GET, "/small/x"),
+			 CTL_BODY_MAX);
+	assert_int_equal(ctl_routes_body_max(&all, CTL_POST, "/other/a/b"),
+			 CTL_BODY_MAX);
+	assert_int_equal(ctl_routes_body_max(&all, CTL_POST, "/none"),
+			 CTL_BODY_MAX);
+	memset(path + 7, 'x', sizeof(path) - 8);
+	assert_int_equal(ctl_routes_body_max(&all, CTL_POST, path),
+			 CTL_BODY_MAX);
 }
 
 static void test_bodies(void **state)
@@ -226,10 +282,16 @@ static void test_statuses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_routes),	cmocka_unit_test(test_segments),
-		cmocka_unit_test(test_bodies),	cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_names),	cmocka_unit_test(test_versions),
-		cmocka_unit_test(test_replies), cmocka_unit_test(test_statuses),
+		cmocka_unit_test(test_routes),
+		cmocka_unit_test(the_rest_of_a_path_is_as_it_was_sent),
+		cmocka_unit_test(bodies_have_a_limit_per_route),
+		cmocka_unit_test(test_segments),
+		cmocka_unit_test(test_bodies),
+		cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_replies),
+		cmocka_unit_test(test_statuses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

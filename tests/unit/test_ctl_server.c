@@ -203,6 +203,10 @@ static void test_refusals(void **state)
 	assert_int_equal(ctl_server_start(&c, &f->server), -ENOENT);
 	c.tls_cert = c.tls_key = "/etc/hostname"; /* no PEM */
 	assert_int_equal(ctl_server_start(&c, &f->server), -EINVAL);
+	c.tls_cert = c.tls_key = NULL;
+	c.tls_ca = "/etc/hostname"; /* without TLS */
+	assert_int_equal(ctl_server_start(&c, &f->server), -EINVAL);
+	c.tls_ca = NULL;
 
 	c = (struct ctl_server_config){.unix_path = long_path, .handle = echo};
 	memset(long_path, 'x', sizeof(long_path) - 1);
@@ -215,6 +219,24 @@ static void test_refusals(void **state)
 	assert_int_equal(ctl_server_start(&c, &f->server), -EEXIST);
 	assert_int_equal(unlink(f->path), 0);
 	f->server = NULL;
+}
+
+static void others_are_served_with_tls_or_if_told_so(void **state)
+{
+	static const char *const open_to_all[] = {"0.0.0.0:0", "[::]:0",
+						  "192.0.2.1:0"};
+	struct fixture *f = *state;
+	struct ctl_server_config c = {.unix_path = f->path, .handle = echo};
+
+	for (size_t i = 0; i < ARRAY_LEN(open_to_all); i++) {
+		c.listen = open_to_all[i];
+		assert_int_equal(ctl_server_start(&c, &f->server), -EPERM);
+		assert_non_null(strstr(error_last(), "--insecure"));
+	}
+	c.listen = "0.0.0.0:0";
+	c.is_insecure = true;
+	assert_int_equal(ctl_server_start(&c, &f->server), 0);
+	assert_int_equal(ctl_server_reload(f->server), 0); /* nothing to do */
 }
 
 static void test_stale_socket(void **state)
@@ -243,6 +265,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_rubbish, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tcp, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			others_are_served_with_tls_or_if_told_so, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(test_stale_socket, setup,
 						teardown),
 	};

@@ -242,6 +242,104 @@ static void test_death(void **state)
 	print_message("%u places to die\n", n);
 }
 
+/* An operation that cannot be does not keep the others from being done. */
+static void test_bad_key(void **state)
+{
+	struct aq_kv_client *c;
+	struct aq_kv_op op[N];
+	uint32_t key[N], got;
+	struct rig r;
+	size_t len;
+
+	rig_make(&r, &table);
+	c = rig_client(&r, NULL);
+	make_ops(op, key, N);
+	op[5].key_len = 0;
+	op[7].kind = 9;
+	assert_int_equal(aq_kv_batch(c, op, N), 0);
+	for (uint32_t i = 0; i < N; i++)
+		assert_int_equal(op[i].err, i == 5 || i == 7 ? -EINVAL : 0);
+	/* Nothing of it is done later, in memory that is another's by then. */
+	memset(op, 0xee, sizeof(op));
+	for (uint32_t i = 0; i < N; i++)
+		assert_int_equal(aq_kv_get(c, &key[i], 4, &got, 4, &len),
+				 i == 5 || i == 7 ? -ENOENT : 0);
+	rig_check_with(c, N - 2);
+	kv_client_destroy(c);
+	kit_rig_break(&r.far);
+}
+
+static void tear_all(struct rig *r, uint8_t by)
+{
+	for (uint64_t row = 0; row < r->g.rows; row++)
+		r->far.main[kv_row_at(&r->g, row) + r->g.row_bytes - 1] ^= by;
+}
+
+/* A batch that is given up knows nothing of its operations any more: the next
+ * one, in the same memory, has its own answers and no others. */
+static void test_given_up(void **state)
+{
+	static uint8_t locks[4096];
+	struct kv_client_config cfg = {.options = {.deadline_ms = 40},
+				       .rng_seed = 1};
+	struct aq_kv_client *c, *fine;
+	uint32_t key[N], got[N] = {0};
+	struct aq_kv_op op[N];
+	struct rig r;
+
+	rig_make(&r, &table);
+	fine = rig_client(&r, NULL);
+	c = rig_client(&r, &cfg);
+	make_ops(op, key, N);
+	assert_int_equal(aq_kv_batch(fine, op, N), 0);
+	/* Rows that stay torn, under locks that nobody gives back. */
+	assert_true(r.g.lock_bytes <= sizeof(locks));
+	memcpy(locks, r.far.locks, r.g.lock_bytes);
+	memset(r.far.locks + kv_lock_at(0), 0xff,
+	       r.g.lock_bytes - kv_lock_at(0));
+	tear_all(&r, 1);
+	for (uint32_t i = 0; i < N; i++) {
+		op[i].kind = AQ_KV_OP_GET;
+		op[i].value = &got[i];
+	}
+	assert_true(aq_kv_batch(c, op, N) < 0);
+	for (uint32_t i = 0; i < N; i++)
+		assert_true(op[i].err < 0);
+	tear_all(&r, 1);
+	memcpy(r.far.locks, locks, r.g.lock_bytes);
+	for (uint32_t i = 0; i < N; i++)
+		op[i].key = &key[N - 1 - i];
+	assert_int_equal(aq_kv_batch(c, op, N), 0);
+	for (uint32_t i = 0; i < N; i++) {
+		assert_int_equal(op[i].err, 0);
+		assert_int_equal(got[i], N - 1 - i);
+	}
+	kv_client_destroy(c);
+	kv_client_destroy(fine);
+	kit_rig_break(&r.far);
+}
+
+/* Those that were submitted before are not the batch's to poll. */
+static void test_not_mixed(void **state)
+{
+	struct aq_kv_op op[N], *done[N];
+	struct aq_kv_client *c;
+	uint32_t key[N];
+	struct rig r;
+
+	rig_make(&r, &table);
+	c = rig_client(&r, NULL);
+	make_ops(op, key, N);
+	assert_int_equal(aq_kv_submit(c, &op[0]), 0);
+	assert_int_equal(aq_kv_batch(c, op + 1, N - 1), -EBUSY);
+	assert_int_equal(aq_kv_poll(c, done, N, true), 1);
+	assert_ptr_equal(done[0], &op[0]);
+	assert_int_equal(aq_kv_batch(c, op + 1, N - 1), 0);
+	rig_check_with(c, N);
+	kv_client_destroy(c);
+	kit_rig_break(&r.far);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +347,9 @@ int main(void)
 		cmocka_unit_test(test_full_rows),
 		cmocka_unit_test(test_submitted),
 		cmocka_unit_test(test_death),
+		cmocka_unit_test(test_bad_key),
+		cmocka_unit_test(test_given_up),
+		cmocka_unit_test(test_not_mixed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

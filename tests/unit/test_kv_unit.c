@@ -463,12 +463,72 @@ static void a_record_of_nonsense_is_not_carried_out(void **state)
 	assert_true(found > 2);
 }
 
+enum {
+	GROUP = 24,	    /* keys of a unit, with values of their own */
+	GROUPS = 8,	    /* many more than one chunk has room for */
+	GROUP_BYTES = 2000, /* of a value */
+};
+
+static void group_value(uint32_t key, uint8_t value[GROUP_BYTES])
+{
+	for (uint32_t i = 0; i < GROUP_BYTES; i++)
+		value[i] = (uint8_t)(key + i / 7);
+}
+
+static int store_group(struct aq_kv_change *ch, void *user)
+{
+	static uint8_t value[GROUP][GROUP_BYTES];
+	const uint32_t *key = user;
+
+	for (unsigned i = 0; i < GROUP; i++) {
+		group_value(key[i], value[i]);
+		ch[i].verdict = AQ_KV_STORE;
+		ch[i].new_value = value[i];
+		ch[i].new_value_len = GROUP_BYTES;
+	}
+	return 0;
+}
+
+/* A chunk that has run out is looked at for extents that others gave back. What
+ * the unit itself has taken of it is in no map yet, and not free. */
+static void values_of_a_unit_have_places_of_their_own(void **state)
+{
+	uint8_t want[GROUP_BYTES], got[GROUP_BYTES];
+	struct aq_kv_key keys[GROUP];
+	struct aq_kv_client *c;
+	uint32_t key[GROUP];
+	struct rig r;
+	size_t len;
+
+	rig_make(&r, &small);
+	c = rig_client(&r, NULL);
+	for (uint32_t g = 0; g < GROUPS; g++) {
+		for (uint32_t i = 0; i < GROUP; i++) {
+			key[i] = g * GROUP + i;
+			keys[i] = (struct aq_kv_key){&key[i], sizeof(key[i])};
+		}
+		assert_int_equal(aq_kv_unit(c, keys, GROUP, store_group, key),
+				 0);
+	}
+	for (uint32_t k = 0; k < GROUPS * GROUP; k++) {
+		group_value(k, want);
+		assert_int_equal(
+			aq_kv_get(c, &k, sizeof(k), got, sizeof(got), &len), 0);
+		assert_int_equal(len, GROUP_BYTES);
+		assert_memory_equal(got, want, GROUP_BYTES);
+	}
+	rig_check_with(c, GROUPS * GROUP);
+	kv_client_destroy(c);
+	kit_rig_break(&r.far);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_unit_changes_all_its_keys),
 		cmocka_unit_test(a_refused_unit_changes_nothing),
 		cmocka_unit_test(a_unit_finds_room),
+		cmocka_unit_test(values_of_a_unit_have_places_of_their_own),
 		cmocka_unit_test(a_dead_client_leaves_all_or_nothing),
 		cmocka_unit_test(a_repair_that_dies_is_ended_by_another),
 		cmocka_unit_test(a_record_of_nonsense_is_not_carried_out),

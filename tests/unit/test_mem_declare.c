@@ -349,6 +349,27 @@ static void test_pieces(void **state)
 	assert_int_equal(told(s, "walk gone"), 1);
 }
 
+/* Many that the switch never takes do not keep another from being tried. */
+static void test_many_refused(void **state)
+{
+	struct fake *s = *state;
+	unsigned tries = 0;
+	char body[96];
+
+	SET(s, busy, "walk piece");
+	for (unsigned i = 0; i < 40; i++) {
+		snprintf(body, sizeof(body),
+			 "{\"name\":\"r%u.0-2-c\",\"size\":4096}", i);
+		assert_int_equal(ask(&s->f, "POST /v1/regions", body), 201);
+	}
+	assert_int_equal(told(s, "of=default/r39 "), 1);
+	for (unsigned i = 0; i < 3; i++) {
+		tick(s);
+		tries += told(s, "of=default/r39 ");
+	}
+	assert_int_equal(tries, 1);
+}
+
 /* Another switch is told everything, one thing that it refuses or not. */
 static void test_restarted(void **state)
 {
@@ -375,6 +396,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_given_up, start, stop),
 		cmocka_unit_test_setup_teardown(test_regions, start, stop),
 		cmocka_unit_test_setup_teardown(test_pieces, start, stop),
+		cmocka_unit_test_setup_teardown(test_many_refused, start, stop),
 		cmocka_unit_test_setup_teardown(test_restarted, start, stop),
 	};
 

@@ -267,6 +267,77 @@ static void test_oversize(void **state)
 	fixture_stop(&f);
 }
 
+/* Status of so many requests for a path, until one differs from 200. */
+static unsigned ask_often(struct mem_fixture *f, const struct ctl_request *q,
+			  unsigned count, unsigned *retry_s)
+{
+	unsigned status = 200;
+
+	while (count-- && status == 200) {
+		struct ctl_reply reply = {0};
+
+		mem_node_handle(f->node, q, &reply);
+		status = reply.status;
+		*retry_s = reply.retry_s;
+		ctl_reply_release(&reply);
+	}
+	return status;
+}
+
+static void callers_without_a_token_are_counted_by_origin(void **state)
+{
+	const unsigned burst = 2 * MEM_STRANGER_REQUESTS;
+	struct ctl_request q = {
+		.method = CTL_GET, .path = "/v1/status", .origin = "192.0.2.1"};
+	struct mem_fixture f = {0};
+	unsigned retry_s = 0;
+
+	fixture_start(&f);
+	assert_int_equal(ask_often(&f, &q, burst, &retry_s), 200);
+	assert_int_equal(ask_often(&f, &q, 1, &retry_s), 429);
+	assert_int_equal(retry_s, 1);
+	/* A token that is not known does not help, nor does the path. */
+	q.token = "0123456789abcdef0123456789abcdef"
+		  "0123456789abcdef0123456789abcdef";
+	assert_int_equal(ask_often(&f, &q, 1, &retry_s), 429);
+	q.path = "/v1/regions";
+	assert_int_equal(ask_often(&f, &q, 1, &retry_s), 429);
+	/* A tenant and the administrator from there are served, and so is
+	 * everybody else. */
+	q.token = D;
+	assert_int_equal(ask_often(&f, &q, 100, &retry_s), 200);
+	q.token = TOKEN_ADMIN;
+	q.path = "/v1/tenants";
+	assert_int_equal(ask_often(&f, &q, 20000, &retry_s), 200);
+	q = (struct ctl_request){
+		.method = CTL_GET, .path = "/v1/status", .origin = "192.0.2.2"};
+	assert_int_equal(ask_often(&f, &q, 1, &retry_s), 200);
+	f.clock_ns += 1000000000;
+	q.origin = "192.0.2.1";
+	assert_int_equal(ask_often(&f, &q, MEM_STRANGER_REQUESTS, &retry_s),
+			 200);
+	fixture_stop(&f);
+}
+
+static void heartbeats_go_through_for_longer(void **state)
+{
+	struct ctl_request q = {
+		.method = CTL_GET, .path = "/v1/regions", .token = D};
+	struct mem_fixture f = {0};
+	unsigned retry_s = 0;
+
+	fixture_start(&f);
+	assert_int_equal(ask_often(&f, &q, MEM_REQUESTS, &retry_s), 200);
+	assert_int_equal(ask_often(&f, &q, 1, &retry_s), 429);
+	q.method = CTL_POST;
+	q.path = "/v1/heartbeat";
+	q.body = "{\"connections\":[]}";
+	q.body_bytes = strlen(q.body);
+	assert_int_equal(ask_often(&f, &q, 100, &retry_s), 200);
+	assert_int_equal(ask_often(&f, &q, 2 * MEM_REQUESTS, &retry_s), 429);
+	fixture_stop(&f);
+}
+
 static void test_epochs(void **state)
 {
 	struct mem_fixture f = {0};
@@ -563,6 +634,8 @@ int main(void)
 		cmocka_unit_test(a_name_has_one_claim),
 		cmocka_unit_test(test_connect_table),
 		cmocka_unit_test(test_oversize),
+		cmocka_unit_test(callers_without_a_token_are_counted_by_origin),
+		cmocka_unit_test(heartbeats_go_through_for_longer),
 		cmocka_unit_test(test_epochs),
 		cmocka_unit_test(test_tenants),
 		cmocka_unit_test(test_limits),

@@ -319,7 +319,9 @@ static void stop_before(enum page_chain kind, unsigned without,
 		at += 20 * c->blocks; /* as many have run */
 	while (request--)
 		at += (unsigned)((be32toh(c->work[at].ctrl.qpn_ds) + 3) / 4);
+	/* The opcode alone may be written by the chain itself. */
 	c->work[at].ctrl.opmod_idx_opcode = htobe32(0xff);
+	c->work[at].ctrl.qpn_ds = 0;
 	if (kind == PAGE_CHAIN_UNMAPPED)
 		assert_true(put(s, 30, 1) != 0);
 	else
@@ -336,7 +338,47 @@ static void test_every_step(void **state)
 	for (unsigned i = 1; i < 8; i++)
 		stop_before(PAGE_CHAIN_INVALIDATE, 0, i);
 	for (unsigned i = 1; i < 50; i += 7)
-		stop_before(PAGE_CHAIN_UNMAPPED, 0xf, i);
+		stop_before(PAGE_CHAIN_UNMAPPED, PAGE_WITHOUT_ALL, i);
+	for (unsigned i = 1; i < 13; i++)
+		stop_before(PAGE_CHAIN_UNMAPPED, PAGE_WITHOUT_DECISION, i);
+}
+
+/* ---- chains without optimisations --------------------------------------- */
+
+/* What the client leaves to the chain, the chain does: it finds the entry, and
+ * takes a page frame only for who has none. */
+static void test_without(void **state)
+{
+	for (unsigned without = 1; without <= PAGE_WITHOUT_ALL; without++) {
+		struct page_store_options o = {.pages = 50,
+					       .mode = PAGE_CHAIN,
+					       .chain_without = without};
+		struct page_store *s;
+		struct rig r;
+
+		rig_make(&r, 1);
+		rig_make_pool(&r, PFRAMES, BYTES);
+		s = rig_store(&r, &o);
+		for (unsigned v = 1; v <= 3; v++) {
+			for (uint64_t p = 0; p < 40; p += v)
+				assert_int_equal(put(s, p, v), 0);
+			for (uint64_t p = 0; p < 40; p += v)
+				expect(s, p, v);
+			assert_int_equal(pframe_space_used(r.node[0].space),
+					 40);
+		}
+		for (uint64_t p = 0; p < 40; p += 2)
+			assert_int_equal(page_drop(s, p), 0);
+		assert_int_equal(pframe_space_used(r.node[0].space), 20);
+		for (uint64_t p = 0; p < 40; p++)
+			assert_int_equal(put(s, p, 4), 0);
+		for (uint64_t p = 0; p < 40; p++)
+			expect(s, p, 4);
+		assert_int_equal(pframe_space_used(r.node[0].space), 40);
+		page_store_close(s);
+		expect_all_free(&r);
+		rig_break(&r);
+	}
 }
 
 /* ---- clients that lie --------------------------------------------------- */
@@ -485,6 +527,7 @@ int main(void)
 		cmocka_unit_test(test_exhausted),
 		cmocka_unit_test(test_broken_link),
 		cmocka_unit_test(test_every_step),
+		cmocka_unit_test(test_without),
 		cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_refused),
 	};

@@ -169,7 +169,35 @@ static void play(void *arg)
 	sim_stop(rig_stage_sim(s->stage));
 }
 
-static void run(struct scene *s)
+/* Generations have names of 16 bits, of which each try takes one. */
+static void come_round(void *arg)
+{
+	struct scene *s = arg;
+	struct aq_kv_options o = {.capacity = CAPACITY,
+				  .entry_bytes = 32,
+				  .clients = 4,
+				  .failure_ms = 20,
+				  .seed = s->seed};
+	struct kv_world world = kv_cluster_world(&s->side);
+	struct aq_kv_client *c;
+	struct kv_geometry g;
+
+	MUST(s, kv_geometry_make(&o, &g) == 0);
+	g.name = 0xffff;
+	MUST(s, kv_replicas_make(&world, &g, KV_PHASE_STABLE, NULL) == 0);
+	c = open_client(s, false);
+	for (unsigned i = 0; i < 3 && !s->problem[0]; i++) {
+		o = (struct aq_kv_options){.capacity = (2 + i) * CAPACITY};
+		MUST(s, put_next(s, c) == 0);
+		MUST(s, aq_kv_resize(c, &o) == 0);
+	}
+	see_keys(s, c);
+	kv_client_destroy(c);
+	s->is_over = true;
+	sim_stop(rig_stage_sim(s->stage));
+}
+
+static void run(struct scene *s, void (*what)(void *))
 {
 	struct rig_stage_config cfg = {.seed = s->seed,
 				       .link = {.latency_ps = 1000 * SIM_NS,
@@ -183,7 +211,7 @@ static void run(struct scene *s)
 			 0);
 	s->side = (struct kv_cluster_client){.cluster = s->cluster};
 	assert_int_equal(rig_host_add(s->stage, "side", &s->side.host), 0);
-	assert_int_equal(rig_host_spawn(s->side.host, "play", play, s), 0);
+	assert_int_equal(rig_host_spawn(s->side.host, "play", what, s), 0);
 	(void)sim_run_until(rig_stage_sim(s->stage), LIMIT_MS * SIM_MS);
 	if (!s->is_over && !s->problem[0])
 		snprintf(s->problem, sizeof(s->problem), "it does not end");
@@ -198,14 +226,22 @@ static void what_is_copied_finds_room(void **state)
 	for (uint32_t seed = 1; seed <= SEEDS; seed++) {
 		struct scene s = {.seed = seed, .writers = 1 + seed % WRITERS};
 
-		run(&s);
+		run(&s, play);
 	}
+}
+
+static void names_come_round(void **state)
+{
+	struct scene s = {.seed = 1};
+
+	run(&s, come_round);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_copied_finds_room),
+		cmocka_unit_test(names_come_round),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,11 +19,13 @@ static void walks_are_right_whatever_goes_wrong(void **state)
 	play_test_hold(&walk_play, &opt.common, SEEDS, &sum);
 	/* All of it must have happened, or nothing was shown. */
 	assert_true(n->finds && n->misses && n->blobs && n->same);
-	assert_true(n->sets && n->swaps && n->adds && n->crossings);
+	assert_true(n->sets && n->swaps && n->adds && n->crossings &&
+		    n->carried);
 	assert_true(n->writes && n->cases && n->inserts);
 	assert_true(n->wild && n->circles && n->refused);
 	assert_true(n->dropped && n->resizes && n->replaced && n->revoked);
-	assert_true(n->nodes_killed && n->clients_killed && n->lost);
+	assert_true(n->nodes_killed && n->clients_killed && n->switch_killed);
+	assert_true(n->lost);
 }
 
 static void same_seed_same_hash(void **state)

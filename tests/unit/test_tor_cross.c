@@ -383,6 +383,11 @@ static void declarations_that_are_refused(void **state)
 	rig_destroy(r);
 }
 
+static void settle(struct rig *r)
+{
+	rig_pass(r, CROSS_SETTLE_MS * 1000000ull);
+}
+
 static void what_is_gone_is_not_reached(void **state)
 {
 	struct rig *r = make();
@@ -391,6 +396,7 @@ static void what_is_gone_is_not_reached(void **state)
 	tell(r, 0, "walk gone server=10.0.0.3 qpn=31 space=4711");
 	expect_pass(r, M0 - 1, "the other piece is gone", &pkt);
 	tell(r, 0, PIECE1 OF);
+	settle(r);
 	rig_clear(r);
 	rig_send(r, M0 - 1, &pkt);
 	assert_int_equal(r->ports[M1 - 1].got, 1);
@@ -404,6 +410,37 @@ static void what_is_gone_is_not_reached(void **state)
 	tell(r, 0, "walk gone server=10.0.0.3 qpn=30");
 	tell(r, 0, node_words[0]);
 	tell(r, 0, PIECE0 "of=u/other token=1");
+	rig_destroy(r);
+}
+
+/* A walk that began in a region went on in the next one of that name. */
+static void the_next_region_of_a_name_is_another_one(void **state)
+{
+	struct rig *r = make();
+	struct wire_pkt first = elsewhere(), on, pkt;
+
+	rig_send(r, M0 - 1, &first);
+	on = rig_got(r, M1 - 1, 0);
+	tell(r, 0, "walk gone server=10.0.0.2 qpn=21 space=4711");
+	tell(r, 0, "walk gone server=10.0.0.3 qpn=31 space=4711");
+	tell(r, 0, PIECE0 OF);
+	tell(r, 0, PIECE1 OF);
+	expect_pass(r, M0 - 1, "an answer of the former region", &first);
+	pkt = back(&on, M1, WALK_WIRE_ELSEWHERE, 2 * STRIPE);
+	rig_clear(r);
+	rig_send(r, M1 - 1, &pkt);
+	assert_int_equal(r->ports[M0 - 1].got, 0);
+	assert_int_equal(rig_got(r, CLIENT - 1, 0).walk.status,
+			 WALK_WIRE_ELSEWHERE);
+	settle(r);
+	rig_clear(r);
+	rig_send(r, M0 - 1, &first);
+	assert_int_equal(r->ports[M1 - 1].got, 1);
+	/* The same where nobody said that the former one went. */
+	tell(r, 0,
+	     "walk piece server=10.0.0.3 qpn=31 qkey=301 rkey=3002 space=4711 "
+	     "index=1 count=2 shift=12 " OF);
+	expect_pass(r, M0 - 1, "a piece with another key", &first);
 	rig_destroy(r);
 }
 
@@ -428,6 +465,7 @@ int main(void)
 		cmocka_unit_test(an_origin_that_was_changed),
 		cmocka_unit_test(declarations_that_are_refused),
 		cmocka_unit_test(what_is_gone_is_not_reached),
+		cmocka_unit_test(the_next_region_of_a_name_is_another_one),
 		cmocka_unit_test(a_node_without_a_port),
 	};
 

@@ -156,10 +156,16 @@ static void port_line(struct replay *r, const char *line)
 
 static void one_line(struct replay *r, char *line)
 {
+	uint8_t ip[16];
+
 	line[strcspn(line, "\n")] = '\0';
 	switch (line[0]) {
 	case 'g':
 		assert_int_equal(tor_program_add_text(r->tor, line + 2), 0);
+		return;
+	case 'w':
+		assert_int_equal(read_hex(line + 2, ip, 16), 16);
+		assert_int_equal(tor_address_set(r->tor, ip), 0);
 		return;
 	case 'c':
 		end_batch(r);

@@ -210,8 +210,9 @@ void cli_check_tls(struct cli_check_result *out)
 	cli_check_found(out, CLI_CHECK_WARN, "%u without TLS: %s", d.count,
 			d.text);
 	cli_check_fix(out, "give tls_cert and tls_key in rack.ini, or "
-			   "--tls-cert and --tls-key; or listen on a WireGuard "
-			   "address (docs/security.md)");
+			   "--tls-cert and --tls-key ('aquifer cert' makes "
+			   "them); or listen on a WireGuard address "
+			   "(docs/security.md)");
 }
 
 /* ---- gateways ----------------------------------------------------------- */

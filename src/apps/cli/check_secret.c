@@ -101,12 +101,18 @@ static void look_at_rack_ini(struct lax *lax, const struct config *c)
 
 static void look_at_keys(struct lax *lax, const struct config *c)
 {
-	static const char *const kinds[] = {"memory", "engine"};
+	static const struct {
+		const char *kind, *key;
+	} keys[] = {{"memory", "tls_key"},
+		    {"engine", "tls_key"},
+		    {"engine", "key"},
+		    {"node", "key"}};
 
-	for (unsigned k = 0; k < ARRAY_LEN(kinds); k++)
-		for (unsigned i = 0; i < config_named_count(c, kinds[k]); i++)
-			look_at_secret(lax, config_named_text(c, kinds[k], i,
-							      "tls_key"));
+	for (unsigned k = 0; k < ARRAY_LEN(keys); k++)
+		for (unsigned i = 0; i < config_named_count(c, keys[k].kind);
+		     i++)
+			look_at_secret(lax, config_named_text(c, keys[k].kind,
+							      i, keys[k].key));
 }
 
 void cli_check_secrets(struct cli_check_result *out)

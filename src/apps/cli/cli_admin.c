@@ -14,7 +14,7 @@ enum {
 	ASK_MS = 10000,
 };
 
-int cli_admin_open(struct cli_admin *a)
+static int open_as(struct cli_admin *a, enum rack_token_kind kind)
 {
 	int err;
 
@@ -24,19 +24,28 @@ int cli_admin_open(struct cli_admin *a)
 		return err;
 	a->done = json_array();
 	a->failed = json_array();
-	err = client_token_read(a->rack.config, a->rack.rundir,
-				RACK_TOKEN_ADMIN, a->token);
+	err = client_token_read(a->rack.config, a->rack.rundir, kind, a->token);
 	if (!err)
 		err = client_http_create(&a->http);
 	if (err) {
 		cli_error("%s", error_last());
-		if (err == -ENOENT)
+		if (err == -ENOENT && kind == RACK_TOKEN_ADMIN)
 			cli_error("the administrator's token is needed; "
 				  "'aquifer up' makes one, "
 				  "rack.admin_token_file gives one");
 		cli_admin_close(a);
 	}
 	return err;
+}
+
+int cli_admin_open(struct cli_admin *a)
+{
+	return open_as(a, RACK_TOKEN_ADMIN);
+}
+
+int cli_admin_open_tenant(struct cli_admin *a)
+{
+	return open_as(a, RACK_TOKEN_DEFAULT);
 }
 
 void cli_admin_close(struct cli_admin *a)

@@ -23,9 +23,11 @@ enum {
 
 /* Says on stderr what is wrong when it fails. */
 int cli_admin_open(struct cli_admin *a) MUST_CHECK;
+/* The same with the token that programs use. */
+int cli_admin_open_tenant(struct cli_admin *a) MUST_CHECK;
 void cli_admin_close(struct cli_admin *a);
 
-/* One request to one node, with the administrator's token. `body` is taken
+/* One request to one node, with the token that was found. `body` is taken
  * over; *reply may be NULL. */
 int cli_admin_ask(struct cli_admin *a, unsigned node, const char *method,
 		  const char *path, json_t *body, json_t **reply) MUST_CHECK;

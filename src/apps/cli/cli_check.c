@@ -56,6 +56,8 @@ const struct cli_check cli_checks[] = {
 	{"secret-files", false, "who has a token or key has the memory",
 	 cli_check_secrets},
 	{"tls", false, "tokens travel in clear without TLS", cli_check_tls},
+	{"certificates", false, "who meets one that has ended does not connect",
+	 cli_check_certs},
 	{"gateway-password", false, "whoever reaches it has the table",
 	 cli_check_password},
 	{"units", false, "a daemon needs no privileges of root",

@@ -60,6 +60,7 @@ void cli_check_udp_buffers(struct cli_check_result *out);
 void cli_check_rundir_mode(struct cli_check_result *out);
 void cli_check_secrets(struct cli_check_result *out);
 void cli_check_tls(struct cli_check_result *out);
+void cli_check_certs(struct cli_check_result *out);
 void cli_check_password(struct cli_check_result *out);
 void cli_check_units(struct cli_check_result *out);
 

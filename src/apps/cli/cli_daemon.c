@@ -17,6 +17,10 @@ int cli_daemon_parse(const struct cli_command *self, int argc, char **argv,
 		cli_error("--tls-cert and --tls-key go with --listen");
 		return CLI_USAGE;
 	}
+	if (code == CLI_GO && o->tls_ca && !o->tls_cert) {
+		cli_error("--tls-ca goes with --tls-cert");
+		return CLI_USAGE;
+	}
 	return code;
 }
 

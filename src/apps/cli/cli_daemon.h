@@ -25,6 +25,10 @@ struct cli_daemon {
 			 "FILE", "with TLS: a PEM file"),                      \
 		OPT_TEXT(args, base.daemon.options.tls_key, "tls-key", "FILE", \
 			 "and its key"),                                       \
+		OPT_TEXT(args, base.daemon.options.tls_ca, "tls-ca", "FILE",   \
+			 "callers need a certificate of this authority"),      \
+		OPT_FLAG(args, base.daemon.options.is_insecure, "insecure",    \
+			 "listen without TLS also where others can connect"),  \
 		OPT_TEXT(args, base.daemon.options.audit, "audit", "FILE",     \
 			 "a line for each change and each refusal; -: "        \
 			 "stderr"),                                            \

@@ -277,39 +277,54 @@ static int open_or_create(struct kv_load *l)
 	return must_be_empty(a);
 }
 
-/* A client that was fenced has connected anew, and its put may be repeated. */
+static int refuse_op(const struct kv_load *l, int err)
+{
+	return error_set(err, "%s: the pair before byte %llu cannot be stored",
+			 l->in.name, (unsigned long long)l->in.parser.offset);
+}
+
+/* How many from the first on are done. */
+static size_t count_done(struct kv_load *l, const struct aq_kv_op *op,
+			 size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		bool is_put = op[i].kind == AQ_KV_OP_PUT;
+
+		if (op[i].err && (is_put || op[i].err != -ENOENT))
+			break;
+		l->done.stored += is_put;
+		l->done.stored -= !is_put && !op[i].err;
+	}
+	return i;
+}
+
+/* A client that was fenced has connected anew, and its put may be repeated;
+ * and so are those behind it, because a key's last one counts. */
 static int put_batch(struct kv_load *l)
 {
 	struct aq_kv_op *op = l->op;
-	size_t left = l->count, again;
-	unsigned tries = 0;
+	size_t left = l->count, done;
 
-	while (left) {
+	for (unsigned tries = 0; left; tries++) {
 		int err = aq_kv_batch(l->a->client, op, left);
 
 		if (err)
 			return err;
-		again = 0;
-		for (size_t i = 0; i < left; i++) {
-			if (op[i].err == -ESTALE && tries < RETRIES)
-				op[again++] = op[i];
-			else if (op[i].err)
-				return error_set(op[i].err,
-						 "%s: the pair before byte "
-						 "%llu cannot be stored",
-						 l->in.name,
-						 (unsigned long long)
-							 l->in.parser.offset);
-			else
-				l->done.stored++;
-		}
-		left = again;
-		tries++;
+		done = count_done(l, op, left);
+		op += done;
+		left -= done;
+		if (left && (op->err != -ESTALE || tries == RETRIES))
+			return refuse_op(l, op->err);
 	}
 	l->count = 0;
 	return 0;
 }
 
+/* A pair whose time is over is not stored; but the same key may have stood in
+ * the file before, for longer. In a table that had keys of its own it may also
+ * be one of those, which stays. */
 static int load_block(struct kv_load *l)
 {
 	uint64_t now = clock_real_ms();
@@ -317,17 +332,18 @@ static int load_block(struct kv_load *l)
 	int err = 0;
 
 	while (!err && dump_next_pair(&l->in.parser, &pair)) {
-		if (pair.expire_at_ms && pair.expire_at_ms <= now) {
-			l->done.expired++;
+		bool is_over = pair.expire_at_ms && pair.expire_at_ms <= now;
+
+		l->done.expired += is_over;
+		if (is_over && l->a->merge)
 			continue;
-		}
 		l->op[l->count++] = (struct aq_kv_op){
-			.kind = AQ_KV_OP_PUT,
+			.kind = is_over ? AQ_KV_OP_DEL : AQ_KV_OP_PUT,
 			.key = pair.key,
 			.key_len = pair.key_bytes,
 			.value = (void *)(uintptr_t)pair.value, /* only read */
 			.value_len = pair.value_bytes,
-			.expire_at_ms = pair.expire_at_ms};
+			.expire_at_ms = is_over ? 0 : pair.expire_at_ms};
 		if (l->count == BATCH)
 			err = put_batch(l);
 	}

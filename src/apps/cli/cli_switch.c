@@ -52,6 +52,7 @@ static int start(const struct cli_rack *rack, unsigned i, const char *name,
 		 struct cli_proc *proc)
 {
 	char ports[CONFIG_VALUE_MAX], programs[CONFIG_VALUE_MAX];
+	char addresses[CONFIG_VALUE_MAX];
 	char *argv[ARGS_MAX] = {NULL};
 	char program[PATH_MAX];
 	unsigned count = 0;
@@ -64,11 +65,14 @@ static int start(const struct cli_rack *rack, unsigned i, const char *name,
 		 config_named_text(rack->config, "switch", i, "ports"));
 	snprintf(programs, sizeof(programs), "%s",
 		 config_named_text(rack->config, "switch", i, "programs"));
+	snprintf(addresses, sizeof(addresses), "%s",
+		 config_named_text(rack->config, "switch", i, "address"));
 	argv[count++] = program;
 	argv[count++] = (char *)(uintptr_t) "switch";
 	argv[count++] = (char *)(uintptr_t) "--name";
 	argv[count++] = (char *)(uintptr_t)name;
 	count = add_words(argv, count, "--port", ports);
+	count = add_words(argv, count, "--address", addresses);
 	(void)add_words(argv, count, "--program", programs);
 	return cli_proc_start(rack->rundir, name, argv, proc);
 }

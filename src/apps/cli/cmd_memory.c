@@ -1,19 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `aquifer memory`: one memory node, until a signal ends it. */
+#include <errno.h>
 #include <sys/sysinfo.h>
 
+#include "base/error.h"
+#include "base/node_bind.h"
 #include "base/size.h"
 #include "cli_daemon.h"
 #include "memnode/memnode.h"
+#include "probe/probe.h"
+#include "tier/sysfs.h"
 
 struct memory_args {
 	struct cli_daemon base;
 	struct mem_serve serve;
 };
 
+static int take_numa(void *args, const char *word)
+{
+	struct memory_args *a = args;
+	uint64_t node;
+
+	if (tier_sysfs_number(word, NODE_BIND_MAX, &node))
+		return error_set(-EINVAL,
+				 "--numa: value '%.40s' is not allowed; it is "
+				 "a number from 0 to %d",
+				 word, NODE_BIND_MAX);
+	a->serve.has_numa = true;
+	a->serve.numa = (uint32_t)node;
+	return 0;
+}
+
 const struct opt cmd_memory_options[] = {
 	OPT_SIZE(struct memory_args, serve.pool_bytes, "size", "SIZE", 1 << 20,
 		 1ull << 46, "limit of the pool: 512M, 8G"),
+	OPT_CALL(take_numa, "numa", "N",
+		 "the pool lies on this NUMA node, as CXL memory does"),
 	CLI_DAEMON_NAME(struct memory_args, "the node's name (default m0)"),
 	CLI_DAEMON_HTTP(struct memory_args),
 	CLI_DAEMON_CONFINE(struct memory_args),
@@ -26,13 +48,16 @@ static void say_ready(struct daemon *d)
 {
 	const struct mem_serve *s = d->self;
 
-	cli_daemon_ready(
-		d,
+	json_t *tree =
 		json_pack("{s:s, s:s, s:s, s:I, s:i}", "node", d->options.name,
 			  "rack", d->rack, "socket", d->socket, "size",
-			  (json_int_t)s->pool_bytes, "port", (int)d->port),
-		"memory node %s of rack %s: %s, socket %s\n", d->options.name,
-		d->rack, SIZE_TEXT(s->pool_bytes), d->socket);
+			  (json_int_t)s->pool_bytes, "port", (int)d->port);
+
+	if (s->has_numa)
+		(void)json_object_set_new(tree, "numa", json_integer(s->numa));
+	cli_daemon_ready(d, tree, "memory node %s of rack %s: %s, socket %s\n",
+			 d->options.name, d->rack, SIZE_TEXT(s->pool_bytes),
+			 d->socket);
 }
 
 /* The pool is filled as it is used, so one that is too large would be found out
@@ -57,6 +82,30 @@ static int check_size(uint64_t pool_bytes)
 	return pool_bytes > ram_bytes + swap_bytes ? CLI_FAILED : CLI_GO;
 }
 
+/* A node that is not there, or smaller than the pool, is found out here and not
+ * by the first client. CLI_GO, or the exit code. */
+static int check_numa(const struct mem_serve *s)
+{
+	struct probe_facts f;
+
+	if (!s->has_numa)
+		return CLI_GO;
+	if (probe_node_check(s->numa)) {
+		cli_error("%s; 'aquifer tier probe' measures those there are",
+			  error_last());
+		return CLI_FAILED;
+	}
+	probe_node_read("/sys", s->numa, &f);
+	if (s->pool_bytes <= f.free_bytes)
+		return CLI_GO;
+	cli_error("%sa pool of %s is larger than what NUMA node %u has: %s, of "
+		  "which %s are free; choose a smaller --size",
+		  s->pool_bytes > f.size_bytes ? "" : "warning: ",
+		  SIZE_TEXT(s->pool_bytes), s->numa, SIZE_TEXT(f.size_bytes),
+		  SIZE_TEXT(f.free_bytes));
+	return s->pool_bytes > f.size_bytes ? CLI_FAILED : CLI_GO;
+}
+
 int cmd_memory(const struct cli_command *self, int argc, char **argv)
 {
 	struct memory_args a = {.base.daemon.options.name = "m0"};
@@ -68,6 +117,8 @@ int cmd_memory(const struct cli_command *self, int argc, char **argv)
 	}
 	if (code == CLI_GO)
 		code = check_size(a.serve.pool_bytes);
+	if (code == CLI_GO)
+		code = check_numa(&a.serve);
 	return code != CLI_GO ? code
 			      : cli_daemon_run(&a.base, &mem_daemon, &a.serve,
 					       say_ready);

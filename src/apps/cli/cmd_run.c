@@ -79,7 +79,8 @@ const struct opt cmd_run_options[] = {
 	OPT_U32(struct run_args, run.copies, "copies", "N", 1, COPIES_MAX,
 		"of every page, on different nodes (default 1)"),
 	OPT_WORD(struct run_args, run.mode, "mode", RUN_MODES,
-		 "how the nodes find room for a page (default static)"),
+		 "how the nodes find room for a page (default auto: sparse "
+		 "where a node is on this host, else static)"),
 	OPT_CALL(take_overflow, "overflow", "keep|fail|SIZE",
 		 "what the rack has no room for: keep it in local memory (the "
 		 "default), SIGBUS for who needs it (fail), or keep so much "
@@ -242,6 +243,7 @@ static void report(const struct run_result *result,
 		{"evicted_zero", &s->evicted_zero, false},
 		{"stored", &s->stored, false},
 		{"discarded", &s->discarded, false},
+		{"given_back", &s->given_back, false},
 		{"pinned", &s->pinned, false},
 		{"write_waits", &s->write_waits, false},
 		{"forks", &s->forks, false},

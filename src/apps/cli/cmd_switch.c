@@ -22,12 +22,12 @@ struct switch_args {
 	struct switchd_options serve;
 };
 
-static int add(const char **list, unsigned *count, const char *option,
-	       const char *word)
+static int add(const char **list, unsigned *count, unsigned max,
+	       const char *option, const char *word)
 {
-	if (*count == SWITCHD_PORT_MAX)
-		return error_set(-EINVAL, "%s can be given %d times", option,
-				 SWITCHD_PORT_MAX);
+	if (*count == max)
+		return error_set(-EINVAL, "%s can be given %u times", option,
+				 max);
 	list[(*count)++] = word;
 	return 0;
 }
@@ -38,14 +38,24 @@ static int take_port(void *args, const char *word)
 
 	if (strncmp(word, "raw:", 4) == 0)
 		a->base.daemon.confine.packets = true;
-	return add(a->serve.ports, &a->serve.port_count, "--port", word);
+	return add(a->serve.ports, &a->serve.port_count, SWITCHD_PORT_MAX,
+		   "--port", word);
+}
+
+static int take_address(void *args, const char *word)
+{
+	struct switchd_options *o = &((struct switch_args *)args)->serve;
+
+	return add(o->addresses, &o->address_count, SWITCHD_ADDRESS_MAX,
+		   "--address", word);
 }
 
 static int take_program(void *args, const char *word)
 {
 	struct switchd_options *o = &((struct switch_args *)args)->serve;
 
-	return add(o->programs, &o->program_count, "--program", word);
+	return add(o->programs, &o->program_count, SWITCHD_PORT_MAX,
+		   "--program", word);
 }
 
 static int take_fault(void *args, const char *word)
@@ -77,6 +87,9 @@ const struct opt cmd_switch_options[] = {
 	OPT_CALL(take_port, "port", "raw:INTERFACE|udp:ADDRESS",
 		 "an interface that is a port, or a UDP socket where hosts "
 		 "plug in with VXLAN; may be repeated"),
+	OPT_CALL(take_address, "address", "IP",
+		 "an address of the switch itself, which hosts find by ARP or "
+		 "neighbour discovery; may be repeated"),
 	OPT_CALL(take_program, "program", "NAME[:OPTIONS]",
 		 "a program on the path, in the order given"),
 	OPT_CALL(take_fault, "fault", "OPTIONS",

@@ -37,8 +37,8 @@ const struct opt cmd_tenant_options[] = {
 		 "none: as much as there is)"),
 	OPT_CALL(take_limit, "limit", "KIND=N",
 		 "create, quota: how many of device (bytes), regions, "
-		 "connections, servers, grants, sessions or walks; may be "
-		 "repeated"),
+		 "connections, servers, grants, sessions, walks or "
+		 "requests (a second); may be repeated"),
 	OPT_TEXT(struct cli_tenant, token_file, "token-file", "FILE",
 		 "create: the token in that file; where there is none, a new "
 		 "token is written to it instead of being shown"),

@@ -11,11 +11,17 @@
 #include "cli_admin.h"
 #include "cli_report.h"
 
+enum {
+	NARROW_S = 3600,
+};
+
 struct token_args {
 	struct cli_action_args common; /* TENANT */
 	bool admin;
 	bool engine;
 	bool force;
+	bool write;
+	uint32_t seconds;
 	const char *token_file;
 };
 
@@ -24,8 +30,13 @@ const struct opt cmd_token_options[] = {
 		 "show, new: the administrator's, not the one of programs"),
 	OPT_FLAG(struct token_args, engine, "engine",
 		 "show, new: the one for engines"),
+	OPT_FLAG(struct token_args, write, "write",
+		 "narrow: for writing, too, not only for reading"),
+	OPT_U32(struct token_args, seconds, "for", "SECONDS", 1, 30 * 24 * 3600,
+		"narrow: until it ends (default 3600)"),
 	OPT_TEXT(struct token_args, token_file, "token-file", "FILE",
-		 "new: the token in that file, instead of a random one"),
+		 "new, narrow, revoke: the token in that file; narrow: where "
+		 "there is none, it is written there instead of being shown"),
 	OPT_FLAG(struct token_args, force, "force",
 		 "new: also when connections end by it"),
 	OPT_FLAG(struct token_args, common.json, "json", "print JSON"),
@@ -280,6 +291,90 @@ static int token_new(void *args)
 	return code;
 }
 
+/* ---- narrow -------------------------------------------------------------- */
+
+/* The one in the file; a new one, which goes there, where there is none; or a
+ * new one that is shown. */
+static int pick_narrow(const struct token_args *a, char token[SECRET_TEXT])
+{
+	int err;
+
+	if (a->token_file) {
+		err = secret_read(a->token_file, token);
+		if (err != -ENOENT)
+			return err;
+	}
+	err = secret_make(token);
+	return err || !a->token_file ? err
+				     : secret_create(a->token_file, token);
+}
+
+static int token_narrow(void *args)
+{
+	const struct token_args *a = args;
+	const char *regions = a->common.word[0] ? a->common.word[0] : "*";
+	uint32_t seconds = a->seconds ? a->seconds : NARROW_S;
+	char token[SECRET_TEXT];
+	struct cli_admin m;
+	json_t *body, *tree;
+	int code;
+
+	if (pick_narrow(a, token)) {
+		cli_error("%s", error_last());
+		return CLI_FAILED;
+	}
+	if (cli_admin_open_tenant(&m)) {
+		secret_forget(token);
+		return CLI_FAILED;
+	}
+	code = cli_admin_has_nodes(&m);
+	if (!code) {
+		body = json_pack("{s:s, s:s, s:s, s:I}", "token", token,
+				 "regions", regions, "rights",
+				 a->write ? "rw" : "r", "ms",
+				 (json_int_t)seconds * 1000);
+		tree = json_pack("{s:s, s:s, s:I}", "regions", regions,
+				 "rights", a->write ? "rw" : "r", "seconds",
+				 (json_int_t)seconds);
+		if (cli_admin_ask_all(&m, "POST", "/v1/tokens", body) &&
+		    !a->token_file)
+			cli_report_set(tree, "token", "%s", token);
+		json_decref(body);
+		code = cli_admin_report(&m, tree, a->common.json);
+	}
+	secret_forget(token);
+	cli_admin_close(&m);
+	return code;
+}
+
+static int revoke_narrow(const struct token_args *a)
+{
+	char token[SECRET_TEXT];
+	struct cli_admin m;
+	json_t *body;
+	int code;
+
+	if (secret_read(a->token_file, token)) {
+		cli_error("%s", error_last());
+		return CLI_FAILED;
+	}
+	if (cli_admin_open_tenant(&m)) {
+		secret_forget(token);
+		return CLI_FAILED;
+	}
+	code = cli_admin_has_nodes(&m);
+	if (!code) {
+		body = json_pack("{s:s}", "token", token);
+		(void)cli_admin_ask_all(&m, "DELETE", "/v1/tokens", body);
+		json_decref(body);
+		code = cli_admin_report(&m, json_pack("{s:b}", "revoked", 1),
+					a->common.json);
+	}
+	secret_forget(token);
+	cli_admin_close(&m);
+	return code;
+}
+
 /* ---- revoke ------------------------------------------------------------- */
 
 static int token_revoke(void *args)
@@ -290,6 +385,13 @@ static int token_revoke(void *args)
 	struct cli_admin m;
 	int code;
 
+	if (!name == !a->token_file) {
+		cli_error("token revoke needs the name of a tenant, or "
+			  "--token-file with a token of 'token narrow'");
+		return CLI_USAGE;
+	}
+	if (a->token_file)
+		return revoke_narrow(a);
 	if (strcmp(name, "default") == 0) {
 		cli_error("the tenant default always has a token; 'aquifer "
 			  "token new' replaces it");
@@ -318,8 +420,10 @@ int cmd_token(const struct cli_command *self, int argc, char **argv)
 		 "the token that programs of this machine use"},
 		{"new", 0, 1, NULL, CLI_NEEDS_NOTHING, token_new,
 		 "replace it, or a tenant's, on all nodes: [TENANT]"},
-		{"revoke", 1, 1, NULL, CLI_NEEDS_NOTHING, token_revoke,
-		 "shut a tenant out until it gets a new one: TENANT"},
+		{"narrow", 0, 1, NULL, CLI_NEEDS_NOTHING, token_narrow,
+		 "make one for some regions and some time: [REGION]"},
+		{"revoke", 0, 1, NULL, CLI_NEEDS_NOTHING, token_revoke,
+		 "shut a tenant out, or end a narrow token: [TENANT]"},
 		{0},
 	};
 	static const struct cli_actions actions = {table, NULL, NULL};

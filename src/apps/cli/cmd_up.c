@@ -27,7 +27,7 @@
 enum {
 	READY_MS = 15000,
 	LOOK_MS = 20,
-	ARG_MAX_COUNT = 20,
+	ARG_MAX_COUNT = 28,
 	LOG_TAIL_BYTES = 2000,
 };
 
@@ -37,20 +37,21 @@ struct kind {
 	const char *name;
 	const char *suffix;   /* of its name in the socket's */
 	const char *fallback; /* the one without configuration */
-	const char *keys[8];
+	const char *keys[10];
 };
 
-static const struct kind memory_kind = {
-	"memory",
-	".sock",
-	"m0",
-	{"size", "listen", "tls_cert", "tls_key", "audit", NULL}};
+static const struct kind memory_kind = {"memory",
+					".sock",
+					"m0",
+					{"size", "numa", "listen", "tls_cert",
+					 "tls_key", "tls_ca", "insecure",
+					 "audit", NULL}};
 static const struct kind engine_kind = {"engine",
 					".engine.sock",
 					"e0",
 					{"listen", "tls_cert", "tls_key",
-					 "batch", "flush_us", "sessions",
-					 NULL}};
+					 "tls_ca", "insecure", "batch",
+					 "flush_us", "sessions", NULL}};
 
 /* One of them, as configured or as it is without configuration. */
 struct role {
@@ -66,6 +67,12 @@ static const char *text_of(const struct cli_rack *rack, const struct role *r,
 		return strcmp(key, "size") == 0 ? "1G" : "";
 	return config_named_text(rack->config, r->kind->name,
 				 (unsigned)r->index, key);
+}
+
+/* A switch that is off. */
+static bool is_no(const char *key, const char *text)
+{
+	return strcmp(key, "insecure") == 0 && strcmp(text, "yes") != 0;
 }
 
 static char *word(const char *text)
@@ -91,13 +98,14 @@ static int start(const struct cli_rack *rack, const struct role *r,
 		const char *key = r->kind->keys[i];
 		const char *text = text_of(rack, r, key);
 
-		if (!text[0])
+		if (!text[0] || is_no(key, text))
 			continue;
 		(void)snprintf(options[i], sizeof(options[i]), "--%s", key);
 		for (char *c = options[i]; *c; c++)
 			*c = *c == '_' ? '-' : *c;
 		argv[count++] = options[i];
-		argv[count++] = word(text);
+		if (strcmp(key, "insecure") != 0) /* which takes no value */
+			argv[count++] = word(text);
 		if (strcmp(key, "audit") == 0) /* the file is for programs */
 			argv[count++] = word("--audit-json");
 	}

@@ -226,11 +226,40 @@ static bool may_call(const struct eng *eng, const struct ctl_call *call)
 	       ctl_token_hash_equal(&eng->token, &hash);
 }
 
+/* One token opens an engine, so callers are told apart by where they are. Who
+ * has the token may ask more often, and heartbeats go through for longer. */
+static bool take_rate(struct eng *eng, const struct ctl_call *call, bool may,
+		      uint64_t *wait_ns)
+{
+	bool is_client = may && call->request->token;
+	uint32_t per_s = is_client ? ENG_REQUESTS : ENG_STRANGER_REQUESTS;
+	uint32_t burst_s = call->route->run == handle_heartbeat ? 4 : 2;
+	char who[CTL_RATE_ORIGIN_TEXT];
+	bool taken;
+
+	if (!call->request->origin)
+		return true; /* no connection: a test */
+	(void)snprintf(who, sizeof(who), "%s%s", is_client ? "+" : "",
+		       call->request->origin);
+	pthread_mutex_lock(&eng->rate_lock);
+	taken = ctl_bucket_take(ctl_origins_bucket(&eng->origins, who), per_s,
+				burst_s * per_s,
+				client_clock_now_ns(eng->clock), wait_ns);
+	pthread_mutex_unlock(&eng->rate_lock);
+	return taken;
+}
+
 static void run(struct eng *eng, struct ctl_call *call)
 {
+	bool may = may_call(eng, call);
+	uint64_t wait_ns = 0;
 	int err;
 
-	if (!may_call(eng, call)) {
+	if (!take_rate(eng, call, may, &wait_ns)) {
+		ctl_reply_too_many(call->reply, call->request->origin, wait_ns);
+		return;
+	}
+	if (!may) {
 		ctl_reply_error(call->reply, -EACCES,
 				"this needs the engine's token: the file "
 				"engine-token in its runtime directory");

@@ -11,8 +11,10 @@ enum {
 
 	ENG_HEARTBEAT_MS = 1000,
 	ENG_HEARTBEAT_MISSES = 5,
-	ENG_HEARTBEAT_MAX = 1024, /* sessions in one heartbeat */
-	ENG_START_MS = 10000,	  /* from opening a session to its start */
+	ENG_HEARTBEAT_MAX = 1024,    /* sessions in one heartbeat */
+	ENG_REQUESTS = 5000,	     /* a second, of one address */
+	ENG_STRANGER_REQUESTS = 500, /* ... without the token */
+	ENG_START_MS = 10000,	     /* from opening a session to its start */
 	ENG_TICK_MS = 100,
 	ENG_PAUSE_MS = 500,   /* between ticks; longer: we did not run */
 	ENG_HELLO_MS = 1000,  /* between looks at the switch's counters */

@@ -85,6 +85,7 @@ int eng_create(const struct daemon *d, const char *token, struct eng **out)
 	if (!eng)
 		return error_set(-ENOMEM, "no memory for an engine");
 	pthread_mutex_init(&eng->lock, NULL);
+	pthread_mutex_init(&eng->rate_lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&eng->wake, &attr);
@@ -143,6 +144,7 @@ void eng_destroy(struct eng *eng)
 	if (eng->counters)
 		counter_file_destroy(eng->counters);
 	pthread_cond_destroy(&eng->wake);
+	pthread_mutex_destroy(&eng->rate_lock);
 	pthread_mutex_destroy(&eng->lock);
 	free(eng);
 }

@@ -16,6 +16,7 @@
 #include "control/ctl_audit.h"
 #include "control/ctl_bond.h"
 #include "control/ctl_http.h"
+#include "control/ctl_rate.h"
 #include "control/ctl_switch.h"
 #include "control/ctl_token.h"
 #include "eng_limits.h"
@@ -102,6 +103,10 @@ struct eng {
 	char incarnation[CTL_INCARNATION_TEXT];
 	struct ctl_token_hash token;
 	struct ctl_audit *audit; /* or NULL */
+	/* How often callers ask; beside the lock above, which strangers must
+	 * not be able to take often. */
+	pthread_mutex_t rate_lock;
+	struct ctl_origins origins;
 	uint64_t start_ns;
 	uint64_t tick_ns;
 	struct awake awake;

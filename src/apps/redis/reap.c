@@ -16,6 +16,7 @@ enum {
 	REAP_PARTS = 8,	 /* turns for the whole table, if it is not large */
 	REAP_ROWS_MAX = 1024, /* of a turn: a few milliseconds */
 	REAP_PAUSE_MS = 5000, /* after an error */
+	IS_FULL = 1,	      /* what a scan ends with */
 };
 
 /* The keys of a few rows. */
@@ -35,7 +36,9 @@ static int doom(const struct aq_kv_item *item, void *user)
 	if (d->now_ms &&
 	    (!item->expire_at_ms || item->expire_at_ms > d->now_ms))
 		return 0;
-	ASSERT(d->count < REAP_KEYS);
+	/* A scan that had to begin anew shows its keys once more. */
+	if (d->count == REAP_KEYS)
+		return IS_FULL;
 	memcpy(d->key[d->count], item->key, item->key_len);
 	d->key_len[d->count++] = item->key_len;
 	return 0;
@@ -48,14 +51,10 @@ static int delete_expired(struct aq_kv_change *kv, void *user)
 	return 0;
 }
 
-/* What is deleted does not move what is still to be seen. */
-static int reap_rows(struct gateway *g, uint64_t *cursor, struct doomed *d)
+static int delete_doomed(struct gateway *g, const struct doomed *d)
 {
-	int err;
+	int err = 0;
 
-	d->count = 0;
-	err = aq_kv_scan(g->kv_client, cursor, REAP_ROWS,
-			 AQ_KV_SCAN_KEYS | AQ_KV_SCAN_EXPIRED, doom, d);
 	for (uint32_t i = 0; i < d->count && !err; i++) {
 		err = d->now_ms ? aq_kv_modify(g->kv_client, d->key[i],
 					       d->key_len[i], delete_expired,
@@ -65,6 +64,22 @@ static int reap_rows(struct gateway *g, uint64_t *cursor, struct doomed *d)
 		if (err == -ENOENT)
 			err = 0;
 	}
+	return err;
+}
+
+/* What is deleted does not move what is still to be seen. A scan that found too
+ * many has not moved the cursor: it is repeated without those. */
+static int reap_rows(struct gateway *g, uint64_t *cursor, struct doomed *d)
+{
+	int err, scan;
+
+	do {
+		d->count = 0;
+		scan = aq_kv_scan(g->kv_client, cursor, REAP_ROWS,
+				  AQ_KV_SCAN_KEYS | AQ_KV_SCAN_EXPIRED, doom,
+				  d);
+		err = scan == 0 || scan == IS_FULL ? delete_doomed(g, d) : scan;
+	} while (!err && scan == IS_FULL);
 	return err;
 }
 

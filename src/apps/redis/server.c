@@ -314,6 +314,8 @@ static int allow(struct daemon *d)
 		return err;
 	if (!strchr(o->http, '/')) {
 		d->options.listen = o->http;
+		/* No token comes there, and nothing of the table is shown. */
+		d->options.is_insecure = true;
 		return 0;
 	}
 	if (strlen(o->http) >= sizeof(d->socket))

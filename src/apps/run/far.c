@@ -26,7 +26,8 @@ int run_far_open(struct far *f, const struct run_options *o, void *buffer,
 {
 	int err;
 
-	*f = (struct far){.copies = o->copies,
+	*f = (struct far){.mode = PAGE_AUTO,
+			  .copies = o->copies,
 			  .is_unmapped = o->is_unmapped,
 			  .patience_ms = o->patience_ms,
 			  .buffer = buffer,
@@ -60,6 +61,7 @@ void run_far_close(struct far *f)
 	free(f->refs);
 	free(f->free);
 	free(f->aside);
+	free(f->drops.slot);
 	*f = (struct far){0};
 }
 
@@ -75,16 +77,17 @@ static struct far_store *store_of(struct far *f, uint32_t slot)
 
 uint32_t run_far_slot_new(struct far *f)
 {
-	uint32_t slot;
+	uint32_t slot = run_far_drop_take(f);
 
-	if (f->free_count == 0 && !f->grow_err) {
+	if (!slot && f->free_count == 0 && !f->grow_err) {
 		lock_take(&f->lock);
 		f->grow_err = run_far_grow(f);
 		lock_drop(&f->lock);
 	}
-	if (f->free_count == 0)
+	if (!slot && f->free_count == 0)
 		return 0;
-	slot = f->free[--f->free_count];
+	if (!slot)
+		slot = f->free[--f->free_count];
 	f->refs[slot] = 1;
 	f->used++;
 	return slot;
@@ -96,20 +99,23 @@ void run_far_slot_get(struct far *f, uint32_t slot)
 	f->refs[slot]++;
 }
 
-/* One reference less; true: it was the last, and nothing is stored there. */
+static bool is_stored(struct far *f, uint32_t slot)
+{
+	const struct far_store *store = store_of(f, slot);
+	bool stored;
+
+	lock_take(&f->lock);
+	stored = page_is_stored(store->handle, slot - store->first);
+	lock_drop(&f->lock);
+	return stored;
+}
+
+/* One reference less; true: it was the last. */
 static bool let_go(struct far *f, uint32_t slot)
 {
-	struct far_store *store;
-
 	ASSERT(f->refs[slot] > 0);
 	if (--f->refs[slot] > 0)
 		return false;
-	store = store_of(f, slot);
-	lock_take(&f->lock);
-	/* Room that cannot be given back now goes with the store. */
-	if (page_is_stored(store->handle, slot - store->first))
-		(void)!page_drop(store->handle, slot - store->first);
-	lock_drop(&f->lock);
 	f->used--;
 	return true;
 }
@@ -118,14 +124,25 @@ bool run_far_slot_put(struct far *f, uint32_t slot)
 {
 	if (!let_go(f, slot))
 		return false;
-	f->free[f->free_count++] = slot;
+	if (is_stored(f, slot))
+		run_far_drop_later(f, slot);
+	else
+		f->free[f->free_count++] = slot;
 	return true;
 }
 
+/* No node has it, so giving it up is a matter of the store's records. */
 void run_far_slot_refuse(struct far *f, uint32_t slot)
 {
-	if (let_go(f, slot))
-		f->aside[f->aside_count++] = slot;
+	const struct far_store *store = store_of(f, slot);
+
+	if (!let_go(f, slot))
+		return;
+	lock_take(&f->lock);
+	/* Room that cannot be given back now goes with the store. */
+	(void)!page_drop(store->handle, slot - store->first);
+	lock_drop(&f->lock);
+	f->aside[f->aside_count++] = slot;
 }
 
 void run_far_retry(struct far *f)
@@ -239,15 +256,21 @@ static void relax(struct far *f, unsigned *tries)
 		look_for_silence(f);
 }
 
+bool run_far_try(struct far *f, uint32_t slot, struct page_op *op)
+{
+	struct far_store *store = store_of(f, slot);
+
+	op->page = slot - store->first;
+	return page_submit(store->handle, &op, 1) == 1;
+}
+
 /* With the lock. Every operation ends within the store's deadline, so waiting
  * is bounded. */
 static void submit(struct far *f, uint32_t slot, struct page_op *op)
 {
-	struct far_store *store = store_of(f, slot);
 	unsigned tries = 0;
 
-	op->page = slot - store->first;
-	while (page_submit(store->handle, &op, 1) != 1) {
+	while (!run_far_try(f, slot, op)) {
 		run_far_poll_locked(f);
 		relax(f, &tries);
 	}

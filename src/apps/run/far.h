@@ -28,6 +28,21 @@ struct far_user {
 	_Atomic unsigned left;
 };
 
+enum {
+	FAR_DROPS = 32, /* pages that are given back at a time */
+};
+
+/* Pages that are given back in the background (far_drop.c). */
+struct far_drops {
+	uint32_t *slot; /* a stack of those that nobody refers to */
+	uint32_t count;
+	/* Under way: */
+	struct far_user user;
+	uint32_t under_way;
+	uint32_t leaving[FAR_DROPS];
+	struct page_op op[FAR_DROPS];
+};
+
 struct far_store {
 	struct page_store *handle;
 	uint32_t first; /* slot */
@@ -52,6 +67,7 @@ struct far {
 	uint32_t used;	 /* slots */
 	uint32_t *aside; /* slots whose stores were refused */
 	uint32_t aside_count;
+	struct far_drops drops;
 	uint32_t patience_ms;
 	int grow_err;  /* why there are no more; 0: not tried */
 	char lost[64]; /* the node; "": none */
@@ -100,6 +116,17 @@ static inline bool run_far_slot_is_shared(const struct far *f, uint32_t slot)
 	return f->refs[slot] > 1;
 }
 
+/* far_drop.c. The slot's page leaves its nodes some time later. */
+void run_far_drop_later(struct far *f, uint32_t slot);
+/* One that has not left yet; 0: there is none. */
+uint32_t run_far_drop_take(struct far *f);
+/* Goes on with it; without anything else to do, also with a few. Returns how
+ * many pages the nodes were told of. */
+unsigned run_far_drop_step(struct far *f, bool is_idle);
+bool run_far_is_dropping(const struct far *f);
+/* Waits for those under way. */
+void run_far_drop_end(struct far *f);
+
 /* The first page can be waited for alone. */
 struct far_load {
 	struct far_user first, others;
@@ -112,6 +139,8 @@ void run_far_load(struct far *f, struct far_load *l, unsigned n,
 /* Starts a store; op->cookie is a far_user that counts it. Waits while the
  * queue is full. op must stay until it has ended. */
 void run_far_store(struct far *f, uint32_t slot, struct page_op *op);
+/* Starts it, with f->lock; false: the queue is full. */
+bool run_far_try(struct far *f, uint32_t slot, struct page_op *op) MUST_CHECK;
 /* Handles operations that have ended. */
 void run_far_poll(struct far *f);
 /* The same with f->lock held. */

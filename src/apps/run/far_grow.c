@@ -29,7 +29,8 @@ int run_far_tables(struct far *f, uint32_t slots)
 		return -ENOMEM;
 	f->refs = refs;
 	memset(refs + f->slots, 0, (slots - f->slots) * sizeof(*refs));
-	if (grow_list(&f->free, slots) || grow_list(&f->aside, slots))
+	if (grow_list(&f->free, slots) || grow_list(&f->aside, slots) ||
+	    grow_list(&f->drops.slot, slots))
 		return -ENOMEM;
 	return 0;
 }

@@ -361,6 +361,7 @@ int run_pager_run(const struct run_start *start)
 	if (p) {
 		run_reclaim_stop(p);
 		run_mender_stop(p);
+		run_far_drop_end(&p->far);
 		run_far_close(&p->far);
 		run_writeback_close(p);
 		run_tiers_close(p);

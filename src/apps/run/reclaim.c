@@ -22,22 +22,34 @@ enum {
 	ROOM_NS = 200000000,
 	STUCK_NS = 20000000,
 };
+/* The same while a node has pages of ours to store: it may wait for a core of
+ * its own, and then the limit is worth more than the wait. */
+#define STORE_NS 2000000000ull
 
 bool run_reclaim_turn(struct pager *p)
 {
 	bool any = run_evict_step(p);
+	unsigned told;
 
-	return run_writeback_store(p) || any;
+	any |= run_writeback_store(p);
+	told = run_far_drop_step(&p->far, !any);
+	count(&p->stats->given_back, told);
+	return any || told;
 }
 
 bool run_reclaim_is_busy(const struct pager *p)
 {
-	if (p->writeback.storing_count > 0)
+	if (p->writeback.storing_count > 0 || run_far_is_dropping(&p->far))
 		return true;
 	for (const struct space *s = p->spaces; s; s = s->next)
 		if (run_space_is_leaving(s))
 			return true;
 	return false;
+}
+
+static uint64_t more_ns(const struct pager *p)
+{
+	return p->writeback.storing_count && !p->is_stuck ? STORE_NS : 0;
 }
 
 static void wait_until(struct pager *p, uint64_t end)
@@ -50,7 +62,7 @@ static void wait_until(struct pager *p, uint64_t end)
 			continue;
 		if (!run_batches_pages(p) && !run_writeback_is_storing(p))
 			return; /* nothing can leave: over the limit, then */
-		if (clock_mono_ns() > end) {
+		if (clock_mono_ns() > end + more_ns(p)) {
 			p->is_stuck = true;
 			return;
 		}

@@ -62,7 +62,7 @@ struct run_options {
 	struct run_tiers tiers; /* local_bytes is their sum */
 	unsigned patience_ms;	/* how long a node may be silent */
 	bool is_strict;		/* nothing runs whose limit cannot be kept */
-	/* How nodes keep pages, as of the page store; NULL: "static". */
+	/* How nodes keep pages, as of the page store; NULL: "auto". */
 	const char *mode;
 	bool is_unmapped;    /* also on one host, pages go through the NICs */
 	bool is_unmoved;     /* pages leave as before Linux 6.8 */
@@ -84,6 +84,7 @@ struct run_stats {
 	_Atomic uint64_t evicted_zero;
 	_Atomic uint64_t stored;      /* pages to far memory */
 	_Atomic uint64_t discarded;   /* pages that the program gave back */
+	_Atomic uint64_t given_back;  /* pages that nodes were told to free */
 	_Atomic uint64_t pinned;      /* times that a page could not leave */
 	_Atomic uint64_t write_waits; /* writes that met an eviction */
 	_Atomic uint64_t forks;
@@ -133,7 +134,7 @@ struct run_shared {
 };
 
 /* The modes of run_options.mode: those of page_mode_parse. */
-#define RUN_MODES "static|dynamic-1m|dynamic-4k|two-sided|chain|sparse"
+#define RUN_MODES "auto|static|dynamic-1m|dynamic-4k|two-sided|chain|sparse"
 
 struct run_result {
 	int status; /* as of waitpid */

@@ -45,6 +45,10 @@ int control_path(const char *rack, const char *name, struct sockaddr_un *sa)
 static int answer(struct switchd *s, const char *line, struct json_out *out)
 {
 	if (strcmp(line, "hello") == 0) {
+		json_out_array(out, "addresses");
+		for (unsigned i = 0; i < s->opt->address_count; i++)
+			json_out_string(out, NULL, s->opt->addresses[i]);
+		json_out_close(out);
 		tor_report_programs(s->tor, out);
 		return 0;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The switch process: its life, its loop, and links as ports. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -271,6 +272,25 @@ static int add_programs(const struct switchd_options *o, struct tor *tor,
 	return 0;
 }
 
+static int add_addresses(struct switchd *s)
+{
+	for (unsigned i = 0; i < s->opt->address_count; i++) {
+		const char *text = s->opt->addresses[i];
+		uint8_t ip[16] = {[10] = 0xff, 0xff};
+		int err;
+
+		if (inet_pton(AF_INET, text, ip + 12) != 1 &&
+		    inet_pton(AF_INET6, text, ip) != 1)
+			return error_set(-EINVAL, "'%.46s' is no IP address",
+					 text);
+		err = tor_address_set(s->tor, ip);
+		if (err)
+			return err;
+		trace_address(s->trace, ip);
+	}
+	return 0;
+}
+
 static int add_port(struct switchd *s, const char *text)
 {
 	if (strncmp(text, "raw:", 4) == 0)
@@ -301,6 +321,8 @@ static int open_all(struct switchd *s)
 		snprintf(s->run, sizeof(s->run), "%016" PRIx64, run);
 		err = open_tor(s);
 	}
+	if (!err)
+		err = add_addresses(s);
 	if (!err)
 		err = add_programs(o, s->tor, s->trace);
 	for (unsigned i = 0; !err && i < o->port_count; i++)

@@ -11,6 +11,7 @@
 
 enum {
 	SWITCHD_PORT_MAX = 64, /* interfaces named by options */
+	SWITCHD_ADDRESS_MAX = 2,
 	SWITCHD_REPLY_MAX = 1 << 20,
 	SWITCHD_REQUEST_MAX = 4096,
 };
@@ -21,6 +22,8 @@ struct switchd_options {
 	unsigned port_count;
 	const char *programs[SWITCHD_PORT_MAX]; /* "NAME:OPTIONS", in order */
 	unsigned program_count;
+	const char *addresses[SWITCHD_ADDRESS_MAX]; /* of the switch itself */
+	unsigned address_count;
 	const char *trace; /* a file for what passes, or NULL */
 	uint32_t yields;   /* idle turns before it sleeps; 0: as configured */
 	uint64_t run_ns;   /* 0: until a signal */

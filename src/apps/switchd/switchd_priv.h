@@ -47,6 +47,7 @@ void trace_turn(struct trace *t, const struct tor *tor, char kind);
 /* Timers ran, also if nothing came of it: they may have been set again. */
 void trace_tick(struct trace *t);
 void trace_program(struct trace *t, const char *text);
+void trace_address(struct trace *t, const uint8_t ip[16]);
 void trace_port(struct trace *t, const struct tor_port *port, bool up);
 void trace_claim(struct trace *t, const struct tor_port *port,
 		 const uint8_t ip[16], uint32_t slot);

@@ -107,6 +107,15 @@ static void put_hex(FILE *f, const uint8_t *bytes, size_t count)
 	}
 }
 
+void trace_address(struct trace *t, const uint8_t ip[16])
+{
+	if (!t)
+		return;
+	fputs("w ", t->file);
+	put_hex(t->file, ip, 16);
+	putc_unlocked('\n', t->file);
+}
+
 void trace_claim(struct trace *t, const struct tor_port *port,
 		 const uint8_t ip[16], uint32_t slot)
 {

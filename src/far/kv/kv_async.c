@@ -290,20 +290,81 @@ int aq_kv_poll(struct aq_kv_client *c, struct aq_kv_op **done, unsigned max,
 	return n ? (int)n : err;
 }
 
+/* ---- batches ------------------------------------------------------------ */
+
+/* Reads end in memory of the client, whoever waits for them. */
+static void forget_reads(struct kv_replica *replica, int err)
+{
+	for (uint32_t i = 0; i < replica->depth && replica->gets_busy; i++) {
+		struct kv_get *g = &replica->get[i];
+
+		if (g->state == KV_GET_IDLE || g->state == KV_GET_DONE ||
+		    !g->op)
+			continue;
+		g->op->err = err;
+		kv_get_withdraw(replica, g);
+	}
+	replica->done_count = 0;
+}
+
+/* Whoever is told of a failure gives the memory of the operations back. So none
+ * of them may be known here any more: changes that have not begun never do. */
+static void forget_all(struct aq_kv_client *c, int err)
+{
+	for (uint32_t i = 0; i < c->change_count; i++)
+		c->change[i]->err = err;
+	c->change_count = 0;
+	for (uint32_t i = 0; i < KV_ERAS_MAX; i++) {
+		struct kv_era *e = c->era[i];
+
+		for (uint32_t s = 0; e && s < e->g.shard_count; s++)
+			for (uint32_t k = 0; k < e->g.copy_count; k++)
+				if (e->shard[s].replica[k])
+					forget_reads(e->shard[s].replica[k],
+						     err);
+	}
+	for (; c->done_count; c->done_count--) {
+		struct aq_kv_op *op = c->done[c->done_head];
+
+		if (op->err == KV_E_VIEW)
+			op->err = err;
+		c->done_head = (c->done_head + 1) % c->depth;
+	}
+	c->under_way = 0;
+	c->probe = (struct tally_probe){0};
+}
+
+/* As many as there is room for; an operation that cannot be has its answer. */
+static int submit_more(struct aq_kv_client *c, struct aq_kv_op *ops,
+		       size_t count, size_t *started, size_t *ended)
+{
+	int err = 0;
+
+	while (*started < count && !err) {
+		struct aq_kv_op *op = &ops[*started];
+
+		err = aq_kv_submit(c, op);
+		if (err == -EINVAL) {
+			op->err = err;
+			++*ended;
+			err = 0;
+		}
+		*started += !err;
+	}
+	return err == -EAGAIN ? 0 : err;
+}
+
 int aq_kv_batch(struct aq_kv_client *c, struct aq_kv_op *ops, size_t count)
 {
 	struct aq_kv_op *done[KV_POLL_BATCH];
 	size_t started = 0, ended = 0;
 	int err = 0, n;
 
+	if (c->under_way)
+		return error_set(-EBUSY, "operations that were submitted are "
+					 "under way; poll until they are done");
 	while (ended < count && !err) {
-		while (started < count && !err) {
-			err = aq_kv_submit(c, &ops[started]);
-			if (!err)
-				started++;
-		}
-		if (err == -EAGAIN)
-			err = 0;
+		err = submit_more(c, ops, count, &started, &ended);
 		if (err)
 			break;
 		n = aq_kv_poll(c, done, KV_POLL_BATCH, true);
@@ -312,5 +373,9 @@ int aq_kv_batch(struct aq_kv_client *c, struct aq_kv_op *ops, size_t count)
 		else
 			ended += (size_t)n;
 	}
+	if (err)
+		forget_all(c, err);
+	for (; err && started < count; started++)
+		ops[started].err = err;
 	return err;
 }

@@ -443,6 +443,15 @@ static int holder_is_dead(struct kv_replica *replica, uint64_t word,
 	return alive < 0 ? alive : 0;
 }
 
+/* It is the name of the generation that may be made by it. 0 is a state's word
+ * for none, and only the first of a table is called so. */
+static uint32_t next_count(uint64_t word)
+{
+	uint32_t count = (kv_lease_count(word) + 1) & 0xffff;
+
+	return count ? count : 1;
+}
+
 static int right_take(struct kv_replica *replica, struct right *r)
 {
 	uint64_t at = kv_lease_at(&replica->g, KV_LEASE_GROW), word, old;
@@ -461,7 +470,7 @@ static int right_take(struct kv_replica *replica, struct right *r)
 		return err;
 	*r = (struct right){.word = kv_lease_word(replica->kit.slot + 1,
 						  replica->kit.epoch,
-						  kv_lease_count(word) + 1),
+						  next_count(word)),
 			    .generation = replica->g.generation,
 			    .slot = replica->kit.slot,
 			    .epoch = replica->kit.epoch};

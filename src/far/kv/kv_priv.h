@@ -181,6 +181,8 @@ struct kv_replica {
 	 * renewed meanwhile. */
 	struct kv_replica *outer;
 	const struct kv_lockset *held; /* during such work */
+	/* What a unit has taken while it is made: no map has it yet. */
+	const struct kv_unit *taking;
 	uint64_t heartbeat_ns;
 	uint32_t leases;	    /* of these regions are ours, as bits */
 	uint64_t lease[KV_REGIONS]; /* their words */

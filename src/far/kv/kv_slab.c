@@ -54,10 +54,24 @@ uint64_t kv_map_at(const struct kv_geometry *g, uint64_t offset,
 
 /* ---- chunks ------------------------------------------------------------- */
 
-/* What the map says now. */
+static void keep_taken(struct kv_replica *c, struct kv_chunk *k,
+		       const struct kv_new *n)
+{
+	uint64_t first = kv_extent_at(&c->g, k->index, k->class, 0);
+	uint64_t i = (n->offset - first) >> k->class;
+
+	if (!n->is_set || kv_class_of(&c->g, n->size_bytes) != k->class ||
+	    chunk_of(&c->g, n->offset) != k->index || k->used[i])
+		return;
+	k->used[i] = 1;
+	k->free--;
+}
+
+/* What the map says now, and what a unit has taken that is not in it yet. */
 static int read_map(struct kv_replica *c, struct kv_chunk *k)
 {
-	uint32_t i;
+	const struct kv_unit *u = c->taking;
+	uint32_t i, before = k->free;
 	int err = kit_read_now(&c->kit.main, kv_chunk_at(&c->g, k->index),
 			       c->kit.stage, k->count);
 
@@ -65,11 +79,15 @@ static int read_map(struct kv_replica *c, struct kv_chunk *k)
 		return err;
 	k->free = 0;
 	for (i = 0; i < k->count; i++) {
-		if (k->used[i] && !c->kit.stage[i])
-			c->stats.extents_collected++;
 		k->used[i] = c->kit.stage[i] != 0;
 		k->free += !k->used[i];
 	}
+	for (i = 0; u && i < u->count; i++)
+		keep_taken(c, k, &u->key[i].fresh);
+	if (u)
+		keep_taken(c, k, &u->memory);
+	if (k->free > before)
+		c->stats.extents_collected += k->free - before;
 	k->hint = 0;
 	return 0;
 }

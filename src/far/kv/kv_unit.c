@@ -420,7 +420,9 @@ static int attempt(struct kv_replica *c, struct kv_unit *u, uint32_t *full)
 	*full = UINT32_MAX;
 	c->held = &u->want.set;
 	c->heartbeat_ns = kit_now_ns(&c->kit);
+	c->taking = u;
 	err = decide(c, u, full);
+	c->taking = NULL;
 	c->held = NULL;
 	if (err || !u->dirty_count)
 		return let_go(c, u, err);

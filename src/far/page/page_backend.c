@@ -49,13 +49,12 @@ int page_backend_open(struct page_backend *backend, uint32_t node)
 	};
 	int err;
 
-	backend->ops = ops_of(s->o.mode);
-	if (!backend->ops)
-		return error_set(-EOPNOTSUPP, "there is no mode %s here",
-				 page_mode_name(s->o.mode));
 	err = s->wiring.open(s->wiring.ctx, node, &wish, &backend->grant);
 	if (err)
 		return err;
+	backend->mode =
+		s->o.mode == PAGE_AUTO ? backend->grant.mode : s->o.mode;
+	backend->ops = ops_of(backend->mode);
 	backend->has_grant = true;
 	backend->node = node;
 	backend->busy = 0;

@@ -9,6 +9,7 @@
  * mapped, and the others fail with -ENOSPC. What else may stop that chain has
  * words and errors of its own.
  */
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -18,6 +19,7 @@
 #include "client/link.h"
 #include "client/verbs_api.h"
 #include "page_call.h"
+#include "wire/page_wire.h"
 
 enum {
 	FIRST_LINK = 1, /* in the grant: one per chain from here on */
@@ -100,9 +102,14 @@ static int chain_start(struct page_backend *backend)
 
 /* ---- jobs --------------------------------------------------------------- */
 
-static enum page_chain chain_of(const struct chain_backend *c,
+static enum page_chain chain_of(const struct page_backend *backend,
 				const struct page_job *job)
 {
+	const struct chain_backend *c = backend->own;
+
+	if (job->kind == PAGE_STORE &&
+	    backend->store->o.chain_without & PAGE_WITHOUT_DECISION)
+		return PAGE_CHAIN_UNMAPPED;
 	if (job->kind == PAGE_LOAD)
 		return PAGE_CHAIN_LOAD;
 	if (job->kind == PAGE_INVALIDATE)
@@ -127,11 +134,24 @@ static void write_call(struct page_caller *caller, uint32_t slot,
 						 .imm = be32_put(imm)};
 }
 
+/* Which entry a store is for, as its chain takes it. */
+static uint32_t entry_of(const struct page_backend *backend,
+			 enum page_chain chain, uint64_t index)
+{
+	uint32_t at = (uint32_t)(index * PAGE_CHAIN_ENTRY_BYTES);
+
+	/* The immediate value is sent big-endian. */
+	return chain == PAGE_CHAIN_UNMAPPED && backend->store->o.chain_without &
+						       PAGE_WITHOUT_ADDRESS
+		       ? be32toh(htole32(at))
+		       : at;
+}
+
 static int chain_post(struct page_backend *backend, const struct page_job *job)
 {
 	uint32_t slot = job->tag >> JOB_COPY_BITS;
 	struct chain_backend *c = backend->own;
-	enum page_chain chain = chain_of(c, job);
+	enum page_chain chain = chain_of(backend, job);
 	struct page_caller *caller = &c->caller[chain];
 
 	if (job->kind == PAGE_INVALIDATE && !is_mapped(c, job->index))
@@ -141,9 +161,9 @@ static int chain_post(struct page_backend *backend, const struct page_job *job)
 					  .tag = job->tag,
 					  .index = job->index};
 	if (job->kind == PAGE_STORE)
-		return page_caller_store(
-			caller, job, backend->store->o.page_bytes,
-			(uint32_t)(job->index * PAGE_CHAIN_ENTRY_BYTES));
+		return page_caller_store(caller, job,
+					 backend->store->o.page_bytes,
+					 entry_of(backend, chain, job->index));
 	write_call(caller, slot, job);
 	return page_caller_send(caller, slot, job, 0);
 }
@@ -207,8 +227,9 @@ static int settle(struct page_backend *backend, struct page_stop *stop)
 	for (i = 0; i < count && !err; i++) {
 		struct errand *e = &c->errand[i];
 
+		/* Of a page that was mapped before, nobody can say. */
 		if (e->is_under_way && e->chain == PAGE_CHAIN_UNMAPPED)
-			e->is_done = mapped[n++];
+			e->is_done = mapped[n++] && !is_mapped(c, e->index);
 	}
 	free(index);
 	free(mapped);

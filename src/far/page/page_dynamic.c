@@ -68,8 +68,8 @@ static int dynamic_start(struct page_backend *backend)
 	const struct page_store *s = backend->store;
 	uint64_t count = s->per_node * s->o.copies;
 
-	d->per_piece =
-		page_piece_bytes(s->o.mode, s->o.page_bytes) / s->o.page_bytes;
+	d->per_piece = page_piece_bytes(backend->mode, s->o.page_bytes) /
+		       s->o.page_bytes;
 	d->piece_count = (count + d->per_piece - 1) / d->per_piece;
 	d->piece = calloc(d->piece_count, sizeof(*d->piece));
 	d->used = calloc(count, 1);

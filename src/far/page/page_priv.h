@@ -82,7 +82,8 @@ struct page_backend_ops {
 struct page_backend {
 	struct page_store *store;
 	const struct page_backend_ops *ops;
-	uint32_t node; /* index in the rack */
+	enum page_mode mode; /* never PAGE_AUTO */
+	uint32_t node;	     /* index in the rack */
 	bool has_grant;
 	bool is_lost;
 	bool is_failing; /* lost at the next sweep */

@@ -216,33 +216,70 @@ static int settle(void *ctx, const struct page_grant *g, unsigned at,
 	return err;
 }
 
-static int open_backend(void *ctx, uint32_t node, const struct page_wish *wish,
-			struct page_grant *out)
+/* The first connection, with which all others end. */
+static int join_node(struct wiring *w, uint32_t node,
+		     const struct page_wish *wish, struct page_grant *out)
 {
 	struct client_link_options o = {.send_depth = wish->depth,
 					.rd_atomic = 64};
-	struct wiring *w = ctx;
-	struct page_grant g = {0};
 	int err;
 
+	*out = (struct page_grant){.node = node,
+				   .depth = wish->depth,
+				   .without = wish->without,
+				   .patience_ms = wish->patience_ms};
 	o.connect_more =
 		json_pack("{s:i}", "patience_ms", (int)wish->patience_ms);
-	err = client_link_join(w->rack, node, &o, &g.link[0]);
+	err = client_link_join(w->rack, node, &o, &out->link[0]);
 	json_decref(o.connect_more);
+	if (!err)
+		snprintf(out->node_name, sizeof(out->node_name), "%s",
+			 client_link_node_name(out->link[0]));
+	return err;
+}
+
+static int open_mode(struct wiring *w, const struct page_wish *wish,
+		     struct page_grant *g)
+{
+	g->mode = wish->mode;
+	if (wish->mode == PAGE_STATIC)
+		return make_region(g->link[0], wish, g);
+	if (wish->mode == PAGE_CHAIN)
+		return open_chains(w, wish, g);
+	return open_two_sided(w, g->node, wish, g);
+}
+
+/* Chains are for who asks for them: docs/chains.md says why. */
+static enum page_mode first_mode(const struct page_wish *wish,
+				 const struct page_grant *g)
+{
+	if (wish->mode != PAGE_AUTO)
+		return wish->mode;
+	return !wish->is_unmapped && client_link_may_map(g->link[0])
+		       ? PAGE_SPARSE
+		       : PAGE_STATIC;
+}
+
+static int open_backend(void *ctx, uint32_t node, const struct page_wish *wish,
+			struct page_grant *out)
+{
+	struct page_wish now = *wish;
+	struct wiring *w = ctx;
+	struct page_grant g;
+	int err = join_node(w, node, wish, &g);
+
 	if (err)
 		return err;
-	snprintf(g.node_name, sizeof(g.node_name), "%s",
-		 client_link_node_name(g.link[0]));
-	g.node = node;
-	g.depth = wish->depth;
-	g.without = wish->without;
-	g.patience_ms = wish->patience_ms;
-	if (wish->mode == PAGE_STATIC)
-		err = make_region(g.link[0], wish, &g);
-	else if (wish->mode == PAGE_CHAIN)
-		err = open_chains(w, wish, &g);
-	else
-		err = open_two_sided(w, node, wish, &g);
+	now.mode = first_mode(wish, &g);
+	err = open_mode(w, &now, &g);
+	if (err == -EOPNOTSUPP && now.mode != wish->mode) {
+		close_backend(ctx, &g);
+		now.mode = PAGE_STATIC;
+		err = join_node(w, node, wish, &g);
+		if (err)
+			return err;
+		err = open_mode(w, &now, &g);
+	}
 	if (err) {
 		close_backend(ctx, &g);
 		return err;

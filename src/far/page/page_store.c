@@ -19,9 +19,13 @@ enum {
 };
 
 static const char *const mode_names[PAGE_MODE_COUNT] = {
-	[PAGE_STATIC] = "static",	  [PAGE_DYNAMIC_1M] = "dynamic-1m",
-	[PAGE_DYNAMIC_4K] = "dynamic-4k", [PAGE_TWO_SIDED] = "two-sided",
-	[PAGE_CHAIN] = "chain",		  [PAGE_SPARSE] = "sparse",
+	[PAGE_STATIC] = "static",
+	[PAGE_DYNAMIC_1M] = "dynamic-1m",
+	[PAGE_DYNAMIC_4K] = "dynamic-4k",
+	[PAGE_TWO_SIDED] = "two-sided",
+	[PAGE_CHAIN] = "chain",
+	[PAGE_SPARSE] = "sparse",
+	[PAGE_AUTO] = "auto",
 };
 
 const char *page_mode_name(enum page_mode mode)
@@ -38,8 +42,8 @@ int page_mode_parse(const char *text, enum page_mode *out)
 		}
 	}
 	return error_set(-EINVAL,
-			 "a mode is static, dynamic-1m, dynamic-4k, two-sided, "
-			 "chain or sparse, not '%.40s'",
+			 "a mode is auto, static, dynamic-1m, dynamic-4k, "
+			 "two-sided, chain or sparse, not '%.40s'",
 			 text);
 }
 

@@ -49,10 +49,14 @@ enum page_mode {
 	/* Asked for page by page, in memory of the store's own that it may
 	 * map: for nodes of the same host. */
 	PAGE_SPARSE,
+	/* Node by node: sparse where the node is on this host and its memory
+	 * can be mapped, else static. */
+	PAGE_AUTO,
 	PAGE_MODE_COUNT,
 };
 
-/* "static", "dynamic-1m", "dynamic-4k", "two-sided", "chain", "sparse". */
+/* "static", "dynamic-1m", "dynamic-4k", "two-sided", "chain", "sparse", "auto".
+ */
 const char *page_mode_name(enum page_mode mode);
 /* -EINVAL, with words. */
 int page_mode_parse(const char *text, enum page_mode *out) MUST_CHECK;
@@ -81,11 +85,11 @@ struct page_store_options {
 	uint32_t copies;
 	uint32_t depth;	      /* 0: PAGE_DEPTH */
 	bool has_no_checksum; /* only for callers with their own */
-	/* PAGE_CHAIN: optimisations to leave out (enum pframe_without), to
+	/* PAGE_CHAIN: optimisations to leave out (enum page_without), to
 	 * measure what they are worth. */
 	uint32_t chain_without;
-	/* PAGE_STATIC: never maps a node's memory, although it is on this host:
-	 * every page goes through the NICs. */
+	/* PAGE_STATIC, PAGE_AUTO: never maps a node's memory, although it is on
+	 * this host: every page goes through the NICs. */
 	bool is_unmapped;
 	/* Time until a silent node is given up, unless the NIC or a heartbeat
 	 * finds out earlier; 0: the rack's deadline. */

@@ -35,6 +35,7 @@ struct page_wish {
 
 /* What a node gives: links, addresses and keys; zeros where not used. */
 struct page_grant {
+	enum page_mode mode; /* what PAGE_AUTO became at this node */
 	struct client_link
 		*link[GRANT_LINKS_MAX]; /* the first is used by all */
 	uint64_t addr;

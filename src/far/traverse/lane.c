@@ -121,8 +121,11 @@ bool lane_find_free(struct aq_walks *w, struct place *p, struct lane **out)
 	uint32_t piece = (*out)->piece;
 	struct lane *closed = NULL;
 
-	if ((*out)->busy == 0)
-		return true;
+	/* Where others may come behind it, it would keep them waiting, and if
+	 * it is lost too often, take them with it: also those that store and
+	 * are not asked for again. */
+	if (w->depth == 1)
+		return (*out)->busy == 0;
 	for (unsigned i = 0; i < TRAVERSE_FORWARDS; i++) {
 		struct lane *lane = &p->forward[i];
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/plant.h"
 #include "traverse_priv.h"
 #include "walk/rule.h"
 
@@ -37,7 +38,8 @@ uint32_t plan_cross(const struct plan_facts *f)
 {
 	if (f->pieces < 2)
 		return 0;
-	if (f->stores || f->has_window || f->flags & AQ_WALK_CROSS_BOUNCE)
+	if ((f->stores && !PLANTED(walk_forward_store)) || f->has_window ||
+	    f->flags & AQ_WALK_CROSS_BOUNCE)
 		return AQ_WALK_CROSS_BOUNCE;
 	return f->has_switch || f->flags & AQ_WALK_CROSS_SWITCH
 		       ? AQ_WALK_CROSS_SWITCH

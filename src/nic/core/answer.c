@@ -176,6 +176,8 @@ static bool send_walk_answer(struct nic_qp *qp, struct resp_res *res)
 	out->psn = res->first_psn;
 	out->syndrome = WIRE_ACK_UNLIMITED;
 	out->walk = w->answer;
+	if (UNLIKELY(!walk_is_open(w)))
+		out->walk.hops = WALK_WIRE_HOPS_MAX;
 	out->payload = w->walk.pad;
 	out->payload_len = w->answer.pad_bytes;
 	if (send_answer(qp) <= 0)

@@ -217,6 +217,8 @@ static bool send_back(struct nic_qp *qp, const struct hop *hop)
 		.walk = *answer,
 		.payload_len = bytes,
 	};
+	if (!walk_is_open(&hop->res))
+		out->walk.hops = WALK_WIRE_HOPS_MAX;
 	memcpy(out->src_ip, hop->from.ip, 16);
 	memcpy(out->src_mac, hop->from.mac, 6);
 	memcpy(out->dst_ip, hop->to.ip, 16);

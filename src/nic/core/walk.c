@@ -101,6 +101,14 @@ static const struct nic_key *find_key(struct walk_res *w)
 	return k;
 }
 
+bool walk_is_open(const struct walk_res *w)
+{
+	const struct nic_key *k;
+
+	return w->epoch == w->qp->nic->keys.epoch ||
+	       walk_check_key(w->qp, w->rkey, &k) == KEY_OK;
+}
+
 bool walk_fits(const struct nic_qp *qp, const struct wire_pkt *pkt)
 {
 	return pkt->payload_len <= qp->walk_pad &&
@@ -292,7 +300,8 @@ enum nic_walk_where nic_walk_reach(struct nic_walk *walk, uint64_t at,
 	if (UNLIKELY(!k))
 		return NIC_WALK_NO_RIGHT;
 	w->stores |= write;
-	if (write && !(k->access & w->qp->access & IBV_ACCESS_REMOTE_WRITE))
+	if (write && !(k->access & w->qp->access & IBV_ACCESS_REMOTE_WRITE) &&
+	    !PLANTED(walk_forward_store))
 		return NIC_WALK_NO_RIGHT;
 	place = &k->place;
 	if (place->count > 1) {
@@ -342,7 +351,9 @@ void nic_walk_done(struct nic_walk *walk, uint8_t status, uint64_t at,
 			(uint16_t)u32_min(walk->answer_bytes, w->pad_bytes),
 		.status = status,
 		/* Who carries it on does not know what was executed already. */
-		.hops = w->stores ? WALK_WIRE_HOPS_MAX : w->hops,
+		.hops = w->stores && !PLANTED(walk_forward_store)
+				? WALK_WIRE_HOPS_MAX
+				: w->hops,
 	};
 	count(nic, NIC_C_walks);
 	nic->counters[NIC_C_walk_iterations] += took;

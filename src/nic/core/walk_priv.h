@@ -43,6 +43,9 @@ bool walk_is_allowed(const struct nic_qp *qp);
 /* Whether the key lets a walk begin. */
 enum key_verdict walk_check_key(const struct nic_qp *qp, uint32_t rkey,
 				const struct nic_key **key);
+/* Whether what it was asked with still opens memory: else its answer may not be
+ * carried on, perhaps into a region of the same name that came after. */
+bool walk_is_open(const struct walk_res *w);
 /* Whether the pads of this request fit. */
 bool walk_fits(const struct nic_qp *qp, const struct wire_pkt *pkt);
 /* Copies the request, whose key was checked, into its resource ... */

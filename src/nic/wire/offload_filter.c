@@ -58,11 +58,8 @@ static void change(struct offload_filter *f, unsigned kind, uint32_t region,
 		f->wide[kind] += (uint32_t)by;
 		return;
 	}
-	for (uint64_t i = 0; i < s.count; i++) {
-		uint16_t *n = &f->line[kind][place(region, s.first + i)];
-
-		*n = (uint16_t)(*n + by);
-	}
+	for (uint64_t i = 0; i < s.count; i++)
+		f->line[kind][place(region, s.first + i)] += (uint32_t)by;
 }
 
 void offload_filter_add(struct offload_filter *f, unsigned kind,

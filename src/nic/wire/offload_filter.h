@@ -26,7 +26,8 @@ struct offload_filter {
 	 * requests of applications that have not mixed reads and writes for a
 	 * while, for which lines are not worth their cost. */
 	uint32_t wide[FILTER_KINDS];
-	uint16_t line[FILTER_KINDS][FILTER_LINES];
+	/* Of one request several lines may be in one place. */
+	uint32_t line[FILTER_KINDS][FILTER_LINES];
 };
 
 /* An empty one, with lines of 1 << line_shift bytes. */

@@ -25,6 +25,19 @@ enum {
 	PAGE_WIRE_VERSION = 2,
 };
 
+/*
+ * The unmapped store without ODRP's optimisations, to measure them. Where the
+ * chain decides by itself, all stores go to it. Where it computes the entry's
+ * address, the immediate value is the entry's distance in host order.
+ */
+enum page_without {
+	PAGE_WITHOUT_DECISION = 1u << 0, /* the chain checks what is mapped */
+	PAGE_WITHOUT_ADDRESS = 1u << 1,	 /* it computes the entry's address */
+	PAGE_WITHOUT_RECYCLE = 1u << 2,	 /* it counts its indices up itself */
+	PAGE_WITHOUT_SWAP = 1u << 3,	 /* it turns numbers byte by byte */
+	PAGE_WITHOUT_ALL = 0xf,
+};
+
 enum page_wire_kind {
 	PAGE_WIRE_LOAD = 1,
 	PAGE_WIRE_STORE,

@@ -21,6 +21,9 @@ struct client_node {
 	char name[CLIENT_NODE_NAME_MAX];
 	char address[CLIENT_ADDRESS_MAX]; /* as in http.h */
 	char ca_path[CLIENT_ADDRESS_MAX]; /* "": the system's certificates */
+	/* What is shown where it asks for a certificate; "": nothing. */
+	char cert_path[CLIENT_ADDRESS_MAX];
+	char key_path[CLIENT_ADDRESS_MAX];
 };
 
 /* 1 to 32 of a-z, 0-9 and '-'. */

@@ -120,6 +120,10 @@ static void add_configured(const struct config *config, const char *kind,
 			 address);
 		snprintf(node->ca_path, sizeof(node->ca_path), "%s",
 			 config_named_text(config, kind, i, "ca"));
+		snprintf(node->cert_path, sizeof(node->cert_path), "%s",
+			 config_named_text(config, kind, i, "cert"));
+		snprintf(node->key_path, sizeof(node->key_path), "%s",
+			 config_named_text(config, kind, i, "key"));
 	}
 }
 

@@ -60,6 +60,8 @@ int heartbeat_prepare(struct heartbeat *b, uint32_t index)
 		.path = "/v1/heartbeat",
 		.token = t->token[0] ? t->token : NULL,
 		.ca_path = t->node.ca_path[0] ? t->node.ca_path : NULL,
+		.cert_path = t->node.cert_path[0] ? t->node.cert_path : NULL,
+		.key_path = t->node.key_path,
 		.body = t->text,
 		.timeout_ms = CLIENT_HEARTBEAT_TIMEOUT_MS,
 		.max_bytes = CLIENT_REPLY_MAX,

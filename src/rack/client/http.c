@@ -90,6 +90,10 @@ static int set_address(struct client_http *h,
 			 (long)CURL_SSLVERSION_TLSv1_2);
 	if (req->ca_path)
 		curl_easy_setopt(h->curl, CURLOPT_CAINFO, req->ca_path);
+	if (req->cert_path) {
+		curl_easy_setopt(h->curl, CURLOPT_SSLCERT, req->cert_path);
+		curl_easy_setopt(h->curl, CURLOPT_SSLKEY, req->key_path);
+	}
 	return 0;
 }
 
@@ -200,6 +204,7 @@ static int explain(struct client_http *h, const struct client_http_request *req,
 		break;
 	case CURLE_PEER_FAILED_VERIFICATION:
 	case CURLE_SSL_CACERT_BADFILE:
+	case CURLE_SSL_CERTPROBLEM:
 	case CURLE_SSL_CONNECT_ERROR:
 		err = -EACCES;
 		break;
@@ -268,13 +273,16 @@ int client_http_end(struct client_http *h,
 		    const struct client_http_request *req, CURLcode code,
 		    struct client_http_reply *reply)
 {
+	curl_off_t retry_s = 0;
 	long os_error = 0;
 
-	if (code == CURLE_OK)
+	if (code == CURLE_OK) {
 		curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE,
 				  &reply->status);
-	else
+		curl_easy_getinfo(h->curl, CURLINFO_RETRY_AFTER, &retry_s);
+	} else {
 		curl_easy_getinfo(h->curl, CURLINFO_OS_ERRNO, &os_error);
+	}
 	h->may_live = code == CURLE_COULDNT_RESOLVE_HOST ||
 		      (code == CURLE_COULDNT_CONNECT && !says_gone(os_error));
 	curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, NULL);
@@ -282,6 +290,9 @@ int client_http_end(struct client_http *h,
 	h->headers = NULL;
 	if (code != CURLE_OK)
 		return explain(h, req, code, os_error);
+	reply->retry_s =
+		retry_s > 0 ? (uint32_t)u64_min((uint64_t)retry_s, UINT32_MAX)
+			    : 0;
 	reply->text = h->len_bytes ? h->text : NULL;
 	reply->len_bytes = h->len_bytes;
 	return 0;

@@ -14,17 +14,20 @@ struct client_http;
 
 struct client_http_request {
 	const char *method;
-	const char *address; /* "unix:PATH", "http://..." or "https://..." */
-	const char *path;    /* from the slash on */
-	const char *token;   /* NULL: none is sent */
-	const char *ca_path; /* NULL: the system's certificates */
-	const char *body;    /* NULL: none */
+	const char *address;   /* "unix:PATH", "http://..." or "https://..." */
+	const char *path;      /* from the slash on */
+	const char *token;     /* NULL: none is sent */
+	const char *ca_path;   /* NULL: the system's certificates */
+	const char *cert_path; /* and its key; NULL: none is shown */
+	const char *key_path;
+	const char *body; /* NULL: none */
 	uint32_t timeout_ms;
 	size_t max_bytes; /* of the answer */
 };
 
 struct client_http_reply {
 	long status;
+	uint32_t retry_s; /* with 429: when to come again; 0: it does not say */
 	char *text; /* ended by NUL, owned by the handle until its next use */
 	size_t len_bytes;
 };

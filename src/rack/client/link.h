@@ -137,6 +137,10 @@ void client_link_why(const struct client_link *link,
 void client_link_hint(const struct client_link *link,
 		      char words[CLIENT_REACH_WORDS]);
 
+/* Whether a cable leads to the node, by which memory can be mapped. Only for
+ * links of a rack. */
+bool client_link_may_map(const struct client_link *link);
+
 /* A key to a region of the link's node, on the link's connection. */
 struct client_key {
 	uint64_t addr; /* of its first byte */

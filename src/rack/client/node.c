@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "client.h"
 
@@ -95,6 +97,31 @@ static int send_request(const struct client_caller *c,
 	return client_http_do(c->http, req, reply);
 }
 
+/* A node that is asked too often says when to come again. Whoever can wait that
+ * long does. */
+static int send_patiently(const struct client_caller *c,
+			  struct client_http_request *req,
+			  struct client_http_reply *reply)
+{
+	uint64_t end_ms = clock_mono_ms() + req->timeout_ms, now_ms;
+	struct timespec wait = {0};
+	int err;
+
+	for (;;) {
+		err = send_request(c, req, reply);
+		now_ms = clock_mono_ms();
+		if (err || reply->status != 429 || !reply->retry_s ||
+		    now_ms + reply->retry_s * 1000ull >= end_ms)
+			return err;
+		wait.tv_sec = (time_t)reply->retry_s;
+		(void)nanosleep(&wait, NULL); /* early: it is refused again */
+		now_ms = clock_mono_ms();
+		req->timeout_ms =
+			now_ms < end_ms ? (uint32_t)(end_ms - now_ms) : 1;
+		*reply = (struct client_http_reply){0};
+	}
+}
+
 int client_reply_take(const struct client_node *node, int err,
 		      const struct client_http_reply *http, json_t **reply)
 {
@@ -132,6 +159,8 @@ int client_call(const struct client_caller *c, const struct client_node *node,
 		.path = path,
 		.token = c->token && c->token[0] ? c->token : NULL,
 		.ca_path = node->ca_path[0] ? node->ca_path : NULL,
+		.cert_path = node->cert_path[0] ? node->cert_path : NULL,
+		.key_path = node->key_path,
 		.body = text,
 		.timeout_ms = timeout_ms,
 		.max_bytes = max_bytes,
@@ -142,7 +171,7 @@ int client_call(const struct client_caller *c, const struct client_node *node,
 	if (body && !text)
 		err = error_set(-ENOMEM, "no memory for a request");
 	else
-		err = send_request(c, &req, &http);
+		err = send_patiently(c, &req, &http);
 	json_decref(body);
 	free(text);
 	return client_reply_take(node, err, &http, reply);

@@ -34,6 +34,18 @@ static bool is_here(const char *peer)
 	       client_hail_interface(&addr, name, &mtu);
 }
 
+bool client_link_may_map(const struct client_link *link)
+{
+	const struct aq_rack *rack =
+		container_of(link, struct client_link_inside, link)->rack;
+	const char *port = config_string(rack->config, "nic", "port");
+
+	if (!rack->verbs || rack->verbs == &rack->system_verbs)
+		return false;
+	return strcmp(port, "cable") == 0 ||
+	       (strcmp(port, "auto") == 0 && is_here(link->peer));
+}
+
 static void hint(const char *peer, char words[CLIENT_REACH_WORDS])
 {
 	(void)snprintf(words, CLIENT_REACH_WORDS,

@@ -22,9 +22,9 @@
  * behind gets. A lane's gets are numbered by the machine; 32 bits, because an
  * INVAL may be under way while many gets come and go on a lane.
  *
- * Who will call this: the switch's program `coherence` the directory, a
- * machine's cache server (far/shared) the cache. Today the model check does
- * (lab/model), and unit tests. docs/mind.md has states and promises.
+ * Who calls this: the switch's program `coherence` the directory; a machine's
+ * cache server will call the cache, and lab/plays does. lab/model calls both.
+ * docs/mind.md has states and promises.
  */
 #ifndef AQ_COHERENCE_H
 #define AQ_COHERENCE_H
@@ -35,6 +35,7 @@ enum {
 	COH_MACHINES_MAX = 16,
 	COH_LANES_MAX = 16, /* of a machine */
 	COH_REGION_PAGES_MAX = 512,
+	COH_ORDERS = 10, /* sizes of regions: 1 to 512 pages */
 };
 
 /* What a machine's processes may do with a page. */

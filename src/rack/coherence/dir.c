@@ -95,7 +95,7 @@ void coh_dir_invalidate(struct coh_dir *d, struct coh_dir_entry *e,
 		a = coh_dir_push(out, COH_DIR_INVAL);
 		a->machine = m;
 		a->inval = (struct coh_inval){
-			.range = {e->page, d->region_pages},
+			.range = {e->page, coh_dir_pages(e)},
 			.target = target,
 			.term = d->term,
 			.seq = e->seq,
@@ -324,16 +324,19 @@ void coh_dir_evict(struct coh_dir *d, uint8_t machine,
 		   const struct coh_range *range, struct coh_dir_out *out)
 {
 	uint32_t count = u32_min(range->count, COH_REGION_PAGES_MAX);
-	uint64_t page = align_up(range->page, d->region_pages);
+	uint64_t end = range->page + count;
+	uint64_t page = range->page;
 
 	out->count = 0;
-	if (machine >= d->machines)
+	if (machine >= d->machines || end < page)
 		return;
-	for (; page - range->page + d->region_pages <= count;
-	     page += d->region_pages) {
+	while (page < end) {
 		struct coh_dir_entry *e = coh_dir_lookup(d, page);
+		uint64_t next = e ? e->page + coh_dir_pages(e) : page + 1;
+		bool whole = e && e->page >= range->page && next <= end;
 
-		if (!e || !is_idle(e) || !(e->sharers & coh_bit(machine)))
+		page = next;
+		if (!whole || !is_idle(e) || !(e->sharers & coh_bit(machine)))
 			continue;
 		e->sharers &= (uint16_t)~coh_bit(machine);
 		if (!e->sharers)

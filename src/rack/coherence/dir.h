@@ -39,9 +39,12 @@
  *  busy   the owner            L       refuse all who wait (or as its FIN)
  *  busy   who asked            same    the region goes on without it
  *
- * "busy" is toS, toM or rec; b is who asks, o the owner. A grant counts from
- * its decision: until the answer has arrived, an INVAL names it and the machine
- * waits for it. An entry that is I with an empty queue goes back to the pool.
+ * Regions have sizes of their own: entries begin with region_pages, are split
+ * where they are invalidated for pages that nobody asked for, and joined where
+ * they are quiet (split.h). "busy" is toS, toM or rec; b is who asks, o the
+ * owner. A grant counts from its decision: until the answer has arrived, an
+ * INVAL names it and the machine waits for it. An entry that is I with an empty
+ * queue goes back to the pool.
  *
  * Terms: a switch that begins while machines may have copies of a former term
  * knows nothing about them. All gets wait until each of these machines has
@@ -78,10 +81,11 @@ enum coh_dir_state {
 };
 
 struct coh_dir_entry {
-	uint64_t page; /* its first */
-	uint32_t seq;  /* of the INVALs that are under way */
-	uint32_t next; /* of its bucket, or of the free ones */
-	uint32_t false_invals;
+	uint64_t page;		   /* its first */
+	uint32_t seq;		   /* of the INVALs that are under way */
+	uint8_t order;		   /* it has 1 << order pages */
+	uint32_t next;		   /* of its bucket, or of the free ones */
+	uint32_t false_invals;	   /* in this epoch (split.h) */
 	uint16_t sharers, waiting; /* machines; whose FIN is waited for */
 	uint16_t asker;		   /* slot that waits for FINs, or none */
 	uint16_t first, last;	   /* slots in its queue */
@@ -130,12 +134,14 @@ struct coh_dir {
 	uint32_t *buckets; /* first entry of each */
 	struct coh_dir_slot *slots;
 	uint32_t entry_count, bucket_count; /* buckets: a power of two */
-	uint32_t region_pages;		    /* a power of two */
+	uint32_t region_pages;		    /* of a new entry; a power of two */
 	uint8_t machines, lanes;	    /* lanes of each machine */
 	bool keep_going; /* memory's bytes count when an owner dies */
 
 	uint32_t term, seq;
-	uint32_t free;	      /* first free entry */
+	uint32_t free;			  /* first free entry */
+	uint32_t used;			  /* entries that are not */
+	uint32_t order_count[COH_ORDERS]; /* of these, by their size */
 	uint32_t hand;	      /* where the search for a recall goes on */
 	uint32_t recalls;     /* under way */
 	uint32_t lost_count;  /* entries that are lost */
@@ -177,9 +183,9 @@ struct coh_dir_out {
  */
 void coh_dir_init(struct coh_dir *d, uint32_t term, uint16_t unclean,
 		  bool lost);
-/* Before the first get: the region was lost in a former term, and is not
- * repaired. Without a free entry all is lost. */
-void coh_dir_set_lost(struct coh_dir *d, uint64_t page);
+/* Before the first get: the region, of a size that regions may have, was lost
+ * in a former term, and is not repaired. Without a free entry all is lost. */
+void coh_dir_set_lost(struct coh_dir *d, const struct coh_range *region);
 
 /* A machine that has nothing becomes a member. -EBUSY: memory is still being
  * read for a machine of that number; -EINVAL: there is no such number, or it is
@@ -219,9 +225,23 @@ void coh_dir_tick(struct coh_dir *d, struct coh_dir_out *out);
 int coh_dir_repair(struct coh_dir *d, uint64_t page,
 		   struct coh_dir_out *out) MUST_CHECK;
 
+/* ---- sizes of regions ---------------------------------------------------- */
+/* An idle entry becomes two of half the size. False: it is busy, lost or one
+ * page, or there is no free entry. Nobody but the directory need know. */
+bool coh_dir_split(struct coh_dir *d, struct coh_dir_entry *e);
+/* The entry and the region to the right of it become one: both idle, or the
+ * right one I; S with S, or M with M of the same machine. False: they cannot.
+ */
+bool coh_dir_merge(struct coh_dir *d, struct coh_dir_entry *e);
+
 /* The region's entry, or NULL: it is I. */
 const struct coh_dir_entry *coh_dir_find(const struct coh_dir *d,
 					 uint64_t page);
+static inline uint32_t coh_dir_pages(const struct coh_dir_entry *e)
+{
+	return 1u << e->order;
+}
+
 const char *coh_dir_state_name(enum coh_dir_state state);
 /* NULL, or the invariant that does not hold, in words. */
 const char *coh_dir_check(const struct coh_dir *d);

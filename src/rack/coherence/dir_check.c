@@ -27,6 +27,8 @@ static const char *check_entry(const struct coh_dir *d,
 
 	if (coh_dir_lookup(d, e->page) != e)
 		return "an entry is not found by its region";
+	if (coh_pool_is_covered(d, e))
+		return "a region is inside another one";
 	if (e->state == COH_DIR_MODIFIED && !one)
 		return "a modified region has not one owner";
 	if (e->state == COH_DIR_SHARED && !e->sharers)
@@ -51,7 +53,7 @@ static const char *check_entry(const struct coh_dir *d,
 
 const char *coh_dir_check(const struct coh_dir *d)
 {
-	uint32_t lost = 0, recalls = 0, asking = 0, askers = 0;
+	uint32_t lost = 0, recalls = 0, asking = 0, askers = 0, used = 0;
 
 	for (uint32_t i = 0; i < d->entry_count; i++) {
 		const struct coh_dir_entry *e = &d->entries[i];
@@ -62,6 +64,7 @@ const char *coh_dir_check(const struct coh_dir *d)
 		wrong = check_entry(d, e);
 		if (wrong)
 			return wrong;
+		used++;
 		lost += e->state == COH_DIR_LOST;
 		recalls += e->state == COH_DIR_RECALL;
 		asking += e->asker != COH_SLOT_NONE;
@@ -70,7 +73,7 @@ const char *coh_dir_check(const struct coh_dir *d)
 		askers += is_waiting_for_fins(&d->slots[i]);
 	if (asking != askers)
 		return "a get waits for FINs of no region";
-	if (lost != d->lost_count || recalls != d->recalls)
+	if (lost != d->lost_count || recalls != d->recalls || used != d->used)
 		return "entries are miscounted";
 	if (d->unclean & ~d->members)
 		return "a machine that is no member shall clean";

@@ -24,17 +24,21 @@ void coh_dir_init(struct coh_dir *d, uint32_t term, uint16_t unclean, bool lost)
 	coh_pool_init(d);
 }
 
-void coh_dir_set_lost(struct coh_dir *d, uint64_t page)
+void coh_dir_set_lost(struct coh_dir *d, const struct coh_range *region)
 {
-	struct coh_dir_entry *e = coh_dir_lookup(d, page);
+	uint8_t order = 0;
 
-	if (e)
+	while (order + 1 < COH_ORDERS && 1u << order < region->count)
+		order++;
+	if (coh_dir_lookup(d, region->page))
 		return;
-	if (d->free == COH_ENTRY_NONE) {
+	if (d->free == COH_ENTRY_NONE || 1u << order != region->count ||
+	    region->page % region->count ||
+	    !coh_pool_is_vacant(d, region->page, order)) {
 		d->lost = true;
 		return;
 	}
-	coh_pool_take(d, page)->state = COH_DIR_LOST;
+	coh_pool_take(d, region->page, order)->state = COH_DIR_LOST;
 	d->lost_count++;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The directory's entries by region, those that are free, recalls, and the
  * queues of gets. */
+#include <string.h>
+
 #include "base/plant.h"
 #include "dir_priv.h"
 
@@ -48,27 +50,69 @@ void coh_queue_remove(struct coh_dir *d, uint16_t *first, uint16_t *last,
 
 /* ---- entries ------------------------------------------------------------- */
 
-static uint64_t region_of(const struct coh_dir *d, uint64_t page)
+static uint64_t base_of(uint64_t page, uint8_t order)
 {
-	return page & ~(uint64_t)(d->region_pages - 1);
+	return page >> order << order;
 }
 
-static uint32_t *bucket_of(const struct coh_dir *d, uint64_t page)
+/* By the first page: neighbours in different buckets; high bits count, too. */
+static uint32_t *bucket_of(const struct coh_dir *d, uint64_t base)
 {
-	uint64_t h = region_of(d, page) / d->region_pages;
+	uint64_t h = (base ^ base >> 32) * 0x9e3779b97f4a7c15ull;
 
-	/* Neighbours in different buckets; high bits count, too. */
-	h = (h ^ h >> 32) * 0x9e3779b97f4a7c15ull;
 	return &d->buckets[(h >> 32) & (d->bucket_count - 1)];
 }
 
-struct coh_dir_entry *coh_dir_lookup(const struct coh_dir *d, uint64_t page)
+static struct coh_dir_entry *find_at(const struct coh_dir *d, uint64_t base,
+				     uint8_t order)
 {
-	uint32_t i = *bucket_of(d, page);
+	uint32_t i = *bucket_of(d, base);
 
-	while (i != COH_ENTRY_NONE && d->entries[i].page != region_of(d, page))
+	while (i != COH_ENTRY_NONE &&
+	       (d->entries[i].page != base || d->entries[i].order != order))
 		i = d->entries[i].next;
 	return i == COH_ENTRY_NONE ? NULL : &d->entries[i];
+}
+
+/* One probe for each size that there is. */
+struct coh_dir_entry *coh_dir_lookup(const struct coh_dir *d, uint64_t page)
+{
+	for (uint8_t o = 0; o < COH_ORDERS; o++) {
+		struct coh_dir_entry *e =
+			d->order_count[o] ? find_at(d, base_of(page, o), o)
+					  : NULL;
+
+		if (e)
+			return e;
+	}
+	return NULL;
+}
+
+bool coh_pool_is_vacant(const struct coh_dir *d, uint64_t base, uint8_t order)
+{
+	for (uint8_t o = 0; o < order; o++)
+		for (uint64_t at = 0; d->order_count[o] && at < 1ull << order;
+		     at += 1ull << o)
+			if (find_at(d, base + at, o))
+				return false;
+	return !coh_dir_lookup(d, base);
+}
+
+bool coh_pool_is_covered(const struct coh_dir *d, const struct coh_dir_entry *e)
+{
+	for (uint8_t o = (uint8_t)(e->order + 1); o < COH_ORDERS; o++)
+		if (find_at(d, base_of(e->page, o), o))
+			return true;
+	return false;
+}
+
+uint8_t coh_pool_order(const struct coh_dir *d, uint64_t page)
+{
+	uint8_t order = (uint8_t)__builtin_ctz(d->region_pages);
+
+	while (order && !coh_pool_is_vacant(d, base_of(page, order), order))
+		order--;
+	return order;
 }
 
 const struct coh_dir_entry *coh_dir_find(const struct coh_dir *d, uint64_t page)
@@ -85,39 +129,102 @@ void coh_pool_init(struct coh_dir *d)
 			.state = COH_DIR_FREE,
 			.next = i + 1 < d->entry_count ? i + 1 : COH_ENTRY_NONE,
 		};
-	d->free = 0;
+	d->free = d->used = 0;
+	memset(d->order_count, 0, sizeof(d->order_count));
 }
 
-struct coh_dir_entry *coh_pool_take(struct coh_dir *d, uint64_t page)
+static void link_entry(struct coh_dir *d, struct coh_dir_entry *e)
 {
-	uint32_t *bucket = bucket_of(d, page);
-	uint32_t i = d->free;
-	struct coh_dir_entry *e = &d->entries[i];
+	uint32_t *bucket = bucket_of(d, e->page);
+
+	e->next = *bucket;
+	*bucket = (uint32_t)(e - d->entries);
+	d->order_count[e->order]++;
+}
+
+static void unlink_entry(struct coh_dir *d, const struct coh_dir_entry *e)
+{
+	uint32_t *at = bucket_of(d, e->page);
+
+	while (*at != (uint32_t)(e - d->entries))
+		at = &d->entries[*at].next;
+	*at = e->next;
+	d->order_count[e->order]--;
+}
+
+struct coh_dir_entry *coh_pool_take(struct coh_dir *d, uint64_t page,
+				    uint8_t order)
+{
+	struct coh_dir_entry *e = &d->entries[d->free];
 
 	d->free = e->next;
+	d->used++;
 	*e = (struct coh_dir_entry){
-		.page = region_of(d, page),
+		.page = base_of(page, order),
+		.order = order,
 		.state = COH_DIR_SHARED,
 		.asker = COH_SLOT_NONE,
 		.first = COH_SLOT_NONE,
 		.last = COH_SLOT_NONE,
 		.gainer = COH_NOBODY,
-		.next = *bucket,
 	};
-	*bucket = i;
+	link_entry(d, e);
 	return e;
 }
 
 void coh_pool_free(struct coh_dir *d, struct coh_dir_entry *e)
 {
-	uint32_t *at = bucket_of(d, e->page);
-	uint32_t i = (uint32_t)(e - d->entries);
-
-	while (*at != i)
-		at = &d->entries[*at].next;
-	*at = e->next;
+	unlink_entry(d, e);
 	*e = (struct coh_dir_entry){.state = COH_DIR_FREE, .next = d->free};
-	d->free = i;
+	d->free = (uint32_t)(e - d->entries);
+	d->used--;
+}
+
+/* ---- sizes --------------------------------------------------------------- */
+
+bool coh_dir_split(struct coh_dir *d, struct coh_dir_entry *e)
+{
+	struct coh_dir_entry *right;
+
+	if (!is_idle(e) || !e->order || d->free == COH_ENTRY_NONE)
+		return false;
+	d->order_count[e->order]--;
+	e->order--;
+	d->order_count[e->order]++;
+	e->false_invals /= 2;
+	right = coh_pool_take(d, e->page + coh_dir_pages(e), e->order);
+	right->state = e->state;
+	right->sharers = e->sharers;
+	right->false_invals = e->false_invals;
+	if (PLANTED(mind_split_forgets))
+		right->sharers &= (uint16_t)(right->sharers - 1);
+	return true;
+}
+
+bool coh_dir_merge(struct coh_dir *d, struct coh_dir_entry *e)
+{
+	uint64_t at = e->page + coh_dir_pages(e);
+	struct coh_dir_entry *right = coh_dir_lookup(d, at);
+
+	if (!is_idle(e) || e->order + 1 == COH_ORDERS ||
+	    e->page & coh_dir_pages(e))
+		return false;
+	if (right) {
+		if (right->order != e->order || right->state != e->state ||
+		    (e->state == COH_DIR_MODIFIED &&
+		     right->sharers != e->sharers &&
+		     !PLANTED(mind_join_owners)))
+			return false;
+		e->sharers |= right->sharers;
+		e->false_invals += right->false_invals;
+		coh_pool_free(d, right);
+	} else if (!coh_pool_is_vacant(d, at, e->order)) {
+		return false;
+	}
+	d->order_count[e->order]--;
+	e->order++;
+	d->order_count[e->order]++;
+	return true;
 }
 
 /* ---- gets that wait for an entry ----------------------------------------- */
@@ -160,7 +267,7 @@ void coh_room_serve(struct coh_dir *d, struct coh_dir_out *out)
 		if (!e && d->free == COH_ENTRY_NONE)
 			return;
 		if (!e)
-			e = coh_pool_take(d, page);
+			e = coh_pool_take(d, page, coh_pool_order(d, page));
 		d->room_count--;
 		coh_dir_start(d, e, coh_queue_pop(d, &d->first, &d->last), out);
 	}

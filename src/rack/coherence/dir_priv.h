@@ -61,7 +61,16 @@ void coh_room_serve(struct coh_dir *d, struct coh_dir_out *out);
 void coh_room_refuse(struct coh_dir *d, struct coh_dir_out *out);
 void coh_pool_init(struct coh_dir *d);
 /* There is a free one. */
-struct coh_dir_entry *coh_pool_take(struct coh_dir *d, uint64_t page);
+struct coh_dir_entry *coh_pool_take(struct coh_dir *d, uint64_t page,
+				    uint8_t order);
+/* Whether no entry has a page of that region. */
+bool coh_pool_is_vacant(const struct coh_dir *d, uint64_t base, uint8_t order);
+/* Whether a larger entry has the entry's pages, too. */
+bool coh_pool_is_covered(const struct coh_dir *d,
+			 const struct coh_dir_entry *e);
+/* How large the entry of a region that is I becomes: other entries may have
+ * parts of it. */
+uint8_t coh_pool_order(const struct coh_dir *d, uint64_t page);
 void coh_pool_free(struct coh_dir *d, struct coh_dir_entry *e);
 bool coh_pool_is_wanted(const struct coh_dir *d);
 void coh_pool_recall(struct coh_dir *d, struct coh_dir_entry *e,

@@ -26,7 +26,7 @@
 
 enum {
 	CONFINE_PATH_MAX = 64,
-	CONFINE_DIRS = 10,
+	CONFINE_DIRS = 16,
 };
 
 enum confine_use {

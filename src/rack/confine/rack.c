@@ -51,15 +51,18 @@ void confine_set_rack(struct confine *c, const struct config *config)
 static int add_authorities(struct confine *c, const struct config *config)
 {
 	static const char *const kinds[] = {"node", "engine"};
+	static const char *const keys[] = {"ca", "cert", "key"};
 	int err = 0;
 
 	for (unsigned k = 0; k < ARRAY_LEN(kinds); k++) {
 		unsigned count = config_named_count(config, kinds[k]);
 
-		for (unsigned i = 0; !err && i < count; i++)
+		for (unsigned i = 0; !err && i < count * ARRAY_LEN(keys); i++)
 			err = confine_add(
 				c, CONFINE_READ,
-				config_named_text(config, kinds[k], i, "ca"));
+				config_named_text(config, kinds[k],
+						  i / ARRAY_LEN(keys),
+						  keys[i % ARRAY_LEN(keys)]));
 	}
 	return err;
 }

@@ -24,16 +24,37 @@ enum {
 struct ctl_audit {
 	int fd; /* -1: the log */
 	bool json;
-	bool is_own; /* the descriptor */
+	char *path; /* of a file that is opened here, or NULL */
 	pthread_mutex_t lock;
 	bool has_failed;
 	struct log_limit limit[BUCKETS];
 };
 
+/* A descriptor, or -errno with words. */
+static int open_file(const char *path)
+{
+	int fd = open(path,
+		      O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW |
+			      O_NONBLOCK | O_NOCTTY,
+		      0600);
+	struct stat st;
+	int err = 0;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		err = -errno;
+	else if (!S_ISREG(st.st_mode))
+		err = -EINVAL;
+	if (!err)
+		return fd;
+	if (fd >= 0)
+		(void)close(fd); /* nothing was written */
+	return error_set(err, "cannot write the audit log %s: %s", path,
+			 strerror(-err));
+}
+
 int ctl_audit_open(const char *path, bool json, struct ctl_audit **out)
 {
 	struct ctl_audit *a = calloc(1, sizeof(*a));
-	struct stat st;
 
 	if (!a)
 		return error_set(-ENOMEM, "no memory for the audit log");
@@ -42,19 +63,16 @@ int ctl_audit_open(const char *path, bool json, struct ctl_audit **out)
 	if (path && strcmp(path, "-") == 0) {
 		a->fd = STDERR_FILENO;
 	} else if (path) {
-		a->fd = open(path,
-			     O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC |
-				     O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
-			     0600);
-		a->is_own = a->fd >= 0;
-		if (a->fd < 0 || fstat(a->fd, &st) < 0 ||
-		    !S_ISREG(st.st_mode)) {
-			int err = a->fd < 0 ? -errno : -EINVAL;
+		a->path = strdup(path);
+		a->fd = a->path ? open_file(path)
+				: error_set(-ENOMEM,
+					    "no memory for the audit log");
+		if (a->fd < 0) {
+			int err = a->fd;
 
-			ctl_audit_close(a);
-			return error_set(err,
-					 "cannot write the audit log %s: %s",
-					 path, strerror(-err));
+			free(a->path);
+			free(a);
+			return err;
 		}
 	}
 	pthread_mutex_init(&a->lock, NULL);
@@ -62,12 +80,30 @@ int ctl_audit_open(const char *path, bool json, struct ctl_audit **out)
 	return 0;
 }
 
+int ctl_audit_reopen(struct ctl_audit *a)
+{
+	int fd, former;
+
+	if (!a->path)
+		return 0;
+	fd = open_file(a->path);
+	if (fd < 0)
+		return fd;
+	pthread_mutex_lock(&a->lock);
+	former = a->fd;
+	a->fd = fd;
+	pthread_mutex_unlock(&a->lock);
+	(void)close(former); /* every line was written by itself */
+	return 0;
+}
+
 void ctl_audit_close(struct ctl_audit *a)
 {
 	if (!a)
 		return;
-	if (a->is_own)
+	if (a->path)
 		(void)close(a->fd); /* every line was written by itself */
+	free(a->path);
 	free(a);
 }
 
@@ -131,6 +167,10 @@ static int format(const struct ctl_audit *a, char line[LINE_BYTES],
 			 who, "from", peer, "method",
 			 ctl_method_name(q->method), "path", path, "name", name,
 			 "status", (int)status, "left_out", (int)left_out);
+	if (tree && q->certificate)
+		(void)json_object_set_new(
+			tree, "certificate",
+			json_string(plain(q->certificate, word[3])));
 	text = tree ? json_dumps(tree, JSON_COMPACT) : NULL;
 	if (text)
 		n = snprintf(line, LINE_BYTES, "%s\n", text);
@@ -164,7 +204,7 @@ void ctl_audit_note(struct ctl_audit *a, const struct ctl_request *q,
 
 	if (!refused && (status >= 300 || q->method == CTL_GET || e->is_quiet))
 		return;
-	if (a->fd < 0 && !log_enabled(LOG_LEVEL_INFO))
+	if (!a->path && a->fd < 0 && !log_enabled(LOG_LEVEL_INFO))
 		return;
 	pthread_mutex_lock(&a->lock);
 	if (!refused ||

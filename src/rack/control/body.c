@@ -46,9 +46,9 @@ int ctl_body_parse(const char *body, size_t body_bytes, json_t **out)
 	json_error_t why;
 	json_t *tree;
 
-	if (body_bytes > CTL_BODY_MAX)
-		return error_set(-E2BIG, "the body has more than %d bytes",
-				 CTL_BODY_MAX);
+	if (body_bytes && !body)
+		return error_set(-E2BIG, "the body has more than %zu bytes",
+				 body_bytes - 1);
 	if (body_bytes == 0) {
 		tree = json_object();
 	} else {

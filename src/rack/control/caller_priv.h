@@ -6,9 +6,9 @@
  * at most, and when all are taken, a new connection replaces the one that has
  * waited longest for its own request to become complete.
  *
- * A connection is ended by shutdown(2) only; its thread closes it. Only the
- * thread that accepts admits and ends, so a descriptor in the table is always
- * the connection that it was.
+ * A connection is ended by shutdown(2) only; the HTTP library closes it. Only
+ * the thread that accepts admits and ends, so a descriptor in the table is
+ * always the connection that it was.
  */
 #ifndef AQ_CTL_CALLER_PRIV_H
 #define AQ_CTL_CALLER_PRIV_H
@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 
 #include "base/base.h"
+#include "base/list.h"
 
 enum {
 	CALLER_TEXT = 64,
@@ -37,6 +38,8 @@ int caller_key_of(int fd, struct caller_key *key,
 		  char text[CALLER_TEXT]) MUST_CHECK;
 bool caller_key_equal(const struct caller_key *a, const struct caller_key *b);
 bool caller_key_is_loopback(const struct caller_key *key);
+/* The key alone in words: "uid 0", "192.0.2.1", "2001:db8::". */
+void caller_key_format(const struct caller_key *key, char text[CALLER_TEXT]);
 
 enum caller_phase {
 	CALLER_FREE,
@@ -44,7 +47,8 @@ enum caller_phase {
 	CALLER_SERVED, /* the handler works for it; it is left alone */
 	CALLER_READS,  /* the reply */
 	CALLER_IDLE,
-	CALLER_ENDED, /* its thread will notice */
+	CALLER_ENDED, /* the HTTP library will notice */
+	CALLER_PHASES,
 };
 
 struct caller {
@@ -55,6 +59,12 @@ struct caller {
 	char text[CALLER_TEXT];
 	uint64_t since_ns;     /* when the phase began */
 	uint64_t bytes_before; /* received until then, of TCP */
+	/* The name in its certificate, once that was checked; else "". Only
+	 * for the thread that serves it. */
+	char certificate[CALLER_TEXT];
+	struct list in_phase; /* those of a phase, the oldest first */
+	struct list in_fd;    /* those with the same hash of fd */
+	struct list in_key;   /* those with the same hash of key, if live */
 };
 
 struct callers {
@@ -62,8 +72,11 @@ struct callers {
 	unsigned max;	  /* connections that are not ended */
 	unsigned per_key; /* the same, of one key */
 	unsigned room;	  /* of the table: ended ones take a while */
+	unsigned live_count;
 	uint64_t ended_late, ended_for_others, refused;
 	struct caller *caller;
+	struct list phase[CALLER_PHASES];
+	struct list *by_fd, *by_key; /* `room` heads each */
 };
 
 int callers_init(struct callers *t, unsigned max) MUST_CHECK; /* -ENOMEM */

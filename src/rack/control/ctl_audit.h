@@ -29,6 +29,10 @@ struct ctl_audit_event {
 int ctl_audit_open(const char *path, bool json,
 		   struct ctl_audit **out) MUST_CHECK;
 void ctl_audit_close(struct ctl_audit *a); /* NULL is fine */
+/* Goes on with the file that has the name now: the one before was renamed, as
+ * logrotate(8) does. If there is none to be had it keeps the former;
+ * error_last() has the words. */
+int ctl_audit_reopen(struct ctl_audit *a) MUST_CHECK;
 /* Writes a line if it was a change or a refusal. It does not fail: a line that
  * cannot be written causes a warning in the log. */
 void ctl_audit_note(struct ctl_audit *a, const struct ctl_request *request,

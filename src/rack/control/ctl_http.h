@@ -14,11 +14,13 @@
 #include "base/base.h"
 
 enum {
-	CTL_PATH_MAX = 512,	 /* bytes, with the NUL */
-	CTL_BODY_MAX = 72 << 10, /* of a request: the longest walk, in hex */
-	CTL_DEPTH_MAX = 8,	 /* of JSON in a request */
-	CTL_SEGMENT_MAX = 64,	 /* a variable part of a path, with the NUL */
-	CTL_SEGMENTS = 2,	 /* variable parts of one path */
+	CTL_PATH_MAX = 512, /* bytes, with the NUL */
+	/* Of a request, where its route says nothing else: the longest walk, in
+	 * hex. */
+	CTL_BODY_MAX = 72 << 10,
+	CTL_DEPTH_MAX = 8,    /* of JSON in a request */
+	CTL_SEGMENT_MAX = 64, /* a variable part of a path, with the NUL */
+	CTL_SEGMENTS = 2,     /* variable parts of one path */
 };
 
 enum ctl_method {
@@ -39,9 +41,15 @@ struct ctl_request {
 	const char *path;  /* as it came, without the query */
 	const char *token; /* what followed "Bearer ", or NULL */
 	const char *body;
-	size_t body_bytes; /* above CTL_BODY_MAX: body is NULL */
+	size_t body_bytes; /* above what the route takes: body is NULL */
 	bool is_local;	   /* came over the unix socket */
 	const char *peer;  /* who sent it, in words, or NULL */
+	/* The party that limits hold for: an address or a user, or NULL. */
+	const char *origin;
+	/* The name in the caller's certificate, if one was needed, or NULL. */
+	const char *certificate;
+	/* Of ctl_server.h, to answer later; NULL: it must be answered now. */
+	struct ctl_exchange *exchange;
 };
 
 /* Zero-initialised by the caller, who releases it. */
@@ -50,6 +58,7 @@ struct ctl_reply {
 	const char *content_type; /* static; NULL: no body */
 	char *body;		  /* heap */
 	size_t body_bytes;
+	unsigned retry_s; /* with 429: after so many seconds; 0: not said */
 };
 
 void ctl_reply_release(struct ctl_reply *r);
@@ -64,6 +73,8 @@ void ctl_reply_error(struct ctl_reply *r, int err, const char *fmt, ...)
 	PRINTF(3, 4);
 /* The same with this thread's error_last() for words. */
 void ctl_reply_last_error(struct ctl_reply *r, int err);
+/* 429: the caller has asked too often; ctl_rate.h says how long to wait. */
+void ctl_reply_too_many(struct ctl_reply *r, const char *who, uint64_t wait_ns);
 
 /* The HTTP status of -errno. */
 unsigned ctl_status_of(int err);
@@ -74,9 +85,26 @@ struct ctl_call;
 
 struct ctl_route {
 	enum ctl_method method;
-	const char *pattern; /* "/v1/regions/:" where ':' is one segment */
+	/* "/v1/regions/:" where ':' is one segment; a '*' at its end is all
+	 * that follows, with slashes, or nothing. */
+	const char *pattern;
 	void (*run)(void *ctx, struct ctl_call *call);
 	unsigned level; /* whose token; defined by the table's room */
+};
+
+/* How many bytes the body of a route's requests may have; CTL_BODY_MAX where
+ * there is no row. */
+struct ctl_body_max {
+	void (*run)(void *ctx, struct ctl_call *call); /* of the route */
+	uint32_t bytes;
+};
+
+/* Routes, and what is known about their bodies before they are read. */
+struct ctl_routes {
+	const struct ctl_route *route;
+	unsigned route_count;
+	const struct ctl_body_max *body_max;
+	unsigned body_max_count;
 };
 
 /* What the object in the body of a route's requests may have, with spaces
@@ -92,9 +120,11 @@ struct ctl_call {
 	struct ctl_reply *reply;
 	const struct ctl_route *route;
 	void *caller;  /* found by the token, by the table's room */
+	void *scope;   /* what narrows its rights, in the same way, or NULL */
 	bool sees_all; /* the administrator, or the owner's own socket */
 	char segment[CTL_SEGMENTS][CTL_SEGMENT_MAX];
-	json_t *body; /* borrowed; an object, empty when there was none */
+	const char *rest; /* of the path, for '*'; else NULL */
+	json_t *body;	  /* borrowed; an object, empty when there was none */
 };
 
 /*
@@ -105,6 +135,11 @@ struct ctl_call {
 int ctl_route_find(const struct ctl_route *table, unsigned count,
 		   enum ctl_method method, const char *path,
 		   struct ctl_call *call) MUST_CHECK;
+
+/* How many bytes the body of such a request may have; CTL_BODY_MAX for a path
+ * that is in no row, so that the answer can say so. */
+uint32_t ctl_routes_body_max(const struct ctl_routes *routes,
+			     enum ctl_method method, const char *path);
 
 /* ---- bodies ------------------------------------------------------------- */
 

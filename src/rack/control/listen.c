@@ -91,7 +91,20 @@ static uint16_t port_of(int fd)
 	return ntohs(((struct sockaddr_in *)&ss)->sin_port);
 }
 
-int listen_tcp(const char *address, uint16_t *port)
+static bool is_loopback(const struct sockaddr *sa)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)sa;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)sa;
+
+	if (sa->sa_family == AF_INET)
+		return ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return sa->sa_family == AF_INET6 &&
+	       (IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr) ||
+		(IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr) &&
+		 in6->sin6_addr.s6_addr[12] == IN_LOOPBACKNET));
+}
+
+int listen_tcp(const char *address, bool may_be_public, uint16_t *port)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
 				 .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
@@ -107,6 +120,16 @@ int listen_tcp(const char *address, uint16_t *port)
 	if (err || !info)
 		return error_set(-EINVAL, "cannot listen on %.64s: %s", address,
 				 gai_strerror(err));
+	if (!may_be_public && !is_loopback(info->ai_addr)) {
+		freeaddrinfo(info);
+		return error_set(
+			-EPERM,
+			"others can reach %.64s, and without TLS whoever sees "
+			"the network can use the tokens: give --tls-cert and "
+			"--tls-key ('aquifer cert' makes them), or --insecure "
+			"where WireGuard or the like is below",
+			address);
+	}
 	fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
 		    0);
 	/* A node that was killed must not wait for old connections to fade. */

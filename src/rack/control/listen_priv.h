@@ -7,6 +7,8 @@
 
 /* A descriptor or -errno; error_last() has the words. */
 int listen_unix(const char *path) MUST_CHECK;
-int listen_tcp(const char *address, uint16_t *port) MUST_CHECK;
+/* -EPERM: others can reach the address, and `may_be_public` is false. */
+int listen_tcp(const char *address, bool may_be_public,
+	       uint16_t *port) MUST_CHECK;
 
 #endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One listening socket: the thread that accepts and watches over deadlines, and
- * libmicrohttpd, which has a thread for each connection that it is given.
+ * One listening socket: the thread that accepts, watches over deadlines, sends
+ * what was delayed, and sees who hung up while his request is held; and
+ * libmicrohttpd, whose few threads read and write all connections.
  */
 #include "listener_priv.h"
 
 #include <errno.h>
-#include <poll.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -21,6 +23,10 @@ enum {
 	LOOK_MS = 500,	/* between looks for those that are late */
 	PAUSE_MS = 100, /* when no descriptor is left */
 	BURST = 64,	/* that are accepted between two looks */
+	EVENTS = 64,	/* at a time */
+	/* In the place of a held request's number, which is larger. */
+	WATCH_WAKE = 0,
+	WATCH_LISTEN = 1,
 };
 
 /* ---- connections --------------------------------------------------------- */
@@ -33,12 +39,17 @@ static void on_connection(void *cls, struct MHD_Connection *connection,
 		connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct listener *listener = cls;
 
-	if (code == MHD_CONNECTION_NOTIFY_STARTED)
-		*context = info ? callers_link(&listener->callers,
-					       info->connect_fd)
-				: NULL;
-	else if (*context)
-		callers_leave(&listener->callers, *context);
+	if (code != MHD_CONNECTION_NOTIFY_STARTED) {
+		if (*context)
+			callers_leave(&listener->callers, *context);
+		return;
+	}
+	*context = info ? callers_link(&listener->callers, info->connect_fd)
+			: NULL;
+	info = MHD_get_connection_info(connection,
+				       MHD_CONNECTION_INFO_GNUTLS_SESSION);
+	if (listener->tls && info)
+		tls_begin(listener->tls, info->tls_session);
 }
 
 static int admit(struct listener *listener, int fd)
@@ -94,53 +105,107 @@ static bool accept_some(struct listener *listener)
 	return true;
 }
 
+/* ---- the thread ---------------------------------------------------------- */
+
+void listener_wake(struct listener *listener)
+{
+	const uint64_t one = 1;
+	ssize_t n = write(listener->wake_fd, &one, sizeof(one));
+
+	ASSERT(n == sizeof(one)); /* the thread empties it */
+}
+
+/* Adds a descriptor, or changes whether it is listened to. */
+static int watch(struct listener *listener, int op, int fd, uint64_t what,
+		 bool is_on)
+{
+	struct epoll_event event = {.events = is_on ? EPOLLIN : 0,
+				    .data.u64 = what};
+
+	return epoll_ctl(listener->watch_fd, op, fd, &event) < 0 ? -errno : 0;
+}
+
+static void set_accepting(struct listener *listener, bool is_on)
+{
+	int err = watch(listener, EPOLL_CTL_MOD, listener->listen_fd,
+			WATCH_LISTEN, is_on);
+
+	ASSERT(err == 0); /* it was added */
+}
+
+/* Looks at all that depends on time; returns until when to sleep. */
+static int look(struct listener *listener, uint64_t *look_ns)
+{
+	uint64_t at_ns = clock_mono_ns();
+	int wait_ms = held_send_due(listener, at_ns);
+
+	if (at_ns - *look_ns > LOOK_MS * 1000000ull) {
+		*look_ns = at_ns;
+		callers_tick(&listener->callers, at_ns);
+	}
+	/* HTTP-1: a request that came before this is seen by workers_look, and
+	 * whoever submits after it wakes this thread. */
+	atomic_store_explicit(&listener->is_set, false, memory_order_seq_cst);
+	if (workers_look(&listener->workers, at_ns))
+		wait_ms = WORKER_WAIT_MS;
+	return wait_ms < 0 || wait_ms > LOOK_MS ? LOOK_MS : wait_ms;
+}
+
 static void *run(void *arg)
 {
 	struct listener *listener = arg;
-	struct pollfd fds[] = {{.fd = listener->wake_fd, .events = POLLIN},
-			       {.fd = listener->listen_fd, .events = POLLIN}};
-	uint64_t look_ns = 0;
+	struct epoll_event events[EVENTS];
 	bool may_accept = true;
+	uint64_t look_ns = 0, woken;
+	int n, wait_ms = 0;
 
 	for (;;) {
-		uint64_t at_ns;
+		if (!may_accept && wait_ms > PAUSE_MS)
+			wait_ms = PAUSE_MS;
+		n = epoll_wait(listener->watch_fd, events, EVENTS, wait_ms);
+		if (!may_accept)
+			set_accepting(listener, true);
+		may_accept = true;
+		for (int i = 0; i < n; i++) {
+			uint64_t what = events[i].data.u64;
 
-		fds[1].revents = 0;
-		(void)poll(fds, may_accept ? 2 : 1,
-			   may_accept ? LOOK_MS : PAUSE_MS);
-		if (fds[0].revents)
-			return NULL;
-		may_accept = !fds[1].revents || accept_some(listener);
-		at_ns = clock_mono_ns();
-		if (at_ns - look_ns > LOOK_MS * 1000000ull) {
-			look_ns = at_ns;
-			callers_tick(&listener->callers, at_ns);
+			if (what == WATCH_WAKE)
+				(void)!read(listener->wake_fd, &woken,
+					    sizeof(woken));
+			else if (what == WATCH_LISTEN)
+				may_accept = accept_some(listener);
+			else
+				held_hang_up(listener, what);
 		}
+		/* HTTP-2: it was set before the wake-up. */
+		if (atomic_load_explicit(&listener->ends, memory_order_acquire))
+			return NULL;
+		if (!may_accept)
+			set_accepting(listener, false);
+		wait_ms = look(listener, &look_ns);
 	}
 }
 
 /* ---- life ---------------------------------------------------------------- */
 
-static int start_daemon(struct listener *listener, const char *cert,
-			const char *key)
+static int start_daemon(struct listener *listener)
 {
-	unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD |
-			 MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL |
-			 MHD_USE_ITC | MHD_USE_ERROR_LOG |
+	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD |
+			 MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
 			 MHD_USE_NO_LISTEN_SOCKET;
 	struct MHD_OptionItem tls[] = {
-		{MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)cert},
-		{MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)key},
+		{MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)tls_retrieve},
 		{MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)CTL_SERVER_TLS},
 		{MHD_OPTION_END, 0, NULL},
 	};
 	static struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
 
 	listener->daemon = MHD_start_daemon(
-		flags | (listener->is_secure ? MHD_USE_TLS : 0), 0, NULL, NULL,
+		flags | (listener->tls ? MHD_USE_TLS : 0), 0, NULL, NULL,
 		listener_request, listener, MHD_OPTION_EXTERNAL_LOGGER,
 		listener_log, NULL, MHD_OPTION_CONNECTION_LIMIT,
-		listener->callers.room, MHD_OPTION_CONNECTION_TIMEOUT,
+		listener->callers.room, MHD_OPTION_THREAD_POOL_SIZE,
+		(unsigned)CTL_SERVER_THREADS, MHD_OPTION_CONNECTION_TIMEOUT,
 		(unsigned)CTL_SERVER_IDLE_S, MHD_OPTION_THREAD_STACK_SIZE,
 		(size_t)CTL_SERVER_STACK_BYTES,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT,
@@ -148,14 +213,10 @@ static int start_daemon(struct listener *listener, const char *cert,
 		listener_completed, listener, MHD_OPTION_NOTIFY_CONNECTION,
 		on_connection, listener, MHD_OPTION_UNESCAPE_CALLBACK,
 		listener_keep_escapes, NULL, MHD_OPTION_ARRAY,
-		listener->is_secure ? tls : none, MHD_OPTION_END);
-	if (listener->daemon)
-		return 0;
-	if (listener->is_secure)
-		return error_set(-EINVAL, "cannot start the TLS server: are "
-					  "--tls-cert and --tls-key PEM files "
-					  "that belong together?");
-	return error_set(-EIO, "cannot start the HTTP server");
+		listener->tls ? tls : none, MHD_OPTION_END);
+	return listener->daemon
+		       ? 0
+		       : error_set(-EIO, "cannot start the HTTP server");
 }
 
 static int start_thread(struct listener *listener)
@@ -163,55 +224,65 @@ static int start_thread(struct listener *listener)
 	int err;
 
 	listener->wake_fd = eventfd(0, EFD_CLOEXEC);
-	if (listener->wake_fd < 0)
+	listener->watch_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (listener->wake_fd < 0 || listener->watch_fd < 0)
 		return error_set(-errno, "no descriptor is left: %s",
 				 strerror(errno));
-	err = pthread_create(&listener->thread, NULL, run, listener);
+	err = watch(listener, EPOLL_CTL_ADD, listener->wake_fd, WATCH_WAKE,
+		    true);
+	if (!err)
+		err = watch(listener, EPOLL_CTL_ADD, listener->listen_fd,
+			    WATCH_LISTEN, true);
+	if (!err)
+		err = -pthread_create(&listener->thread, NULL, run, listener);
 	if (err)
-		return error_set(-err, "no thread for the HTTP server: %s",
-				 strerror(err));
+		return error_set(err, "no thread for the HTTP server: %s",
+				 strerror(-err));
 	(void)pthread_setname_np(listener->thread, "aq-accept");
 	listener->has_thread = true;
 	return 0;
 }
 
 int listener_open(struct listener *listener, int fd, unsigned connections,
-		  const char *cert, const char *key)
+		  struct tls *tls)
 {
-	pthread_condattr_t attr;
 	int err = callers_init(&listener->callers, connections);
 
 	listener->listen_fd = fd;
-	listener->wake_fd = -1;
-	listener->is_secure = cert != NULL;
+	listener->wake_fd = listener->watch_fd = -1;
+	listener->tls = tls;
 	strangers_init(&listener->strangers);
+	workers_init(&listener->workers, listener_handle);
+	list_init(&listener->delayed);
 	pthread_mutex_init(&listener->lock, NULL);
-	pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC); /* it exists */
-	pthread_cond_init(&listener->stop, &attr);
-	pthread_condattr_destroy(&attr);
 	listener->is_open = true;
-	if (err)
-		return error_set(err, "no memory for connections");
-	err = start_daemon(listener, cert, key);
+	listener->held =
+		calloc(listener->callers.room, sizeof(*listener->held));
+	if (err || !listener->held)
+		return error_set(-ENOMEM, "no memory for connections");
+	err = start_daemon(listener);
 	return err ? err : start_thread(listener);
 }
 
 void listener_quiesce(struct listener *listener)
 {
-	const uint64_t one = 1;
-
 	if (!listener->is_open || listener->listen_fd < 0)
 		return;
 	if (listener->has_thread) {
-		/* One write to a counter that is 0 cannot fail. */
-		ssize_t n = write(listener->wake_fd, &one, sizeof(one));
-
-		ASSERT(n == sizeof(one));
+		/* HTTP-2: whoever is woken sees it. */
+		atomic_store_explicit(&listener->ends, true,
+				      memory_order_release);
+		listener_wake(listener);
 		(void)pthread_join(listener->thread, NULL);
 	}
 	(void)close(listener->listen_fd); /* nothing is lost */
 	listener->listen_fd = -1;
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		(void)close(fd); /* an eventfd, an epoll */
 }
 
 void listener_close(struct listener *listener)
@@ -219,17 +290,17 @@ void listener_close(struct listener *listener)
 	if (!listener->is_open)
 		return;
 	listener_quiesce(listener);
-	pthread_mutex_lock(&listener->lock);
-	listener->stops = true;
-	pthread_cond_broadcast(&listener->stop);
-	pthread_mutex_unlock(&listener->lock);
+	/* libmicrohttpd cannot stop while a connection is suspended. */
+	held_end(listener);
+	workers_stop(&listener->workers);
 	if (listener->daemon)
 		MHD_stop_daemon(listener->daemon);
-	if (listener->wake_fd >= 0)
-		(void)close(listener->wake_fd); /* an eventfd */
+	workers_destroy(&listener->workers);
+	close_fd(listener->wake_fd);
+	close_fd(listener->watch_fd);
 	callers_destroy(&listener->callers);
 	strangers_destroy(&listener->strangers);
-	pthread_cond_destroy(&listener->stop);
 	pthread_mutex_destroy(&listener->lock);
+	free(listener->held);
 	listener->is_open = false;
 }

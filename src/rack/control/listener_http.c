@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libmicrohttpd calls for each request of a listener: in its connection's
- * own thread. */
+/* What libmicrohttpd calls for each request of a listener, on one of its few
+ * threads, and the worker's part: nothing here may wait. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,40 +11,6 @@
 #include "base/clock.h"
 #include "ctl_http.h"
 #include "listener_priv.h"
-
-/* A request on its way in; owned by its connection's thread. */
-struct inbound {
-	size_t bytes; /* that came, kept or not */
-	size_t capacity;
-	char *body;
-};
-
-static void take_body(struct inbound *in, const char *data, size_t len)
-{
-	size_t want = in->bytes + len;
-
-	in->bytes = want;
-	if (want > CTL_BODY_MAX) {
-		free(in->body);
-		in->body = NULL;
-		in->capacity = 0;
-		in->bytes = CTL_BODY_MAX + 1; /* sticks */
-		return;
-	}
-	if (want > in->capacity) {
-		size_t capacity =
-			u64_min(u64_max(2 * want, 1024), CTL_BODY_MAX);
-		char *more = realloc(in->body, capacity);
-
-		if (!more) {
-			in->bytes = CTL_BODY_MAX + 1;
-			return;
-		}
-		in->body = more;
-		in->capacity = capacity;
-	}
-	memcpy(in->body + want - len, data, len);
-}
 
 static const char *bearer(struct MHD_Connection *connection)
 {
@@ -63,6 +29,7 @@ static enum MHD_Result send_reply(struct MHD_Connection *connection,
 {
 	struct MHD_Response *response;
 	enum MHD_Result ok = MHD_YES;
+	char seconds[16];
 
 	response = MHD_create_response_from_buffer(
 		reply->body_bytes, reply->body,
@@ -71,6 +38,7 @@ static enum MHD_Result send_reply(struct MHD_Connection *connection,
 		ctl_reply_release(reply);
 		return MHD_NO;
 	}
+	reply->body = NULL; /* the response has it */
 	if (reply->content_type)
 		ok = MHD_add_response_header(response,
 					     MHD_HTTP_HEADER_CONTENT_TYPE,
@@ -78,6 +46,11 @@ static enum MHD_Result send_reply(struct MHD_Connection *connection,
 	if (ok == MHD_YES && reply->status == 401)
 		ok = MHD_add_response_header(
 			response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+	if (ok == MHD_YES && reply->retry_s) {
+		(void)snprintf(seconds, sizeof(seconds), "%u", reply->retry_s);
+		ok = MHD_add_response_header(
+			response, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
+	}
 	if (ok == MHD_YES)
 		ok = MHD_queue_response(connection, reply->status, response);
 	MHD_destroy_response(response);
@@ -95,7 +68,7 @@ static struct caller *caller_of(struct MHD_Connection *connection)
 /* A token that anybody on the way can read. */
 static void warn_clear(struct listener *listener, const struct caller *c)
 {
-	if (listener->is_local || listener->is_secure ||
+	if (listener->is_local || listener->tls ||
 	    caller_key_is_loopback(&c->key) ||
 	    atomic_exchange_explicit(&listener->has_warned, true,
 				     memory_order_relaxed))
@@ -106,24 +79,111 @@ static void warn_clear(struct listener *listener, const struct caller *c)
 		 c->text);
 }
 
+/* ---- on a worker --------------------------------------------------------- */
+
 /* Wrong tokens are answered later and later. Meanwhile the connection can be
  * ended like one that has not finished its request. */
-static void delay(struct listener *listener, struct caller *c)
+static void finish(struct ctl_exchange *e)
 {
-	unsigned ms =
-		strangers_count(&listener->strangers, &c->key, clock_mono_ns());
-	struct timespec until;
+	struct listener *listener = e->listener;
+	unsigned ms = 0;
 
-	if (!ms)
+	if (e->reply.status == 401 && e->request.token)
+		ms = strangers_count(&listener->strangers, &e->caller->key,
+				     clock_mono_ns());
+	if (!ms) {
+		exchange_finish(e);
 		return;
+	}
+	callers_phase(&listener->callers, e->caller, CALLER_SENDS,
+		      clock_mono_ns());
+	held_delay(e, ms);
+}
+
+void listener_handle(struct ctl_exchange *e)
+{
+	const struct listener *listener = e->listener;
+	bool is_held = false;
+	struct ctl_reply reply = {0};
+
+	e->is_held = &is_held;
+	if (e->is_starved)
+		ctl_reply_error(&reply, -ENOMEM,
+				"too many large requests at the same time");
+	else
+		listener->handle(listener->ctx, &e->request, &reply);
+	/* Who holds it may have answered it, and e is gone. */
+	if (is_held) {
+		ctl_reply_release(&reply);
+		return;
+	}
+	e->reply = reply;
+	finish(e);
+}
+
+/* ---- on a thread of libmicrohttpd ---------------------------------------- */
+
+static enum MHD_Result begin(struct listener *listener,
+			     struct MHD_Connection *connection,
+			     struct caller *c, const char *method,
+			     const char *url, void **request_cls)
+{
+	size_t body_max =
+		listener->routes
+			? ctl_routes_body_max(listener->routes,
+					      ctl_method_parse(method), url)
+			: CTL_BODY_MAX;
+
 	callers_phase(&listener->callers, c, CALLER_SENDS, clock_mono_ns());
-	until = clock_timespec(clock_mono_ns() + ms * 1000000ull);
-	pthread_mutex_lock(&listener->lock);
-	while (!listener->stops &&
-	       pthread_cond_timedwait(&listener->stop, &listener->lock,
-				      &until) == 0)
-		;
-	pthread_mutex_unlock(&listener->lock);
+	*request_cls = exchange_create(listener, connection, c, body_max);
+	return *request_cls ? MHD_YES : MHD_NO;
+}
+
+static void look_after_workers(struct listener *listener)
+{
+	/* HTTP-1: if the thread has not looked yet, it will see the request;
+	 * else it is woken. */
+	if (!atomic_exchange_explicit(&listener->is_set, true,
+				      memory_order_seq_cst))
+		listener_wake(listener);
+}
+
+/* Once for each connection, and again for one that was refused. */
+static bool knows_caller(struct listener *listener,
+			 struct MHD_Connection *connection, struct caller *c)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+
+	if (c->certificate[0])
+		return true;
+	if (info && tls_check_caller(listener->tls, info->tls_session,
+				     c->certificate) == 0)
+		return true;
+	c->certificate[0] = 0;
+	return false;
+}
+
+static enum MHD_Result submit(struct ctl_exchange *e)
+{
+	struct listener *listener = e->listener;
+	bool waits = false;
+
+	e->request.body = e->body;
+	e->request.body_bytes = e->bytes;
+	if (e->request.token)
+		warn_clear(listener, e->caller);
+	callers_phase(&listener->callers, e->caller, CALLER_SERVED,
+		      clock_mono_ns());
+	if (workers_submit(&listener->workers, e, &waits)) {
+		if (waits)
+			look_after_workers(listener);
+		return MHD_YES;
+	}
+	ctl_reply_error(&e->reply, -ECANCELED, "the server ends");
+	callers_phase(&listener->callers, e->caller, CALLER_READS,
+		      clock_mono_ns());
+	return send_reply(e->connection, &e->reply);
 }
 
 enum MHD_Result listener_request(void *cls, struct MHD_Connection *connection,
@@ -132,43 +192,39 @@ enum MHD_Result listener_request(void *cls, struct MHD_Connection *connection,
 				 size_t *data_bytes, void **request_cls)
 {
 	struct listener *listener = cls;
-	struct inbound *in = *request_cls;
+	struct ctl_exchange *e = *request_cls;
 	struct caller *c = caller_of(connection);
-	struct ctl_reply reply = {0};
-	struct ctl_request request;
 
 	(void)version; /* libmicrohttpd has seen to it */
 	if (!c)
 		return MHD_NO; /* not accepted by us */
-	if (!in) {
-		in = calloc(1, sizeof(*in));
-		*request_cls = in;
-		callers_phase(&listener->callers, c, CALLER_SENDS,
-			      clock_mono_ns());
-		return in ? MHD_YES : MHD_NO;
-	}
+	if (!e)
+		return begin(listener, connection, c, method, url, request_cls);
 	if (*data_bytes) {
-		take_body(in, data, *data_bytes);
+		exchange_take_body(e, data, *data_bytes);
 		*data_bytes = 0;
 		return MHD_YES;
 	}
-	request = (struct ctl_request){
+	if (e->has_reply)
+		return send_reply(connection, &e->reply);
+	if (listener->tls && tls_needs_caller(listener->tls) &&
+	    !knows_caller(listener, connection, c)) {
+		ctl_reply_last_error(&e->reply, -EACCES);
+		callers_phase(&listener->callers, c, CALLER_READS,
+			      clock_mono_ns());
+		return send_reply(connection, &e->reply);
+	}
+	e->request = (struct ctl_request){
 		.method = ctl_method_parse(method),
 		.path = url,
 		.token = bearer(connection),
-		.body = in->body,
-		.body_bytes = in->bytes,
 		.is_local = listener->is_local,
 		.peer = c->text,
+		.origin = e->origin,
+		.certificate = c->certificate[0] ? c->certificate : NULL,
+		.exchange = e,
 	};
-	if (request.token)
-		warn_clear(listener, c);
-	callers_phase(&listener->callers, c, CALLER_SERVED, clock_mono_ns());
-	listener->handle(listener->ctx, &request, &reply);
-	if (reply.status == 401 && request.token)
-		delay(listener, c);
-	callers_phase(&listener->callers, c, CALLER_READS, clock_mono_ns());
-	return send_reply(connection, &reply);
+	return submit(e);
 }
 
 void listener_completed(void *cls, struct MHD_Connection *connection,
@@ -176,16 +232,13 @@ void listener_completed(void *cls, struct MHD_Connection *connection,
 			enum MHD_RequestTerminationCode code)
 {
 	struct caller *c = caller_of(connection);
-	struct inbound *in = *request_cls;
 	struct listener *listener = cls;
 
 	(void)code;
 	if (c)
 		callers_phase(&listener->callers, c, CALLER_IDLE,
 			      clock_mono_ns());
-	if (in)
-		free(in->body);
-	free(in);
+	exchange_destroy(*request_cls);
 	*request_cls = NULL;
 }
 

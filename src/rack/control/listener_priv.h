@@ -10,39 +10,73 @@
 #include "base/log.h"
 #include "caller_priv.h"
 #include "ctl_server.h"
+#include "exchange_priv.h"
 #include "stranger_priv.h"
+#include "tls_priv.h"
+#include "worker_priv.h"
+
+/* A held request, in the place of its connection in the table of callers. */
+struct held {
+	uint64_t id; /* 0: none */
+	struct ctl_exchange *exchange;
+};
 
 struct listener {
 	ctl_handle_fn handle;
+	void (*gone)(void *ctx, uint64_t id);
 	void *ctx;
-	bool is_local; /* a unix socket */
-	/* The rest is listener.c's own. */
+	const struct ctl_routes *routes; /* or NULL */
+	bool is_local;			 /* a unix socket */
+	/* The rest is this room's own. */
 	bool is_open;
-	bool is_secure;
+	struct tls *tls; /* or NULL; the server's */
 	bool has_thread;
 	int listen_fd;
-	int wake_fd; /* ends the thread */
+	int wake_fd;	    /* something changed for the thread */
+	int watch_fd;	    /* an epoll: the two above and held connections */
+	atomic_bool ends;   /* the thread */
+	atomic_bool is_set; /* the thread will look after the workers */
 	pthread_t thread;
 	struct MHD_Daemon *daemon;
 	struct callers callers;
 	struct strangers strangers;
+	struct workers workers;
+	struct body_budget budget;
 	struct log_limit limit; /* of the thread that accepts */
 	atomic_bool has_warned; /* about tokens in clear; only a hint */
-	/* Wakes threads that delay an answer. */
+	/* Covers what follows. */
 	pthread_mutex_t lock;
-	pthread_cond_t stop;
-	bool stops;
+	struct list delayed; /* replies, by when they are due */
+	struct held *held;   /* as many as callers */
+	uint64_t held_count; /* ever: ids come from it */
+	bool stops;	     /* nothing can be held or delayed any more */
 };
 
 /* Takes the descriptor over, also when it fails; the caller calls
- * listener_close in any case. With a certificate it uses TLS. error_last() has
- * the words. */
+ * listener_close in any case. With `tls` it uses that. error_last() has the
+ * words. */
 int listener_open(struct listener *listener, int fd, unsigned connections,
-		  const char *cert, const char *key) MUST_CHECK;
+		  struct tls *tls) MUST_CHECK;
 /* No new connections. */
 void listener_quiesce(struct listener *listener);
 /* Waits for requests that are being handled. */
 void listener_close(struct listener *listener);
+
+/* The thread that accepts shall look at what has changed. */
+void listener_wake(struct listener *listener);
+
+/* ---- held.c: replies that come later ------------------------------------- */
+
+/* Delays a reply that is there. */
+void held_delay(struct ctl_exchange *e, unsigned ms);
+/* Sends what is due; returns for how long nothing is, in ms, or -1. */
+int held_send_due(struct listener *listener, uint64_t now_ns);
+int held_answer(struct listener *listener, uint64_t id,
+		struct ctl_reply *reply) MUST_CHECK;
+/* Its sender has hung up. */
+void held_hang_up(struct listener *listener, uint64_t id);
+/* Sends all that is delayed or held, and lets nothing be so any more. */
+void held_end(struct listener *listener);
 
 /* ---- listener_http.c: for libmicrohttpd; cls is the listener
  * --------------------- */
@@ -60,5 +94,7 @@ void listener_log(void *cls, const char *fmt, va_list ap)
  * is compared is what was sent. */
 size_t listener_keep_escapes(void *cls, struct MHD_Connection *connection,
 			     char *text);
+/* Runs the handler; on a worker. */
+void listener_handle(struct ctl_exchange *e);
 
 #endif

@@ -78,7 +78,8 @@ static const char *advice_of(int err)
 		       : error_advice(err);
 }
 
-static void reply_words(struct ctl_reply *r, int err, const char *words)
+static void reply_words(struct ctl_reply *r, int err, const char *words,
+			const char *advice)
 {
 	const char *name = error_name(err);
 	char code[32];
@@ -87,7 +88,7 @@ static void reply_words(struct ctl_reply *r, int err, const char *words)
 
 	(void)snprintf(code, sizeof(code), "-%s", name ? name : "EIO");
 	tree = json_pack("{s:{s:s, s:s, s:s}}", "error", "code", code,
-			 "message", words, "advice", advice_of(err));
+			 "message", words, "advice", advice);
 	text = tree ? json_dumps(tree, JSON_COMPACT) : NULL;
 	json_decref(tree);
 	ctl_reply_release(r);
@@ -107,12 +108,23 @@ void ctl_reply_error(struct ctl_reply *r, int err, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(words, sizeof(words), fmt, ap);
 	va_end(ap);
-	reply_words(r, err, words);
+	reply_words(r, err, words, advice_of(err));
 }
 
 void ctl_reply_last_error(struct ctl_reply *r, int err)
 {
 	const char *words = error_last();
 
-	reply_words(r, err, *words ? words : error_text(err));
+	reply_words(r, err, *words ? words : error_text(err), advice_of(err));
+}
+
+void ctl_reply_too_many(struct ctl_reply *r, const char *who, uint64_t wait_ns)
+{
+	unsigned wait_s = (unsigned)u64_min(wait_ns / 1000000000 + 1, 3600);
+	char words[ERROR_TEXT_MAX];
+
+	(void)snprintf(words, sizeof(words), "too many requests of %s", who);
+	reply_words(r, -EAGAIN, words,
+		    "wait as long as Retry-After says, then ask again");
+	r->retry_s = wait_s;
 }

@@ -31,9 +31,15 @@ static bool matches(const char *pattern, const char *path,
 {
 	unsigned segment = 0;
 
+	call->rest = NULL;
 	while (*pattern) {
 		size_t len;
 
+		if (*pattern == '*') {
+			ASSERT(pattern[1] == 0);
+			call->rest = path;
+			return true;
+		}
 		if (*pattern != ':') {
 			if (*pattern++ != *path++)
 				return false;
@@ -82,4 +88,26 @@ int ctl_route_find(const struct ctl_route *table, unsigned count,
 	if (path_known)
 		return error_set(-EOPNOTSUPP, "this path has no such method");
 	return error_set(-ENOENT, "no such path; aquifer-memory(1) lists them");
+}
+
+uint32_t ctl_routes_body_max(const struct ctl_routes *routes,
+			     enum ctl_method method, const char *path)
+{
+	struct ctl_call call;
+	bool fits;
+
+	if (strlen(path) >= CTL_PATH_MAX)
+		return CTL_BODY_MAX;
+	for (unsigned i = 0; i < routes->route_count; i++) {
+		const struct ctl_route *r = &routes->route[i];
+
+		if (r->method != method ||
+		    !matches(r->pattern, path, &call, &fits))
+			continue;
+		for (unsigned k = 0; k < routes->body_max_count; k++)
+			if (routes->body_max[k].run == r->run)
+				return routes->body_max[k].bytes;
+		break;
+	}
+	return CTL_BODY_MAX;
 }

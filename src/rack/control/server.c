@@ -3,7 +3,6 @@
 #include "ctl_server.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -16,56 +15,28 @@
 struct ctl_server {
 	char *unix_path;
 	unsigned connections; /* of each socket */
-	char *cert;	      /* PEM text; libmicrohttpd keeps pointers */
-	char *key;
+	struct tls *tls;      /* of TCP, or NULL */
 	uint16_t port;
 	struct listener local;
 	struct listener tcp;
 };
 
-static int read_pem(const char *path, char **out)
-{
-	char *text = calloc(1, CTL_SERVER_PEM_MAX + 1);
-	FILE *f = fopen(path, "re");
-	size_t n = 0;
-	int err = 0;
-
-	if (!text || !f)
-		err = text ? -errno : -ENOMEM;
-	if (!err) {
-		n = fread(text, 1, CTL_SERVER_PEM_MAX + 1, f);
-		if (ferror(f) || n == 0 || n > CTL_SERVER_PEM_MAX)
-			err = -EINVAL;
-	}
-	if (f)
-		(void)fclose(f); /* only read */
-	if (err) {
-		free(text);
-		return error_set(err, "cannot read %s: %s", path,
-				 strerror(-err));
-	}
-	text[n] = 0;
-	*out = text;
-	return 0;
-}
-
 static int open_tcp(struct ctl_server *s, const struct ctl_server_config *c)
 {
+	const struct tls_files files = {c->tls_cert, c->tls_key, c->tls_ca};
 	int err = 0, fd;
 
-	if (!c->tls_cert != !c->tls_key)
+	if (!c->tls_cert != !c->tls_key || (c->tls_ca && !c->tls_cert))
 		return error_set(-EINVAL,
 				 "TLS needs both a certificate and a key");
 	if (c->tls_cert)
-		err = read_pem(c->tls_cert, &s->cert);
-	if (!err && c->tls_key)
-		err = read_pem(c->tls_key, &s->key);
+		err = tls_create(&files, &s->tls);
 	if (err)
 		return err;
-	fd = listen_tcp(c->listen, &s->port);
+	fd = listen_tcp(c->listen, s->tls || c->is_insecure, &s->port);
 	if (fd < 0)
 		return fd;
-	return listener_open(&s->tcp, fd, s->connections, s->cert, s->key);
+	return listener_open(&s->tcp, fd, s->connections, s->tls);
 }
 
 /* As many descriptors as the process may have; a quarter of them is for each
@@ -84,6 +55,15 @@ static unsigned raise_files(unsigned wanted)
 	return (unsigned)u64_max(u64_min(wanted, limit.rlim_cur / 4), 1);
 }
 
+static void prepare(struct listener *listener,
+		    const struct ctl_server_config *c)
+{
+	listener->handle = c->handle;
+	listener->gone = c->gone;
+	listener->ctx = c->ctx;
+	listener->routes = c->routes;
+}
+
 int ctl_server_start(const struct ctl_server_config *c, struct ctl_server **out)
 {
 	struct ctl_server *s = calloc(1, sizeof(*s));
@@ -93,15 +73,15 @@ int ctl_server_start(const struct ctl_server_config *c, struct ctl_server **out)
 		return error_set(-ENOMEM, "no memory for the HTTP server");
 	s->connections = raise_files(c->connections ? c->connections
 						    : CTL_SERVER_CONNECTIONS);
-	s->local = (struct listener){
-		.handle = c->handle, .ctx = c->ctx, .is_local = true};
-	s->tcp = (struct listener){.handle = c->handle, .ctx = c->ctx};
+	prepare(&s->local, c);
+	prepare(&s->tcp, c);
+	s->local.is_local = true;
 	err = c->listen ? open_tcp(s, c) : 0;
 	if (!err && c->unix_path) {
 		fd = listen_unix(c->unix_path);
 		err = fd < 0 ? fd
 			     : listener_open(&s->local, fd, s->connections,
-					     NULL, NULL);
+					     NULL);
 		if (fd >= 0)
 			s->unix_path = strdup(c->unix_path);
 	}
@@ -116,6 +96,17 @@ int ctl_server_start(const struct ctl_server_config *c, struct ctl_server **out)
 uint16_t ctl_server_port(const struct ctl_server *s)
 {
 	return s->port;
+}
+
+int ctl_server_answer(struct ctl_server *s, uint64_t id,
+		      struct ctl_reply *reply)
+{
+	return held_answer(id & 1 ? &s->tcp : &s->local, id, reply);
+}
+
+int ctl_server_reload(struct ctl_server *s)
+{
+	return s->tls ? tls_reload(s->tls) : 0;
 }
 
 void ctl_server_quiesce(struct ctl_server *s)
@@ -135,7 +126,6 @@ void ctl_server_stop(struct ctl_server *s)
 	ctl_server_quiesce(s);
 	listener_close(&s->local);
 	listener_close(&s->tcp);
-	free(s->cert);
-	free(s->key);
+	tls_destroy(s->tls);
 	free(s);
 }

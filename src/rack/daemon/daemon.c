@@ -50,6 +50,7 @@ static int take_signals(struct daemon *d)
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGTERM);
 	(void)sigaddset(&set, SIGINT);
+	(void)sigaddset(&set, SIGHUP);
 	if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0 ||
 	    signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		return error_set(-EINVAL, "cannot set up signals");
@@ -59,6 +60,23 @@ static int take_signals(struct daemon *d)
 		       : 0;
 }
 
+/* What is wrong leaves it as it was: a daemon with an old certificate is better
+ * than none. */
+static void reload(struct daemon *d)
+{
+	int err = d->audit ? ctl_audit_reopen(d->audit) : 0;
+
+	if (err)
+		log_warn("daemon", "SIGHUP: %s", error_last());
+	err = d->server ? ctl_server_reload(d->server) : 0;
+	if (err)
+		log_warn("daemon", "SIGHUP: the former certificate stays: %s",
+			 error_last());
+	else
+		log_info("daemon", "SIGHUP: certificates and audit log are "
+				   "read and opened again");
+}
+
 bool daemon_is_ending(struct daemon *d, int wait_ms)
 {
 	struct pollfd p = {.fd = d->signal_fd, .events = POLLIN};
@@ -66,9 +84,13 @@ bool daemon_is_ending(struct daemon *d, int wait_ms)
 
 	if (!d->signal && wait_ms)
 		(void)poll(&p, 1, wait_ms); /* reading tells */
-	if (!d->signal &&
-	    read(d->signal_fd, &info, sizeof(info)) == sizeof(info))
-		d->signal = (int)info.ssi_signo;
+	while (!d->signal &&
+	       read(d->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGHUP)
+			reload(d);
+		else
+			d->signal = (int)info.ssi_signo;
+	}
 	return d->signal != 0;
 }
 
@@ -141,20 +163,24 @@ static int serve(struct daemon *d)
 		.listen = o->listen,
 		.tls_cert = o->tls_cert,
 		.tls_key = o->tls_key,
+		.tls_ca = o->tls_ca,
+		.is_insecure = o->is_insecure,
 		.handle = d->kind->handle,
 		.ctx = d->served,
+		.routes = d->kind->routes,
+		.gone = d->kind->gone,
 	};
-	struct ctl_server *server;
 	int err;
 
 	if (!http.handle || (!http.unix_path && !http.listen))
 		return live(d);
-	err = ctl_server_start(&http, &server);
+	err = ctl_server_start(&http, &d->server);
 	if (err)
 		return err;
-	d->port = ctl_server_port(server);
+	d->port = ctl_server_port(d->server);
 	err = live(d);
-	ctl_server_stop(server);
+	ctl_server_stop(d->server);
+	d->server = NULL;
 	return err;
 }
 

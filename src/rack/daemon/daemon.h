@@ -15,6 +15,9 @@
  *     of options, and a `ready` that says where the daemon can be reached;
  *  4. write dist/systemd/aquifer-NAME@.service.in with Type=notify.
  *
+ * SIGHUP makes it read its certificates again and open its audit log anew, for
+ * which daemon_is_ending has to be called now and then.
+ *
  * What happens, in this order: settings; user and directories; `allow`;
  * confinement; signals are blocked; name and lock; audit log; `open`; HTTP;
  * `ready` and the notice to systemd; `run`; and all of it back.
@@ -43,7 +46,9 @@ struct daemon_options {
 	const char *listen;
 	const char *tls_cert;
 	const char *tls_key;
-	const char *audit; /* a file, "-", or NULL: the log */
+	const char *tls_ca; /* callers need a certificate of it */
+	bool is_insecure;   /* no TLS where others reach it */
+	const char *audit;  /* a file, "-", or NULL: the log */
 	bool audit_json;
 	const char *user; /* to become, as root */
 	bool is_unconfined;
@@ -57,6 +62,9 @@ struct daemon_kind {
 	/* Of HTTP requests, where there is a socket or an address to listen on;
 	 * NULL: none. */
 	ctl_handle_fn handle;
+	/* As in struct ctl_server_config; both may be NULL. */
+	const struct ctl_routes *routes;
+	void (*gone)(void *served, uint64_t id);
 	/* Each 0, or -errno with words. `allow` adds to d->confine, and may be
 	 * NULL. */
 	int (*allow)(struct daemon *d);
@@ -81,6 +89,8 @@ struct daemon {
 	struct ctl_audit *audit;
 	void *served;  /* what `open` made: the first argument of `handle` */
 	uint16_t port; /* of HTTP; 0: none */
+	/* From `ready` until `run` has returned; NULL: there is no HTTP. */
+	struct ctl_server *server;
 	int signal_fd; /* readable: daemon_is_ending would be true */
 	int signal;    /* that ended it, or 0 */
 	/* For this room only. */
@@ -103,7 +113,8 @@ int daemon_token(const struct daemon *d, enum rack_token_kind kind,
 int daemon_token_keep(const struct daemon *d, enum rack_token_kind kind,
 		      const char *text) MUST_CHECK;
 
-/* Waits for a signal for this long; returns whether one has come. */
+/* Waits for a signal for this long; returns whether one has come that ends the
+ * daemon. */
 bool daemon_is_ending(struct daemon *d, int wait_ms);
 
 #endif

@@ -76,14 +76,17 @@ static int become(struct daemon *d)
 
 /* ---- files -------------------------------------------------------------- */
 
-/* The files that its options name. */
+/* The files that its options name. Folders of certificates, because one that is
+ * renewed is another file. */
 static int add_options(struct daemon *d)
 {
 	const struct daemon_options *o = &d->options;
-	int err = confine_add(&d->confine, CONFINE_READ, o->tls_cert);
+	int err = confine_add_parent(&d->confine, CONFINE_READ, o->tls_cert);
 
 	if (!err)
-		err = confine_add(&d->confine, CONFINE_READ, o->tls_key);
+		err = confine_add_parent(&d->confine, CONFINE_READ, o->tls_key);
+	if (!err)
+		err = confine_add_parent(&d->confine, CONFINE_READ, o->tls_ca);
 	if (!err && o->audit && strcmp(o->audit, "-") != 0)
 		err = confine_add_parent(&d->confine, CONFINE_WRITE, o->audit);
 	return err;

@@ -92,8 +92,8 @@ static int parse_role(struct mem_node *node, const struct ctl_call *call,
 		return error_set(-EINVAL, "\"pages\" is not '%.20s'", role);
 	err = ctl_field_string(call->body, "owner", true, &owner);
 	if (!err)
-		err = ctl_field_u64(call->body, "without", false, 0, UINT8_MAX,
-				    &without);
+		err = ctl_field_u64(call->body, "without", false, 0,
+				    PAGE_WITHOUT_ALL, &without);
 	peer->without = (unsigned)without;
 	if (!err)
 		err = conn_find(node, call->caller, owner, &c);
@@ -169,6 +169,22 @@ static json_t *finals_json(const struct mem_session *s)
 	return rows;
 }
 
+/* What a token that was handed on makes of a wish. */
+static int narrow_peer(const struct ctl_call *call, struct conn_peer *peer)
+{
+	const struct mem_narrow *n = call->scope;
+
+	peer->narrow_id = n ? n->id : 0;
+	if (!n)
+		return 0;
+	if (peer->role != MEM_ROLE_PLAIN || peer->walk_depth ||
+	    json_object_get(call->body, "session"))
+		return error_set(-EACCES, "this token is for regions: no "
+					  "walks, pages or sessions");
+	peer->read_only |= !n->may_write;
+	return 0;
+}
+
 void handle_connect(void *ctx, struct ctl_call *call)
 {
 	char id[CTL_BOND_TEXT], gid[GID_CHARS + 1];
@@ -187,6 +203,8 @@ void handle_connect(void *ctx, struct ctl_call *call)
 		err = parse_walk(call->body, &peer);
 	if (!err)
 		err = parse_role(node, call, &peer);
+	if (!err)
+		err = narrow_peer(call, &peer);
 	if (!err)
 		err = ctl_field_string(call->body, "session", false, &id_text);
 	if (!err && id_text)
@@ -247,15 +265,26 @@ void handle_conn_list(void *ctx, struct ctl_call *call)
 		       json_pack("{s:o}", "connections", rows));
 }
 
-int handle_find_conn(struct mem_node *node, struct ctl_call *call,
-		     struct mem_conn **out)
+/* Who comes with a token that was handed on has the connections that were made
+ * with it. */
+static int find_own(struct mem_node *node, const struct ctl_call *call,
+		    const char *id, struct mem_conn **out)
 {
-	int err = conn_find(node, call->caller, call->segment[0], out);
+	const struct mem_narrow *n = call->scope;
+	int err = conn_find(node, call->caller, id, out);
 
+	if (!err && n && (*out)->narrow_id != n->id)
+		err = error_set(-ESTALE, "there is no such connection");
 	/* Whatever it asks for, it lives. */
 	if (!err)
 		(*out)->seen_ns = env_now_ns(node->env);
 	return err;
+}
+
+int handle_find_conn(struct mem_node *node, struct ctl_call *call,
+		     struct mem_conn **out)
+{
+	return find_own(node, call, call->segment[0], out);
 }
 
 void handle_conn_heartbeat(void *ctx, struct ctl_call *call)
@@ -271,13 +300,9 @@ void handle_conn_heartbeat(void *ctx, struct ctl_call *call)
 
 static int live(void *ctx, struct ctl_call *call, const char *id)
 {
-	struct mem_node *node = ctx;
 	struct mem_conn *c;
-	int err = conn_find(node, call->caller, id, &c);
 
-	if (!err)
-		c->seen_ns = env_now_ns(node->env);
-	return err;
+	return find_own(ctx, call, id, &c);
 }
 
 void handle_heartbeat(void *ctx, struct ctl_call *call)

@@ -101,6 +101,12 @@ static int parse_wish(struct mem_node *node, struct ctl_call *call,
 		return error_set(-EACCES, "this connection has no regions");
 	if (conn->read_only && w->access != IBV_ACCESS_REMOTE_READ)
 		return error_set(-EACCES, "this connection may only read");
+	err = narrow_check_region(call, name,
+				  w->access != IBV_ACCESS_REMOTE_READ);
+	if (err)
+		return err;
+	/* A window ends with the connection, and nobody can map it. */
+	w->revocable |= call->scope != NULL;
 	region = region_find(node, call->caller, name);
 	if (!region)
 		return error_set(-ENOENT, "there is no region %.63s", name);

@@ -69,6 +69,10 @@ static int find(struct mem_node *node, struct ctl_call *call,
 	struct mem_region *r =
 		region_find(node, call->caller, call->segment[0]);
 
+	int err = narrow_check_region(call, call->segment[0], false);
+
+	if (err)
+		return err;
 	if (!r)
 		return error_set(-ENOENT, "there is no region %s",
 				 call->segment[0]);
@@ -209,7 +213,8 @@ void handle_region_list(void *ctx, struct ctl_call *call)
 	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
 		const struct mem_region *r = node->regions[i];
 
-		if (r && r->tenant == call->caller && !r->busy)
+		if (r && r->tenant == call->caller && !r->busy &&
+		    (!call->scope || narrow_allows(call->scope, r->name)))
 			(void)json_array_append_new(rows, describe(node, r));
 	}
 	ctl_reply_json(call->reply, 200, json_pack("{s:o}", "regions", rows));

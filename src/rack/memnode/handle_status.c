@@ -43,6 +43,10 @@ void handle_status(void *ctx, struct ctl_call *call)
 						    (json_int_t)size, "used",
 						    (json_int_t)used, "free",
 						    (json_int_t)left));
+		if (node->has_numa)
+			(void)json_object_set_new(
+				tree, "numa",
+				json_integer((json_int_t)node->numa));
 		(void)json_object_set_new(
 			tree, "regions",
 			json_integer(t ? (json_int_t)t->taken[MEM_LIMIT_REGIONS]

@@ -81,6 +81,7 @@ static int patch(struct mem_node *node, struct ctl_call *call, const char *text,
 		return err;
 	err = change(node, *out, &hash, text);
 	if (!err) {
+		narrow_end_all(&(*out)->narrows);
 		switch_walk_tenant_changed(node, *out);
 		tenant_end_conns(node, *out);
 	}
@@ -125,6 +126,7 @@ static int revoke(struct mem_node *node, struct ctl_call *call)
 	env_random(node->env, hash.bytes, sizeof(hash.bytes));
 	err = change(node, t, &hash, NULL);
 	if (!err) {
+		narrow_end_all(&t->narrows);
 		switch_walk_tenant_changed(node, t);
 		tenant_end_conns(node, t);
 	}

@@ -55,6 +55,10 @@ enum {
 	MEM_LATE_MAX = 256,	  /* ends that a switch could not be told */
 	MEM_LATE_BYTES = 256,
 
+	MEM_REQUESTS = 20000, /* of HTTP in a second, that tenants share */
+	MEM_STRANGER_REQUESTS = 500, /* ... of an address without a token */
+	MEM_BODY_SMALL = 8 << 10,    /* bytes of most requests' bodies */
+
 	MEM_STATE_FILE_MAX = 1 << 20, /* bytes */
 	MEM_DRAIN_MS = 5000,
 };

@@ -28,10 +28,12 @@
 #include "control/ctl_audit.h"
 #include "control/ctl_bond.h"
 #include "control/ctl_http.h"
+#include "control/ctl_rate.h"
 #include "control/ctl_switch.h"
 #include "control/ctl_token.h"
 #include "mem_limits.h"
 #include "memnode.h"
+#include "narrow.h"
 #include "pageframe/pframe_chain.h"
 #include "pageframe/pframe_server.h"
 
@@ -64,7 +66,8 @@ enum mem_limit {
 	MEM_LIMIT_SERVERS, /* connections that the processor answers */
 	MEM_LIMIT_GRANTS,
 	MEM_LIMIT_SESSIONS,
-	MEM_LIMIT_WALKS, /* programs of walks */
+	MEM_LIMIT_WALKS,    /* programs of walks */
+	MEM_LIMIT_REQUESTS, /* of HTTP, in a second */
 	MEM_LIMIT_COUNT,
 };
 
@@ -92,10 +95,12 @@ struct mem_tenant {
 	 * but to send. Or NULL. */
 	struct ibv_pd *page_pd;
 	uint64_t limit[MEM_LIMIT_COUNT];
-	uint64_t taken[MEM_LIMIT_COUNT];
-	bool is_set[MEM_LIMIT_COUNT]; /* by the administrator */
-	struct mem_claims claims;     /* names of its next regions */
-	struct ibv_qp *hop;	      /* takes walks from a switch; or NULL */
+	uint64_t taken[MEM_LIMIT_COUNT]; /* of requests: ever */
+	bool is_set[MEM_LIMIT_COUNT];	 /* by the administrator */
+	struct ctl_bucket bucket;	 /* of requests */
+	struct mem_narrows narrows;	 /* tokens that it has handed on */
+	struct mem_claims claims;	 /* names of its next regions */
+	struct ibv_qp *hop; /* takes walks from a switch; or NULL */
 	uint32_t hop_qkey;
 };
 
@@ -221,7 +226,7 @@ struct mem_conn {
 	struct mem_life life;
 	struct mem_tenant *tenant;
 	unsigned role;		 /* enum mem_role, and which chain */
-	unsigned without;	 /* enum pframe_without */
+	unsigned without;	 /* enum page_without */
 	uint32_t patience_ms;	 /* with its silence */
 	struct mem_space *space; /* or NULL */
 	bool owns_space;
@@ -235,6 +240,8 @@ struct mem_conn {
 	uint64_t nonce;
 	uint32_t slot;
 	bool read_only;
+	uint64_t narrow_id; /* of the token that it was made with; 0: a whole
+			       one */
 	struct ibv_qp *qp;
 	union ibv_gid own_gid;
 	union ibv_gid client_gid;
@@ -267,6 +274,7 @@ struct mem_switch {
 	json_int_t given_up;   /* shared connections, of all, when we looked */
 	struct ibv_qp *shared; /* swordbox works through it; or NULL */
 	uint64_t look_ns;      /* when to look at it again */
+	unsigned late_region;  /* where to look for pieces it has not taken */
 	unsigned late_count;
 	char late[MEM_LATE_MAX][MEM_LATE_BYTES];
 };
@@ -285,10 +293,13 @@ struct mem_node {
 	char incarnation[CTL_INCARNATION_TEXT];
 	uint64_t pool_bytes;
 	uint64_t used_bytes;
+	bool has_numa; /* the pool lies on NUMA node `numa` */
+	uint32_t numa;
 	uint64_t total[MEM_LIMIT_COUNT]; /* that all tenants share */
 	struct ctl_token_hash admin;
-	struct ctl_audit *audit;   /* or NULL */
-	struct mem_census *census; /* has a lock of its own; or NULL */
+	struct ctl_origins origins; /* of callers without a tenant */
+	struct ctl_audit *audit;    /* or NULL */
+	struct mem_census *census;  /* has a lock of its own; or NULL */
 	uint32_t last_epoch;
 	uint16_t last_region_id;
 
@@ -347,6 +358,10 @@ struct mem_tenant *tenant_find(const struct mem_node *node, const char *name);
 /* Finds a tenant of any state by its token, in constant time. */
 struct mem_tenant *tenant_of_token(const struct mem_node *node,
 				   const struct ctl_token_hash *token);
+/* The same for a token that a tenant has handed on. */
+struct mem_tenant *tenant_of_narrow(struct mem_node *node,
+				    const struct ctl_token_hash *token,
+				    struct mem_narrow **out);
 /* Its state is MEM_TENANT_NEW. */
 int tenant_add(struct mem_node *node, const char *name,
 	       const struct ctl_token_hash *token,
@@ -385,6 +400,22 @@ int tenant_limit_parse(const struct mem_node *node, const json_t *body,
 		       struct mem_tenant *t) MUST_CHECK;
 json_t *tenant_limit_json(const struct mem_tenant *t, bool only_set);
 
+/* ---- handle_narrow.c: what a token that was handed on opens ---------------
+ */
+
+int narrow_check_route(const struct ctl_route *route) MUST_CHECK;
+/* -ENOENT: it is not one of its regions; -EACCES: it may only read. Without
+ * such a token everything is allowed. */
+int narrow_check_region(const struct ctl_call *call, const char *name,
+			bool writes) MUST_CHECK;
+
+/* ---- rate.c ---------------------------------------------------------------
+ */
+
+/* Whether who asks may be served now; else *wait_ns says when. */
+bool rate_take(struct mem_node *node, const struct ctl_call *call,
+	       uint64_t *wait_ns) MUST_CHECK;
+
 /* ---- region.c ----------------------------------------------------------- */
 
 struct mem_region *region_find(const struct mem_node *node,
@@ -411,10 +442,11 @@ struct conn_peer {
 	enum ibv_mtu mtu;
 	uint8_t rd_atomic;
 	bool read_only;
+	uint64_t narrow_id;
 	const char *client;
 	unsigned role;		/* enum mem_role, and which chain */
 	struct mem_conn *owner; /* of the pages, for all but plain ones */
-	unsigned without;	/* enum pframe_without */
+	unsigned without;	/* enum page_without */
 	uint32_t patience_ms;	/* that it asks for */
 	uint32_t walk_depth;	/* walks at a time; 0: none */
 	uint32_t walk_bytes;	/* of the pad of each */
@@ -594,11 +626,15 @@ void handle_tenant_list(void *ctx, struct ctl_call *call);
 void handle_tenant_patch(void *ctx, struct ctl_call *call);
 void handle_tenant_delete(void *ctx, struct ctl_call *call);
 void handle_token_patch(void *ctx, struct ctl_call *call);
+void handle_narrow_create(void *ctx, struct ctl_call *call);
+void handle_narrow_list(void *ctx, struct ctl_call *call);
+void handle_narrow_delete(void *ctx, struct ctl_call *call);
 void handle_token_delete(void *ctx, struct ctl_call *call);
 void handle_admin_token_patch(void *ctx, struct ctl_call *call);
 
 /* node.c: the table, for the metrics. */
 extern const struct ctl_route node_routes[];
 extern const unsigned node_route_count;
+extern const struct ctl_routes mem_routes;
 
 #endif

@@ -59,6 +59,9 @@ struct mem_node_config {
 	int (*keep_token)(void *ctx, bool is_admin, const char *token);
 	void *keep_ctx;
 	struct mem_walk_config walk;
+	/* All memory that clients get lies on this NUMA node. */
+	bool has_numa;
+	uint32_t numa;
 };
 
 /* Opens the NIC. error_last() has the words. */
@@ -83,6 +86,8 @@ int mem_walk_gauge(bool has_jit, struct mem_walk_gauge *out) MUST_CHECK;
 /* What d->self of a struct daemon points to. */
 struct mem_serve {
 	uint64_t pool_bytes;
+	bool has_numa; /* see mem_node_config */
+	uint32_t numa;
 	struct env env; /* its own */
 };
 

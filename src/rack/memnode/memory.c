@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 
 #include "base/error.h"
+#include "base/node_bind.h"
 #include "base/size.h"
 
 enum {
@@ -51,22 +52,43 @@ void memory_free(struct mem_node *node, struct memory *m)
 	ASSERT(err == 0);
 }
 
+/* Pages for a region. Those that exist from the start come from the node that
+ * this thread takes memory from; the rest, wherever it is touched first, and
+ * what comes back after a hole, from the one that the memory is bound to. */
+static int take_pages(struct mem_node *node, struct memory *m)
+{
+	int err = node->has_numa ? node_bind_thread(node->numa) : 0;
+
+	if (err)
+		return err;
+	err = aqdv_alloc(node->context, m->size_bytes, 0, &m->addr);
+	if (err == -EOPNOTSUPP) { /* an RNIC: nobody maps anything */
+		m->from_aqdv = false;
+		m->addr = mmap(NULL, region_pages(m->size_bytes),
+			       PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		err = m->addr == MAP_FAILED ? -errno : 0;
+		if (!err)
+			(void)madvise(m->addr, m->size_bytes, MADV_HUGEPAGE);
+	}
+	if (node->has_numa)
+		node_bind_thread_end();
+	if (err || !node->has_numa)
+		return err;
+	err = node_bind_memory(m->addr, region_pages(m->size_bytes),
+			       node->numa);
+	if (err)
+		memory_free(node, m);
+	return err;
+}
+
 int memory_make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
 		struct memory *out)
 {
 	struct memory m = {
 		.size_bytes = size_bytes, .from_aqdv = true, .can_bind = true};
-	int err = aqdv_alloc(node->context, size_bytes, 0, &m.addr);
+	int err = take_pages(node, &m);
 
-	if (err == -EOPNOTSUPP) { /* an RNIC: nobody maps anything */
-		m.from_aqdv = false;
-		m.addr = mmap(NULL, region_pages(size_bytes),
-			      PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		err = m.addr == MAP_FAILED ? -errno : 0;
-		if (!err)
-			(void)madvise(m.addr, size_bytes, MADV_HUGEPAGE);
-	}
 	if (err) /* the machine has less than the pool was promised */
 		return error_set(err == -ENOMEM ? -ENOSPC : err,
 				 "no memory on the node for %s: %s",

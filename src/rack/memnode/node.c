@@ -2,6 +2,7 @@
 /* The node: its life, its routes, who may call them, and the tick. */
 #include <aquifer/aqdv.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,8 +61,32 @@ const struct ctl_route node_routes[] = {
 	 MEM_LEVEL_ADMIN},
 	{CTL_PATCH, "/v1/admin/token", handle_admin_token_patch,
 	 MEM_LEVEL_ADMIN},
+	{CTL_POST, "/v1/tokens", handle_narrow_create, MEM_LEVEL_TENANT},
+	{CTL_GET, "/v1/tokens", handle_narrow_list, MEM_LEVEL_TENANT},
+	{CTL_DELETE, "/v1/tokens", handle_narrow_delete, MEM_LEVEL_TENANT},
 };
 const unsigned node_route_count = ARRAY_LEN(node_routes);
+
+/* Only walks, and lists of many connections, are larger. */
+static const struct ctl_body_max body_max[] = {
+	{handle_claim_create, MEM_BODY_SMALL},
+	{handle_claim_delete, MEM_BODY_SMALL},
+	{handle_region_create, MEM_BODY_SMALL},
+	{handle_region_patch, MEM_BODY_SMALL},
+	{handle_region_delete, MEM_BODY_SMALL},
+	{handle_connect, MEM_BODY_SMALL},
+	{handle_grant_create, MEM_BODY_SMALL},
+	{handle_pages_create, MEM_BODY_SMALL},
+	{handle_tenant_create, MEM_BODY_SMALL},
+	{handle_tenant_patch, MEM_BODY_SMALL},
+	{handle_token_patch, MEM_BODY_SMALL},
+	{handle_admin_token_patch, MEM_BODY_SMALL},
+	{handle_narrow_create, MEM_BODY_SMALL},
+	{handle_narrow_delete, MEM_BODY_SMALL},
+};
+
+const struct ctl_routes mem_routes = {node_routes, ARRAY_LEN(node_routes),
+				      body_max, ARRAY_LEN(body_max)};
 
 static const struct ctl_members members[] = {
 	{handle_claim_create, "name holder ms"},
@@ -81,6 +106,8 @@ static const struct ctl_members members[] = {
 	{handle_tenant_patch, "quota limits"},
 	{handle_token_patch, "token"},
 	{handle_admin_token_patch, "token"},
+	{handle_narrow_create, "token regions rights ms"},
+	{handle_narrow_delete, "token"},
 };
 
 /* One more place: requests that no route took. */
@@ -163,6 +190,8 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	node->env = c->env;
 	node->start_ns = env_now_ns(c->env);
 	node->pool_bytes = c->pool_bytes;
+	node->has_numa = c->has_numa;
+	node->numa = c->numa;
 	node->audit = c->audit;
 	node->has_auth = c->has_auth;
 	node->keep_token = c->keep_token;
@@ -258,33 +287,46 @@ struct inquiry {
 	struct ctl_call call;
 	struct ctl_token_hash hash;
 	bool has_hash;
+	bool is_admin;
 	int body_err; /* of call.body, with its words */
 	char body_words[ERROR_TEXT_MAX];
-	char who[MEM_TENANT_NAME_MAX + 1]; /* for the audit log */
+	char who[MEM_TENANT_NAME_MAX + 24]; /* for the audit log */
 };
 
-/* Sets call->caller to the tenant, if the token is a tenant's. -EPERM: nobody
- * we know; -EACCES: somebody who may not. */
+/* Whose token it is: a tenant's, one that a tenant has handed on, or the
+ * administrator's. */
+static void identify(struct mem_node *node, struct inquiry *q)
+{
+	struct mem_narrow *narrow = NULL;
+	struct mem_tenant *tenant;
+
+	if (!q->has_hash)
+		return;
+	tenant = tenant_of_token(node, &q->hash);
+	if (!tenant)
+		tenant = tenant_of_narrow(node, &q->hash, &narrow);
+	if (tenant && tenant->state != MEM_TENANT_LIVE)
+		tenant = NULL;
+	q->is_admin = ctl_token_hash_equal(&node->admin, &q->hash);
+	q->call.caller = tenant;
+	q->call.scope = tenant ? narrow : NULL;
+	if (q->is_admin || tenant)
+		(void)snprintf(q->who, sizeof(q->who), "%s",
+			       q->is_admin ? "admin" : tenant->name);
+	if (q->call.scope)
+		(void)snprintf(q->who, sizeof(q->who), "%s:%" PRIu64,
+			       tenant->name, narrow->id);
+}
+
+/* -EPERM: nobody we know; -EACCES: somebody who may not. */
 static int authorize(struct mem_node *node, struct inquiry *q)
 {
 	struct ctl_call *call = &q->call;
 	const struct ctl_request *req = call->request;
 	enum mem_level level = call->route->level;
-	struct mem_tenant *tenant = NULL;
-	bool is_admin = false;
 
-	if (q->has_hash) {
-		tenant = tenant_of_token(node, &q->hash);
-		if (tenant && tenant->state != MEM_TENANT_LIVE)
-			tenant = NULL;
-		is_admin = ctl_token_hash_equal(&node->admin, &q->hash);
-	}
-	(void)snprintf(q->who, sizeof(q->who), "%s",
-		       is_admin ? "admin"
-		       : tenant ? tenant->name
-				: "");
-	call->caller = tenant;
-	call->sees_all = is_admin || req->is_local;
+	identify(node, q);
+	call->sees_all = q->is_admin || req->is_local;
 	if (level == MEM_LEVEL_ANY ||
 	    (level == MEM_LEVEL_METRICS && req->is_local))
 		return 0;
@@ -292,22 +334,28 @@ static int authorize(struct mem_node *node, struct inquiry *q)
 		return error_set(-EPERM,
 				 "this needs a header 'Authorization: Bearer "
 				 "TOKEN'");
-	if (!tenant && !is_admin)
+	if (!call->caller && !q->is_admin)
 		return error_set(-EPERM, "the token is not known here");
-	if (level != MEM_LEVEL_ADMIN && level != MEM_LEVEL_METRICS && !tenant)
+	if (level != MEM_LEVEL_ADMIN && level != MEM_LEVEL_METRICS &&
+	    !call->caller)
 		return error_set(-EACCES, "the administrator's token has no "
 					  "regions; use a tenant's");
-	if (level == MEM_LEVEL_ADMIN && !is_admin)
+	if (level == MEM_LEVEL_ADMIN && !q->is_admin)
 		return error_set(-EACCES, "only the administrator may do this");
-	return 0;
+	return call->scope ? narrow_check_route(call->route) : 0;
 }
 
 static void run_locked(struct mem_node *node, struct inquiry *q)
 {
 	struct ctl_call *call = &q->call;
 	int err = authorize(node, q);
+	uint64_t wait_ns = 0;
 
-	if (err == -EPERM) {
+	if (!q->is_admin && !rate_take(node, call, &wait_ns)) {
+		ctl_reply_too_many(call->reply,
+				   *q->who ? q->who : call->request->origin,
+				   wait_ns);
+	} else if (err == -EPERM) {
 		ctl_reply_last_error(call->reply, -EACCES);
 		call->reply->status = 401; /* with a token it may be allowed */
 	} else if (err) {
@@ -420,6 +468,9 @@ void mem_node_tick(struct mem_node *node)
 			continue;
 		if (is_silent(node, c, now_ns))
 			conn_end(node, c, MEM_END_SILENT);
+		else if (c->narrow_id && !narrow_is_live(&c->tenant->narrows,
+							 c->narrow_id, now_ns))
+			conn_end(node, c, MEM_END_TENANT);
 		else if (aqdv_peer_gone(c->qp) == 1)
 			conn_end(node, c, MEM_END_GONE);
 		else if (is_broken(c->qp) || space_conn_is_broken(c))

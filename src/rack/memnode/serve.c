@@ -89,6 +89,8 @@ static int open_node(struct daemon *d)
 	struct mem_node_config config = {
 		.name = d->options.name,
 		.pool_bytes = s->pool_bytes,
+		.has_numa = s->has_numa,
+		.numa = s->numa,
 		.default_token = token,
 		.admin_token = admin,
 		.state_path = state,
@@ -142,6 +144,7 @@ const struct daemon_kind mem_daemon = {
 	.what = "a memory node",
 	.suffix = "",
 	.handle = mem_node_handle,
+	.routes = &mem_routes,
 	.allow = allow,
 	.open = open_node,
 	.run = run,

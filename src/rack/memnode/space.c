@@ -67,9 +67,17 @@ static int make_pframes(struct mem_node *node, uint32_t page_bytes,
 	bool is_pinned = node->nic_caps == 0;
 	uint64_t bytes = is_pinned ? left(node) / 2 : node->pool_bytes;
 	uint64_t queue = node->pool_bytes / MEM_QUEUE_PART / PFRAME_QUEUE_BYTES;
+	int err;
 
 	bytes = u64_min(bytes, u64_max(queue, 1) * page_bytes);
-	return pframe_pool_reserve(bytes, page_bytes, is_pinned, &f->pool);
+	err = pframe_pool_reserve(bytes, page_bytes, is_pinned, &f->pool);
+	if (!err && node->has_numa)
+		err = pframe_pool_bind(f->pool, node->numa);
+	if (err && f->pool) {
+		pframe_pool_destroy(f->pool);
+		f->pool = NULL;
+	}
+	return err;
 }
 
 static int find_pframes(struct mem_node *node, uint32_t page_bytes,

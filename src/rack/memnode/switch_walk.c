@@ -207,15 +207,18 @@ void switch_walk_tenant_changed(struct mem_node *node,
 	}
 }
 
+/* From where the last tick ended: what the switch refuses again and again does
+ * not keep the others waiting. */
 void switch_walk_late(struct mem_node *node)
 {
+	struct mem_switch *w = &node->at_switch;
 	unsigned tries = 0;
 
-	for (unsigned i = 0; node->at_switch.has_walk && i < MEM_REGION_MAX &&
-			     tries < LATE_PIECES;
-	     i++) {
-		struct mem_region *r = node->regions[i];
+	for (unsigned i = 0;
+	     w->has_walk && i < MEM_REGION_MAX && tries < LATE_PIECES; i++) {
+		struct mem_region *r = node->regions[w->late_region];
 
+		w->late_region = (w->late_region + 1) % MEM_REGION_MAX;
 		if (r && !r->busy && !r->space && strchr(r->name, '.')) {
 			(void)!switch_walk_piece(node, r); /* or next time */
 			tries++;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/env.h"
 #include "base/error.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -27,6 +28,26 @@ struct mem_tenant *tenant_of_token(const struct mem_node *node,
 	for (unsigned i = 0; i < node->tenant_count; i++)
 		if (ctl_token_hash_equal(&node->tenants[i]->token, token))
 			found = node->tenants[i];
+	return found;
+}
+
+struct mem_tenant *tenant_of_narrow(struct mem_node *node,
+				    const struct ctl_token_hash *token,
+				    struct mem_narrow **out)
+{
+	uint64_t now_ns = env_now_ns(node->env);
+	struct mem_tenant *found = NULL;
+
+	*out = NULL;
+	for (unsigned i = 0; i < node->tenant_count; i++) {
+		struct mem_narrow *n =
+			narrow_find(&node->tenants[i]->narrows, token, now_ns);
+
+		if (!n)
+			continue;
+		found = node->tenants[i];
+		*out = n;
+	}
 	return found;
 }
 

@@ -24,6 +24,7 @@ static const struct {
 	[MEM_LIMIT_GRANTS] = {"grants", "grants", 4},
 	[MEM_LIMIT_SESSIONS] = {"sessions", "sessions", 4},
 	[MEM_LIMIT_WALKS] = {"walks", "walks", 8},
+	[MEM_LIMIT_REQUESTS] = {"requests", "requests a second", 4},
 };
 
 const char *tenant_limit_name(enum mem_limit kind)
@@ -43,6 +44,7 @@ void tenant_limit_init(struct mem_node *node)
 	node->total[MEM_LIMIT_GRANTS] = (uint64_t)node->device.max_mw;
 	node->total[MEM_LIMIT_SESSIONS] = MEM_SESSION_MAX;
 	node->total[MEM_LIMIT_WALKS] = node->walk_config.programs;
+	node->total[MEM_LIMIT_REQUESTS] = MEM_REQUESTS;
 }
 
 void tenant_limit_default(const struct mem_node *node, struct mem_tenant *t,
@@ -92,9 +94,10 @@ int tenant_limit_parse(const struct mem_node *node, const json_t *body,
 		known += !!json_object_get(limits, kinds[i].name);
 	}
 	if (!json_is_object(limits) || known != json_object_size(limits))
-		return error_set(-EINVAL,
-				 "\"limits\" has device, regions, connections, "
-				 "servers, grants, sessions and walks");
+		return error_set(
+			-EINVAL,
+			"\"limits\" has device, regions, connections, "
+			"servers, grants, sessions, walks and requests");
 	for (unsigned i = 0; i < MEM_LIMIT_COUNT; i++) {
 		if (!json_object_get(limits, kinds[i].name))
 			continue;

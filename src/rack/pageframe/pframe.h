@@ -38,6 +38,9 @@ enum {
  * pages, as with an RNIC. */
 int pframe_pool_reserve(uint64_t bytes, uint32_t pframe_bytes, bool is_pinned,
 			struct pframe_pool **out) MUST_CHECK;
+/* All its page frames, and sparse memory of its spaces, lie on that NUMA node;
+ * called before there are any. -errno with words. */
+int pframe_pool_bind(struct pframe_pool *pool, uint32_t node) MUST_CHECK;
 /* Puts more page frames into the queue, as reserved; returns how many. */
 uint64_t pframe_pool_add(struct pframe_pool *pool, uint64_t pframes);
 /* The reverse: withdraws page frames that are free now, the rest in later

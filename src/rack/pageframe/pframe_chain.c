@@ -72,6 +72,19 @@ static int make_memory(struct pframe_chain *c)
 /* The client names an entry of its table by its distance from the first, so
  * the table has a key of its own that begins at 0, and the page frames whose
  * addresses come out of it have one, too. */
+static struct ibv_mr *make_table_key(struct pframe_chain *c, struct ibv_pd *pd)
+{
+	const struct pframe_space *s = c->space;
+	size_t bytes = s->entries * sizeof(*s->table);
+
+	/* A chain that is told distances has a beginning to add to them. */
+	if (c->without & PAGE_WITHOUT_ADDRESS)
+		return ibv_reg_mr_iova(pd, s->table, bytes, CHAIN_TABLE_BASE,
+				       ALL_RIGHTS);
+	return ibv_reg_mr(pd, s->table, bytes,
+			  ALL_RIGHTS | IBV_ACCESS_ZERO_BASED);
+}
+
 static int make_keys(struct pframe_chain *c, struct ibv_pd *pd)
 {
 	struct pframe_pool *p = c->space->pool;
@@ -79,9 +92,7 @@ static int make_keys(struct pframe_chain *c, struct ibv_pd *pd)
 				      (uint8_t *)p->queue);
 
 	c->memory_mr = ibv_reg_mr(pd, c->memory, c->memory_bytes, ALL_RIGHTS);
-	c->table_mr = ibv_reg_mr(pd, c->space->table,
-				 c->space->entries * sizeof(*c->space->table),
-				 ALL_RIGHTS | IBV_ACCESS_ZERO_BASED);
+	c->table_mr = make_table_key(c, pd);
 	c->pframes_mr =
 		ibv_reg_mr(pd, p->pframes, p->pframes_bytes, ALL_RIGHTS);
 	c->queue_mr = ibv_reg_mr(pd, p->queue, queue_bytes, ALL_RIGHTS);
@@ -213,6 +224,7 @@ int pframe_chain_create(struct pframe_space *space, struct ibv_pd *pd,
 	c->kind = kind;
 	c->without = kind == PAGE_CHAIN_UNMAPPED ? without : 0;
 	c->slots = u32_pow2_ceil(space->depth);
+	ASSERT((uintptr_t)space->pool->pframes >= CHAIN_PFRAME_MIN);
 	err = build(c, pd);
 	space->chain[kind] = c;
 	if (err) {
@@ -305,8 +317,23 @@ static void recover(struct pframe_chain *c)
 	}
 }
 
+/* A chain that decides by itself does not show how often it took one. */
+static int64_t count_mapped(const struct pframe_space *s)
+{
+	struct pframe_chain *back = s->chain[PAGE_CHAIN_INVALIDATE];
+	int64_t n = 0;
+
+	for (uint64_t i = 0; i < s->entries; i++)
+		n += pframe_space_is_mapped(s, i);
+	return n - s->used - s->past_used +
+	       (back ? (int64_t)pframe_chain_runs(back) : 0);
+}
+
 static int64_t balance(struct pframe_chain *c)
 {
+	if (c->kind == PAGE_CHAIN_UNMAPPED &&
+	    c->without & PAGE_WITHOUT_DECISION)
+		return count_mapped(c->space);
 	if (c->kind == PAGE_CHAIN_UNMAPPED)
 		return (int64_t)pframe_chain_runs(c);
 	if (c->kind == PAGE_CHAIN_INVALIDATE)

@@ -9,14 +9,6 @@
 
 #include "pframe.h"
 
-/* The unmapped store without the paper's optimisations, to measure them. */
-enum pframe_without {
-	PFRAME_WITHOUT_DECISION = 1u << 0, /* the chain checks what is mapped */
-	PFRAME_WITHOUT_ADDRESS = 1u << 1,  /* it computes the entry's address */
-	PFRAME_WITHOUT_RECYCLE = 1u << 2,  /* it counts its indices up itself */
-	PFRAME_WITHOUT_SWAP = 1u << 3,	   /* it turns numbers byte by byte */
-};
-
 /*
  * The load chain, and the mapped one if there is one, must be made before the
  * invalidate chain, which waits for their answers and ends with them.

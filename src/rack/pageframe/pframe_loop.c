@@ -18,12 +18,18 @@ static int connect_to(struct ibv_qp *qp, uint32_t dest, unsigned rights,
 		.qpn = dest,
 		.psn = rq_psn,
 		.own_psn = sq_psn,
-		.mtu = IBV_MTU_4096,
 		.reads_in = 1,
 		.reads_out = 1,
 	};
+	struct ibv_port_attr port;
 	int err = pair_init(ibv_modify_qp, qp, rights);
 
+	/* No packet is ever sent, but no queue pair may have more than its port
+	 * has. */
+	if (!err)
+		err = -ibv_query_port(qp->context, 1, &port);
+	if (!err)
+		end.mtu = port.active_mtu;
 	if (!err)
 		err = pair_gid(qp->context, NULL, &end.gid_index, &end.gid);
 	return err ? err : pair_connect(ibv_modify_qp, qp, &end);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/node_bind.h"
 #include "base/size.h"
 #include "pframe_priv.h"
 
@@ -107,6 +108,18 @@ int pframe_pool_reserve(uint64_t bytes, uint32_t pframe_bytes, bool is_pinned,
 		return error_set(-ENOMEM, "no memory for %s", SIZE_TEXT(bytes));
 	}
 	*out = p;
+	return 0;
+}
+
+int pframe_pool_bind(struct pframe_pool *p, uint32_t node)
+{
+	int err = node_bind_memory(p->pframes, p->pframes_bytes, node);
+
+	if (err)
+		return error_set(err, "page frames cannot be on NUMA node %u",
+				 node);
+	p->is_bound = true;
+	p->node = node;
 	return 0;
 }
 

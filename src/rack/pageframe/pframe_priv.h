@@ -29,7 +29,9 @@ struct pframe_queue {
 struct pframe_pool {
 	uint32_t pframe_bytes;
 	bool is_pinned; /* by an RNIC: memory stays where it is */
-	uint64_t max;	/* frames that there are addresses for */
+	bool is_bound;	/* to NUMA node `node` */
+	uint32_t node;
+	uint64_t max; /* frames that there are addresses for */
 	uint8_t *pframes;
 	uint64_t pframes_bytes;
 	struct pframe_queue *queue; /* a page, and the places behind it */
@@ -144,17 +146,37 @@ enum {
 	CHAIN_RECV_SEGS = 4,
 };
 
+/* Words of a slot; only the first is used by chains with all optimisations. */
+enum chain_word {
+	CHAIN_WORD_SINK,    /* what nobody reads */
+	CHAIN_WORD_OPCODES, /* of the two requests that the decision is about */
+	CHAIN_WORD_ZERO,    /* and the next: NOPs instead of them */
+	CHAIN_WORD_WAIT = CHAIN_WORD_ZERO + 2, /* indices, counted up here */
+	CHAIN_WORD_ENABLE,
+	CHAIN_WORD_RECEIVE,
+	CHAIN_WORD_INDEX,   /* the one that is to be turned */
+	CHAIN_WORD_ADDRESS, /* of the entry, from its distance */
+	CHAIN_WORDS = 15,
+};
+
 /* What the NIC and its programs see: one piece of registered memory. */
 struct chain_slot {
 	_Atomic uint64_t place; /* of the queue, in host order */
-	uint64_t scratch[7];
+	uint64_t word[CHAIN_WORDS];
 };
-STATIC_ASSERT(sizeof(struct chain_slot) == 64, "chain slot");
+STATIC_ASSERT(sizeof(struct chain_slot) == 128, "chain slot");
+
+/* Where the table begins for a chain that computes addresses. Sums have no more
+ * than 32 bits, so the upper half of the word is always 0. */
+#define CHAIN_TABLE_BASE (1ull << 20)
+/* What the decision looks at of an entry: its bits from here on, for which
+ * there is room in an opcode. No page frame begins below. */
+#define CHAIN_PFRAME_MIN (1ull << 16)
 
 struct pframe_chain {
 	struct pframe_space *space;
 	enum page_chain kind;
-	unsigned without; /* enum pframe_without */
+	unsigned without; /* enum page_without */
 	uint32_t slots;	  /* a power of two */
 	uint32_t blocks;  /* of the work queue per slot */
 	uint32_t counted; /* completions per slot */
@@ -164,6 +186,7 @@ struct pframe_chain {
 	 * whose remote address is the page frame. */
 	uint32_t take;
 	uint32_t taken;
+	uint32_t take_block; /* the request that counts the word up */
 	uint32_t pframe_block;
 	uint32_t settled; /* completions after which the table has changed */
 	uint64_t done;	  /* completions, continued to 64 bits */

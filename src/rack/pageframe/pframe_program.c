@@ -58,54 +58,59 @@ static union aqdv_wqe *counted(struct writer *w, uint32_t blocks)
 
 /* ---- parts -------------------------------------------------------------- */
 
+static uint64_t *word_of(const struct writer *w, enum chain_word word)
+{
+	return &w->c->slot[w->slot].word[word];
+}
+
+static uint32_t swap_blocks(const struct pframe_chain *c)
+{
+	return c->without & PAGE_WITHOUT_SWAP ? 8 : AQDV_WQE_SWAP_BLOCKS;
+}
+
 /* An index that the chain counts up itself: a counter, one atomic, one turn of
  * its bytes into the request. */
 static void put_swap(struct writer *w, const void *from, void *to);
 
-static void count_up(struct writer *w, uint64_t *counter,
-		     struct aqdv_wqe_order *order, uint32_t first)
+static void count_up(struct writer *w, enum chain_word word,
+		     struct aqdv_wqe_order *order, uint32_t first, uint32_t by)
 {
 	const struct pframe_chain *c = w->c;
-	union aqdv_wqe *faa;
 
-	*counter = first;
-	faa = counted(w, 1);
-	aqdv_wqe_put_amo(faa, AQDV_WQE_FAA, AQDV_WQE_CQE, at(counter),
-			 c->memory_mr->rkey, c->slots, 0,
-			 at(&c->slot[w->slot].scratch[6]), c->memory_mr->lkey);
-	put_swap(w, &c->slot[w->slot].scratch[6], &order->base);
+	*word_of(w, word) = first;
+	aqdv_wqe_put_amo(counted(w, 1), AQDV_WQE_FAA, AQDV_WQE_CQE,
+			 at(word_of(w, word)), c->memory_mr->rkey, by, 0,
+			 at(word_of(w, CHAIN_WORD_INDEX)), c->memory_mr->lkey);
+	put_swap(w, word_of(w, CHAIN_WORD_INDEX), &order->base);
 }
 
 static void put_wait(struct writer *w)
 {
 	struct pframe_chain *c = w->c;
 	union aqdv_wqe *wqe = next(w, 1);
-	bool by_chain = c->without & PFRAME_WITHOUT_RECYCLE;
+	bool by_chain = c->without & PAGE_WITHOUT_RECYCLE;
 
 	aqdv_wqe_put_order(wqe, AQDV_WQE_WAIT, c->trigger, w->slot + 1,
 			   by_chain ? 0 : c->slots);
 	if (by_chain)
-		count_up(w, &c->slot[w->slot].scratch[4], &wqe->control.order,
-			 w->slot + 1 + c->slots);
+		count_up(w, CHAIN_WORD_WAIT, &wqe->control.order,
+			 w->slot + 1 + c->slots, c->slots);
 }
 
 static void put_enable(struct writer *w)
 {
 	struct pframe_chain *c = w->c;
 	uint32_t index = (w->slot + 1) * CHAIN_FRONT_BLOCKS;
-	bool by_chain = c->without & PFRAME_WITHOUT_RECYCLE;
+	bool by_chain = c->without & PAGE_WITHOUT_RECYCLE;
 	union aqdv_wqe *wqe;
 
 	if (by_chain) {
-		/* Before it is fetched, so with this turn's number. */
-		uint32_t ahead = c->without & PFRAME_WITHOUT_SWAP ? 9 : 4;
-
-		wqe = &w->work[w->at + ahead];
-		count_up(w, &c->slot[w->slot].scratch[5], &wqe->control.order,
-			 index);
-		((struct aqdv_wqe_amo *)&w->work[w->at - ahead])
-			->atomic.swap_add =
-			htobe64(c->slots * CHAIN_FRONT_BLOCKS);
+		/* Before they are fetched, so with this turn's numbers. */
+		wqe = &w->work[w->at + 2 * (1 + swap_blocks(c))];
+		count_up(w, CHAIN_WORD_RECEIVE, &w->front[1].control.order,
+			 c->slots + w->slot + 1, c->slots);
+		count_up(w, CHAIN_WORD_ENABLE, &wqe->control.order, index,
+			 c->slots * CHAIN_FRONT_BLOCKS);
 	}
 	wqe = next(w, 1);
 	aqdv_wqe_put_order(wqe, AQDV_WQE_SEND_ENABLE, c->front_qp->qp_num,
@@ -117,7 +122,7 @@ static void put_swap(struct writer *w, const void *from, void *to)
 {
 	const struct pframe_chain *c = w->c;
 
-	if (!(c->without & PFRAME_WITHOUT_SWAP)) {
+	if (!(c->without & PAGE_WITHOUT_SWAP)) {
 		aqdv_wqe_put_swap(counted(w, AQDV_WQE_SWAP_BLOCKS),
 				  AQDV_WQE_CQE, at(from), c->memory_mr->rkey,
 				  at(to), c->memory_mr->lkey);
@@ -182,11 +187,6 @@ static uint8_t *page_of(const struct writer *w)
 	return w->c->pages + (size_t)w->slot * w->c->space->pool->pframe_bytes;
 }
 
-static uint64_t *scratch(const struct writer *w, unsigned i)
-{
-	return &w->c->slot[w->slot].scratch[i];
-}
-
 /* ---- what the client gets, and sends ------------------------------------ */
 
 static void put_front(struct writer *w)
@@ -204,7 +204,7 @@ static void put_front(struct writer *w)
 							       : 0);
 	aqdv_wqe_put_order(&w->front[1], AQDV_WQE_RECV_ENABLE,
 			   c->front_qp->qp_num, c->slots + w->slot + 1,
-			   c->slots);
+			   c->without & PAGE_WITHOUT_RECYCLE ? 0 : c->slots);
 }
 
 /*
@@ -220,7 +220,12 @@ static void put_receive(struct writer *w, union aqdv_wqe *entry)
 	uint32_t key = c->memory_mr->lkey, n = 0;
 
 	if (c->pages) {
-		aqdv_wqe_put_imm(&d[n++], at(&entry->rdma.raddr.addr) + 4, key);
+		/* In host order where it is to be added to. */
+		aqdv_wqe_put_imm(&d[n++],
+				 c->without & PAGE_WITHOUT_ADDRESS
+					 ? at(word_of(w, CHAIN_WORD_ADDRESS))
+					 : at(&entry->rdma.raddr.addr) + 4,
+				 key);
 		aqdv_wqe_put_imm(&d[n++], at(&w->front->ctrl.imm), key);
 		aqdv_wqe_put_data(&d[n++], at(page_of(w)),
 				  c->space->pool->pframe_bytes, key);
@@ -281,55 +286,118 @@ static void write_mapped(struct writer *w)
 	put_receive(w, entry);
 }
 
-/* What a chain pays that must find out by itself what is mapped and where the
- * entry is: a comparison with its effect and the branch that is not taken, an
- * addition with its turn. The guard behind it still decides. */
-static void put_naive(struct writer *w)
+/* The client has sent a distance, in host order; the table's beginning is added
+ * to it, and what comes out turned into the request that looks it up. */
+static void put_address(struct writer *w, union aqdv_wqe *entry)
+{
+	const struct pframe_chain *c = w->c;
+	uint64_t *sum = word_of(w, CHAIN_WORD_ADDRESS);
+
+	aqdv_wqe_put_amo(counted(w, 1), AQDV_WQE_FAA, AQDV_WQE_CQE, at(sum),
+			 c->memory_mr->rkey, CHAIN_TABLE_BASE, 0,
+			 at(word_of(w, CHAIN_WORD_SINK)), c->memory_mr->lkey);
+	put_swap(w, sum, &entry->rdma.raddr.addr);
+}
+
+/* Reads words of the slot into the opcodes of requests. */
+static void put_opcodes(struct writer *w, union aqdv_wqe *wqe,
+			enum aqdv_wqe_opcode opcode, enum chain_word from,
+			union aqdv_wqe *const to[], unsigned count)
 {
 	const struct pframe_chain *c = w->c;
 
-	if (c->without & PFRAME_WITHOUT_ADDRESS) {
-		aqdv_wqe_put_amo(counted(w, 1), AQDV_WQE_FAA, AQDV_WQE_CQE,
-				 at(scratch(w, 1)), c->memory_mr->rkey, 0, 0,
-				 at(scratch(w, 2)), c->memory_mr->lkey);
-		put_swap(w, scratch(w, 2), scratch(w, 3));
-	}
-	if (c->without & PFRAME_WITHOUT_DECISION) {
-		aqdv_wqe_put_amo(counted(w, 1), AQDV_WQE_CAS, AQDV_WQE_CQE,
-				 at(scratch(w, 1)), c->memory_mr->rkey, 0, 0,
-				 at(scratch(w, 2)), c->memory_mr->lkey);
-		put_rdma(w, AQDV_WQE_WRITE, at(scratch(w, 3)), c->memory_mr,
-			 scratch(w, 2), 8);
-		/* The store to a mapped page, which the comparison left out. */
-		aqdv_wqe_put_ctrl(&counted(w, 1)->ctrl, AQDV_WQE_NOP, 1,
-				  AQDV_WQE_CQE);
-	}
+	aqdv_wqe_put_rdma(wqe, AQDV_WQE_READ, AQDV_WQE_CQE,
+			  at(word_of(w, from)), c->memory_mr->rkey, 0, 0, 0);
+	aqdv_wqe_put_ctrl(&wqe->ctrl, opcode, 2 + count, AQDV_WQE_CQE);
+	for (unsigned i = 0; i < count; i++)
+		aqdv_wqe_put_data(&wqe->data[2 + i],
+				  at(&to[i]->ctrl.opmod_idx_opcode), 4,
+				  c->memory_mr->lkey);
 }
 
-static uint32_t swap_blocks(const struct pframe_chain *c)
+/*
+ * Finds out by itself whether the entry has a page frame. It is looked up into
+ * the request that writes the page; a part of it that is 0 only where there is
+ * none is compared with the opcode of a NOP, which is 0: if they are equal the
+ * NOP becomes a READ, which makes what they are of two more, those that take a
+ * page frame from the queue.
+ */
+static union aqdv_wqe *put_decision(struct writer *w, union aqdv_wqe *take,
+				    union aqdv_wqe *clear, union aqdv_wqe *page)
 {
-	return c->without & PFRAME_WITHOUT_SWAP ? 8 : AQDV_WQE_SWAP_BLOCKS;
+	struct pframe_chain *c = w->c;
+	union aqdv_wqe *reset = counted(w, 2), *entry, *cas, *patch;
+	struct aqdv_wqe_cas_mask *mask;
+
+	c->lookup = w->counted;
+	entry = put_lookup(w, &page->rdma.raddr.addr);
+	cas = &w->work[w->at + 1];
+	patch = &cas[2];
+	put_rdma(w, AQDV_WQE_WRITE, at(&cas->amo.atomic.compare) + 4,
+		 c->memory_mr, (uint8_t *)&page->rdma.raddr.addr + 2, 4);
+	mask = (void *)&counted(w, 2)->data[3];
+	/* The opcode is the last of the first four bytes, in host order. */
+	aqdv_wqe_put_amo(cas, AQDV_WQE_MASKED_CAS, AQDV_WQE_CQE,
+			 at(&patch->ctrl), c->memory_mr->rkey,
+			 (uint64_t)AQDV_WQE_READ << 24, 0, 0, 0);
+	aqdv_wqe_put_ctrl(&cas->ctrl, AQDV_WQE_MASKED_CAS, 5, AQDV_WQE_CQE);
+	mask->swap_mask = htobe64(0xffull << 24);
+	mask->compare_mask = htobe64(UINT32_MAX);
+	aqdv_wqe_put_data(&cas[1].data[0], at(word_of(w, CHAIN_WORD_SINK)), 8,
+			  c->memory_mr->lkey);
+	put_opcodes(w, counted(w, 1), AQDV_WQE_NOP, CHAIN_WORD_OPCODES,
+		    (union aqdv_wqe *[]){take, clear}, 2);
+	put_opcodes(w, reset, AQDV_WQE_READ, CHAIN_WORD_ZERO,
+		    (union aqdv_wqe *[]){patch, take, clear}, 3);
+	*word_of(w, CHAIN_WORD_OPCODES) = (uint64_t)htobe32(AQDV_WQE_MASKED_CAS)
+						  << 32 |
+					  htobe32(AQDV_WQE_MASKED_FAA);
+	return entry;
+}
+
+/* The entry must have no page frame. */
+static union aqdv_wqe *put_guard(struct writer *w)
+{
+	struct pframe_chain *c = w->c;
+	union aqdv_wqe *guard = &w->work[w->at + 1], *entry;
+
+	c->lookup = w->counted;
+	entry = put_lookup(w, &guard->rdma.raddr.addr);
+	put_rdma(w, AQDV_WQE_READ, 0, c->zero_mr, word_of(w, CHAIN_WORD_SINK),
+		 8);
+	return entry;
+}
+
+/* Blocks from here on to the one that copies the entry's address. */
+static uint32_t blocks_before_copy(const struct pframe_chain *c)
+{
+	uint32_t n = c->without & PAGE_WITHOUT_DECISION ? 7 : 2;
+
+	return c->without & PAGE_WITHOUT_ADDRESS ? n + 1 + swap_blocks(c) : n;
 }
 
 static void write_unmapped(struct writer *w)
 {
 	struct pframe_chain *c = w->c;
-	union aqdv_wqe *entry, *guard, *take, *page, *map;
+	bool decides = c->without & PAGE_WITHOUT_DECISION;
+	union aqdv_wqe *entry, *take, *clear, *page, *map;
 
 	put_wait(w);
-	put_naive(w);
-	guard = &w->work[w->at + 1];
-	take = &w->work[w->at + 4 + swap_blocks(c)];
-	page = &take[2];
+	take = &w->work[w->at + blocks_before_copy(c) + 1];
+	clear = &take[1 + swap_blocks(c)];
+	page = &clear[2];
 	map = &page[1];
-	c->lookup = w->counted;
-	entry = put_lookup(w, &guard->rdma.raddr.addr);
-	put_rdma(w, AQDV_WQE_READ, 0, c->zero_mr, scratch(w, 0), 8);
+	/* The decision resets two requests before it looks the entry up. */
+	if (c->without & PAGE_WITHOUT_ADDRESS)
+		put_address(w, &w->work[w->at + 1 + swap_blocks(c) +
+					(decides ? 2 : 0)]);
+	entry = decides ? put_decision(w, take, clear, page) : put_guard(w);
 	put_rdma(w, AQDV_WQE_WRITE, at(&map->rdma.raddr.addr), c->memory_mr,
 		 &entry->amo.raddr.addr, 8);
 	c->take = w->counted;
+	c->take_block = w->at;
 	put_take_place(w, &c->space->pool->queue->head);
-	put_swap(w, &c->slot[w->slot].place, &take->amo.raddr.addr);
+	put_swap(w, &c->slot[w->slot].place, &clear->amo.raddr.addr);
 	c->taken = w->counted;
 	put_clear(w, c->queue_mr->rkey, &page->rdma.raddr.addr);
 	c->pframe_block = (uint32_t)(page - w->work);
@@ -359,7 +427,8 @@ static void write_invalidate(struct writer *w)
 	entry = put_clear(w, c->table_mr->rkey, &probe->rdma.raddr.addr);
 	c->pframe_block = (uint32_t)(probe - w->work);
 	/* Nothing to give back: ends here. */
-	put_rdma(w, AQDV_WQE_READ, 0, c->pframes_mr, scratch(w, 0), 8);
+	put_rdma(w, AQDV_WQE_READ, 0, c->pframes_mr,
+		 word_of(w, CHAIN_WORD_SINK), 8);
 	c->settled = w->counted;
 	/* Nobody looks it up any more; who did before has sent its message. */
 	put_answered(w, PAGE_CHAIN_LOAD);
@@ -415,18 +484,18 @@ void chain_program_size(struct pframe_chain *c)
 		c->blocks += swap;
 		c->counted += steps;
 	}
-	if (c->without & PFRAME_WITHOUT_RECYCLE) {
-		c->blocks += 2 * (1 + swap);
-		c->counted += 2 * (1 + steps);
+	if (c->without & PAGE_WITHOUT_RECYCLE) {
+		c->blocks += 3 * (1 + swap);
+		c->counted += 3 * (1 + steps);
 	}
 	if (c->kind != PAGE_CHAIN_UNMAPPED)
 		return;
-	if (c->without & PFRAME_WITHOUT_ADDRESS) {
+	if (c->without & PAGE_WITHOUT_ADDRESS) {
 		c->blocks += 1 + swap;
 		c->counted += 1 + steps;
 	}
-	if (c->without & PFRAME_WITHOUT_DECISION) {
-		c->blocks += 3;
+	if (c->without & PAGE_WITHOUT_DECISION) {
+		c->blocks += 5;
 		c->counted += 3;
 	}
 }
@@ -451,17 +520,27 @@ void chain_program_write(struct pframe_chain *c)
 	}
 }
 
+/* Only a chain that decides by itself takes a page frame now and then. */
+static bool has_taken(const struct pframe_chain *c, const union aqdv_wqe *slot)
+{
+	const struct aqdv_wqe_ctrl *ctrl = &slot[c->take_block].ctrl;
+
+	return !(c->without & PAGE_WITHOUT_DECISION) ||
+	       ctrl->opmod_idx_opcode != htobe32(AQDV_WQE_NOP);
+}
+
 void chain_program_left(const struct pframe_chain *c, uint32_t slot,
 			uint32_t steps, uint64_t *pframe, uint64_t *place)
 {
-	const union aqdv_wqe *wqe =
-		&c->work[(size_t)slot * c->blocks + c->pframe_block];
+	const union aqdv_wqe *work = &c->work[(size_t)slot * c->blocks];
+	const union aqdv_wqe *wqe = &work[c->pframe_block];
 	uint64_t held = be64toh(wqe->rdma.raddr.addr);
 	uint64_t taken = atomic_load_explicit(&c->slot[slot].place,
 					      memory_order_relaxed);
 
 	*pframe = *place = 0;
-	if (c->kind == PAGE_CHAIN_UNMAPPED && steps < c->settled) {
+	if (c->kind == PAGE_CHAIN_UNMAPPED && steps < c->settled &&
+	    has_taken(c, work)) {
 		if (steps > c->take)
 			*place = taken;
 		if (steps > c->taken) {

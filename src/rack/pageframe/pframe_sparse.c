@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/node_bind.h"
 #include "pframe_priv.h"
 
 static uint64_t bytes_of(const struct pframe_space *s)
@@ -50,6 +51,13 @@ int pframe_sparse_create(struct pframe_space *s)
 	if (err)
 		return error_set(err, "the NIC gives no sparse memory");
 	s->sparse = memory;
+	if (s->pool->is_bound)
+		err = node_bind_memory(memory, bytes_of(s), s->pool->node);
+	if (err) {
+		pframe_sparse_destroy(s);
+		return error_set(err, "sparse memory cannot be on NUMA node %u",
+				 s->pool->node);
+	}
 	/* A mapping has all rights, so the key has them, too. */
 	s->sparse_mr = ibv_reg_mr(
 		s->pd, memory, bytes_of(s),

@@ -18,7 +18,7 @@ static int request_why(const struct pframe_chain *c, uint32_t slot,
 	if (steps == c->lookup)
 		return -EFAULT;
 	/* What was looked up decides whether the next request may go on. */
-	if (steps == c->lookup + 1)
+	if (steps == c->lookup + 1 && !(c->without & PAGE_WITHOUT_DECISION))
 		return c->kind == PAGE_CHAIN_UNMAPPED ? -EEXIST : -ENOENT;
 	if (c->kind == PAGE_CHAIN_UNMAPPED && steps == c->taken + 1 &&
 	    !wqe->rdma.raddr.addr)

@@ -76,7 +76,6 @@ enum {
 	X(read_again)   \
 	X(skipped)      \
 	X(broken)       \
-	X(strangers)    \
 	X(recirculated) \
 	X(coalesced)    \
 	X(end_naks)     \
@@ -122,6 +121,7 @@ struct cow_out {
 struct cow_session;
 
 struct cow_end {
+	struct tor_end at;
 	struct end_tx tx;
 	struct cow_session *session;
 	uint8_t node;	   /* unless it is the application's */
@@ -264,8 +264,6 @@ struct cow {
 	uint32_t due_count;
 	uint32_t batch_packets;
 	uint64_t batch_made;
-	uint16_t *by_qpn; /* index + 1, by own_qpn */
-	uint32_t by_qpn_mask;
 };
 
 static inline void cow_count(struct cow *c, enum cow_counter which, uint64_t n)
@@ -291,7 +289,9 @@ static inline struct cow_request *cow_slot(struct cow_session *s, uint64_t pos)
 /* ---- cow_end.c: packets of an end -----------------------------------------
  */
 
-void cow_end_init(struct cow_end *e, struct cow_session *s);
+/* -EEXIST: another end has its number. */
+int cow_end_init(struct cow_end *e, struct cow_session *s) MUST_CHECK;
+void cow_end_stop(struct cow_end *e);
 /* What the next packet of the end will be. */
 struct cow_out *cow_out_next(struct cow_end *e, enum cow_what what);
 void cow_out_send(struct cow_end *e, uint8_t opcode, uint32_t len_bytes);
@@ -348,12 +348,11 @@ void cow_green_came(struct cow_session *s, const uint8_t *payload);
 void cow_metas_came(struct cow_session *s, const struct cow_out *o,
 		    const uint8_t *payload);
 
-/* ---- cowbird.c: which end has a number ------------------------------------
+/* ---- cowbird.c: what a batch brings ---------------------------------------
  */
 
-/* -EEXIST: another one has these numbers. */
-int cow_own_add(struct cow_session *s) MUST_CHECK;
-void cow_own_remove(struct cow_session *s);
+/* A packet for an end of a session. */
+void cow_end_packet(struct tor_end *at, const struct wire_pkt *w);
 
 /* ---- cow_ctl.c: options and control calls ---------------------------------
  */

@@ -72,10 +72,10 @@ static void read_end(struct tor_words *p, const char *qpn, const char *psn,
 		     const struct cow_session *s, unsigned number,
 		     struct cow_end *e)
 {
+	e->at.own_qpn = s->own_qpn + number;
 	e->tx = (struct end_tx){
 		.header = {.ttl = 64, .src_port = 0xc0de, .pkey = 0xffff},
 		.qpn = tor_words_u32(p, qpn, WIRE_QPN_MASK),
-		.own_qpn = s->own_qpn + number,
 		.una_psn = tor_words_u32(p, psn, WIRE_PSN_MASK)};
 	memcpy(e->tx.header.src_ip, s->own_ip, 16);
 }
@@ -163,15 +163,12 @@ static int add_session(struct cow *c, struct tor_words *p)
 	if (!err)
 		err = check_place(c, s->ring);
 	if (!err)
-		err = tor_own_add(c->tor, s->own_ip);
-	if (!err)
-		err = cow_own_add(s);
+		err = cow_end_init(s->ring, s);
 	if (err) {
 		cow_session_release(s);
 		return err;
 	}
 	s->used = true;
-	cow_end_init(s->ring, s);
 	return 0;
 }
 
@@ -213,16 +210,23 @@ static int add_node(struct cow *c, struct tor_words *p)
 	for (unsigned k = 0; k < OFFLOAD_KINDS && !err && !n.err; k++) {
 		n.end[k] = malloc(sizeof(*n.end[k]));
 		if (!n.end[k]) {
-			free(n.end[OFFLOAD_RD]);
-			return error_set(-ENOMEM, "cowbird: no memory");
+			err = error_set(-ENOMEM, "cowbird: no memory");
+			break;
 		}
 		*n.end[k] = end[k];
 		n.end[k]->node = (uint8_t)s->node_count;
 		n.end[k]->reads = reads;
-		cow_end_init(n.end[k], s);
+		err = cow_end_init(n.end[k], s);
 	}
-	if (!err)
+	if (!err) {
 		s->node[s->node_count++] = n;
+		return 0;
+	}
+	for (unsigned k = 0; k < OFFLOAD_KINDS; k++) {
+		if (n.end[k])
+			cow_end_stop(n.end[k]);
+		free(n.end[k]);
+	}
 	return err;
 }
 
@@ -298,7 +302,6 @@ static int end(struct cow *c, struct tor_words *p)
 	if (!s)
 		return error_set(-ENOENT, "cowbird: there is no session %u",
 				 id);
-	cow_own_remove(s);
 	cow_session_release(s);
 	return 0;
 }

@@ -168,7 +168,13 @@ static bool push(struct end_tx *tx)
 	return false;
 }
 
-void cow_end_init(struct cow_end *e, struct cow_session *s)
+void cow_end_stop(struct cow_end *e)
+{
+	tor_end_remove(&e->at);
+	end_tx_stop(&e->tx);
+}
+
+int cow_end_init(struct cow_end *e, struct cow_session *s)
 {
 	static const struct end_tx_ops ops = {
 		.describe = describe,
@@ -181,4 +187,9 @@ void cow_end_init(struct cow_end *e, struct cow_session *s)
 	e->tx.rto_ns = s->cow->opt.rto_ns;
 	e->tx.patience_ns = s->patience_ns;
 	end_tx_init(&e->tx, s->cow->self, &ops, &s->cow->c[COW_C_coalesced]);
+	e->at.self = s->cow->self;
+	e->at.packet = cow_end_packet;
+	memcpy(e->at.own_ip, e->tx.header.src_ip, 16);
+	memcpy(e->at.peer_ip, e->tx.header.dst_ip, 16);
+	return tor_end_add(&e->at);
 }

@@ -234,7 +234,7 @@ void cow_session_break(struct cow_session *s, int err)
 	for (unsigned i = 0; i < s->node_count; i++)
 		for (unsigned k = 0; k < OFFLOAD_KINDS; k++)
 			if (s->node[i].end[k])
-				end_tx_stop(&s->node[i].end[k]->tx);
+				cow_end_stop(s->node[i].end[k]);
 	if (s->ring->tx.dead || end_tx_is_full(&s->ring->tx)) {
 		s->state = COW_BROKEN;
 		return;
@@ -253,12 +253,12 @@ void cow_session_release(struct cow_session *s)
 
 	timer_cancel(tor_timers(c->tor), &s->timer);
 	if (s->used)
-		end_tx_stop(&s->ring->tx);
+		cow_end_stop(s->ring);
 	free(s->ring);
 	for (unsigned i = 0; i < s->node_count; i++)
 		for (unsigned k = 0; k < OFFLOAD_KINDS; k++) {
 			if (s->node[i].end[k])
-				end_tx_stop(&s->node[i].end[k]->tx);
+				cow_end_stop(s->node[i].end[k]);
 			free(s->node[i].end[k]);
 		}
 	free(s->request);

@@ -13,93 +13,17 @@ static const char *const names[] = {
 #undef NAME
 };
 
-/* ---- ends by number -------------------------------------------------------
- */
-
-/* The place of a number, or the free one where it would be. */
-static uint16_t *own_at(const struct cow *c, uint32_t qpn)
-{
-	uint32_t key = qpn >> COW_END_BITS, i = key & c->by_qpn_mask;
-
-	while (c->by_qpn[i] &&
-	       c->sessions[c->by_qpn[i] - 1].own_qpn >> COW_END_BITS != key)
-		i = (i + 1) & c->by_qpn_mask;
-	return &c->by_qpn[i];
-}
-
-int cow_own_add(struct cow_session *s)
-{
-	struct cow *c = s->cow;
-	uint16_t *at = own_at(c, s->own_qpn);
-
-	if (*at)
-		return error_set(-EEXIST, "cowbird: own_qpn is in use");
-	*at = (uint16_t)(s - c->sessions + 1);
-	return 0;
-}
-
-void cow_own_remove(struct cow_session *s)
-{
-	struct cow *c = s->cow;
-	uint32_t i = (uint32_t)(own_at(c, s->own_qpn) - c->by_qpn);
-
-	/* Those behind it move up, so that none is behind a gap. */
-	c->by_qpn[i] = 0;
-	for (i = (i + 1) & c->by_qpn_mask; c->by_qpn[i];
-	     i = (i + 1) & c->by_qpn_mask) {
-		uint16_t which = c->by_qpn[i];
-
-		c->by_qpn[i] = 0;
-		*own_at(c, c->sessions[which - 1].own_qpn) = which;
-	}
-}
-
-static struct cow_end *end_find(const struct cow *c, const struct wire_pkt *w)
-{
-	uint16_t which = *own_at(c, w->dest_qpn);
-	uint32_t number = w->dest_qpn & (COW_ENDS - 1);
-	struct cow_session *s;
-	struct cow_end *e;
-
-	if (!which)
-		return NULL;
-	s = &c->sessions[which - 1];
-	if (number == 0)
-		e = s->ring;
-	else if ((number - 1) / 2 < s->node_count)
-		e = s->node[(number - 1) / 2].end[(number - 1) % 2];
-	else
-		e = NULL;
-	/* Numbers can be guessed; addresses are as good as the network. */
-	return e && memcmp(w->src_ip, e->tx.header.dst_ip, 16) == 0 &&
-			       memcmp(w->dst_ip, e->tx.header.src_ip, 16) == 0
-		       ? e
-		       : NULL;
-}
-
 /* ---- packets --------------------------------------------------------------
  */
 
-static enum tor_verdict cow_packet(void *state, struct tor_pkt *pkt)
+void cow_end_packet(struct tor_end *at, const struct wire_pkt *w)
 {
-	const struct wire_opcode *op = &wire_opcodes[pkt->wire.opcode];
-	struct cow *c = state;
-	struct cow_end *e;
+	struct cow_end *e = container_of(at, struct cow_end, at);
+	struct cow *c = e->session->cow;
 
-	if (!tor_is_own(c->tor, pkt->wire.dst_ip))
-		return TOR_PASS;
-	e = op->transport == WIRE_RC && op->flags & WIRE_OP_RESPONSE
-		    ? end_find(c, &pkt->wire)
-		    : NULL;
-	if (!e) {
-		/* Perhaps another program's. */
-		cow_count(c, COW_C_strangers, 1);
-		return TOR_PASS;
-	}
 	if (c->batch_packets++ == 0)
 		c->batch_made = tor_counter(c->tor, TOR_C_program_frames);
-	end_tx_reply(&e->tx, &pkt->wire);
-	return TOR_TAKEN;
+	end_tx_reply(&e->tx, w);
 }
 
 static void cow_batch_end(void *state)
@@ -126,14 +50,6 @@ static void cow_batch_end(void *state)
 	c->batch_packets = 0;
 }
 
-static bool cow_wants(const void *state, const uint8_t src_ip[16],
-		      const uint8_t dst_ip[16])
-{
-	const struct cow *c = state;
-
-	return tor_is_own(c->tor, dst_ip);
-}
-
 /* ---- life -----------------------------------------------------------------
  */
 
@@ -145,7 +61,6 @@ static void cow_release(void *state)
 		if (c->sessions[i].used)
 			cow_session_release(&c->sessions[i]);
 	free(c->sessions);
-	free(c->by_qpn);
 	free(c->due);
 }
 
@@ -159,11 +74,9 @@ static int cow_init(void *state, struct tor_instance *self, const char *options)
 	c->self = self;
 	c->tor = tor_instance_tor(self);
 	c->c = tor_instance_counters(self);
-	c->by_qpn_mask = u32_pow2_ceil(2 * c->opt.sessions) - 1;
-	c->by_qpn = calloc(c->by_qpn_mask + 1, sizeof(*c->by_qpn));
 	c->sessions = calloc(c->opt.sessions, sizeof(*c->sessions));
 	c->due = calloc(c->opt.sessions, sizeof(*c->due));
-	return c->by_qpn && c->sessions && c->due ? 0 : -ENOMEM;
+	return c->sessions && c->due ? 0 : -ENOMEM;
 }
 
 /*
@@ -178,6 +91,7 @@ static unsigned cow_tables(const void *state,
 	uint64_t ends = sessions * (COW_ENDS - 1);
 	uint64_t requests = sessions * u32_pow2_ceil(c->opt.requests);
 	uint64_t nodes = sessions * OFFLOAD_NODES_MAX;
+	uint32_t most = u32_pow2_ceil(c->opt.requests) * FILTER_SPAN_MAX;
 	unsigned n = 0;
 
 	table[n++] = (struct tor_table){"sessions by number", sessions,
@@ -217,8 +131,8 @@ static unsigned cow_tables(const void *state,
 					4 * 32, 1};
 	if (c->opt.filter)
 		table[n++] = (struct tor_table){
-			"filter", sessions * FILTER_KINDS * FILTER_LINES, 0, 16,
-			2};
+			"filter", sessions * FILTER_KINDS * FILTER_LINES, 0,
+			most < 1u << 16 ? 16 : 32, 2};
 	return n;
 }
 
@@ -230,8 +144,6 @@ const struct tor_program tor_cowbird = {
 	.state_bytes = sizeof(struct cow),
 	.init = cow_init,
 	.release = cow_release,
-	.packet = cow_packet,
-	.wants = cow_wants,
 	.batch_end = cow_batch_end,
 	.control = cow_control,
 	.tables = cow_tables,

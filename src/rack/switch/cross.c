@@ -56,7 +56,8 @@ static const struct cross_piece *next_piece(const struct cross *c,
 
 	/* With one change more it would look like one that stays. */
 	if (!s || w->status != WALK_WIRE_ELSEWHERE || w->left == 0 ||
-	    w->hops + 1 >= WALK_WIRE_HOPS_MAX)
+	    w->hops + 1 >= WALK_WIRE_HOPS_MAX ||
+	    tor_now_ns(c->tor) < s->settled_ns)
 		return NULL;
 	p = &s->piece[(w->at >> s->shift) % s->count];
 	return p->node && !is_from(c, pkt, p->node) &&

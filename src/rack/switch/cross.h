@@ -27,6 +27,10 @@ enum {
 	CROSS_OF = 96,	      /* tenant and region */
 	CROSS_TOKEN = 33,     /* which tenant of that name */
 	CROSS_QPN = 0x800001, /* of the switch's own end */
+	/* How long after pieces of a region went, or came anew, its walks are
+	 * left to their clients: longer than packets live in a rack. A walk
+	 * that began in a region must not go on in the next one of its name. */
+	CROSS_SETTLE_MS = 100,
 };
 
 #define CROSS_COUNTERS(X)                                                   \
@@ -62,8 +66,9 @@ struct cross_piece {
 struct cross_space {
 	bool used;
 	uint32_t number;
-	uint32_t count; /* pieces; stripe k is of piece k mod count */
-	uint32_t shift; /* of a stripe's bytes */
+	uint32_t count;	     /* pieces; stripe k is of piece k mod count */
+	uint32_t shift;	     /* of a stripe's bytes */
+	uint64_t settled_ns; /* before that nothing is carried on */
 	char of[CROSS_OF];
 	char token[CROSS_TOKEN];
 	struct cross_piece *piece;
@@ -76,6 +81,7 @@ struct cross {
 	struct siphash_key key; /* of the codes of this run */
 	uint32_t space_count;
 	struct cross_space *spaces;
+	uint64_t settled_ns; /* of the pieces that went last */
 	uint32_t by_number_mask;
 	uint32_t *by_number; /* place of a space plus 1; 0: free */
 	struct cross_node nodes[CROSS_NODES];

@@ -61,6 +61,12 @@ static void number_spaces(struct cross *c)
 	}
 }
 
+/* From now on; the time of packets may be older. */
+static uint64_t settle_ns(const struct cross *c)
+{
+	return env_now_ns(tor_env(c->tor)) + CROSS_SETTLE_MS * 1000000ull;
+}
+
 static int make_space(struct cross *c, const struct cross_space *like,
 		      struct cross_space **out)
 {
@@ -77,6 +83,8 @@ static int make_space(struct cross *c, const struct cross_space *like,
 	if (!s->piece)
 		return error_set(-ENOMEM, "walk: no memory for a region");
 	s->used = true;
+	/* Perhaps it had these pieces. */
+	s->settled_ns = c->settled_ns;
 	number_spaces(c);
 	*out = s;
 	return 0;
@@ -91,6 +99,7 @@ static bool forget_pieces(struct cross *c, struct cross_space *s,
 	for (uint32_t i = 0; i < s->count; i++) {
 		if (s->piece[i].node == node) {
 			s->piece[i] = (struct cross_piece){.node = NULL};
+			s->settled_ns = c->settled_ns = settle_ns(c);
 			found = true;
 		}
 		empty &= !s->piece[i].node;
@@ -231,9 +240,13 @@ static int add_piece(struct cross *c, struct tor_words *p)
 		 (s->piece[index].node && s->piece[index].node != piece.node))
 		err = error_set(-EEXIST,
 				"walk: another region has this number");
-	if (!err)
-		s->piece[index] = piece;
-	return err;
+	if (err)
+		return err;
+	if (s->piece[index].node && (s->piece[index].rkey != piece.rkey ||
+				     s->piece[index].qpn != piece.qpn))
+		s->settled_ns = settle_ns(c);
+	s->piece[index] = piece;
+	return 0;
 }
 
 /* One region's piece, or, without a space, all of a node. */

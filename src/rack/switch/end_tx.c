@@ -3,8 +3,6 @@
  * mean. */
 #include "end_tx.h"
 
-#include <string.h>
-
 #include "base/plant.h"
 
 static struct end_tx_sent *sent_at(struct end_tx *e, uint32_t psn)
@@ -39,14 +37,15 @@ static bool send_at(struct end_tx *e, uint32_t psn)
 	w.psn = psn;
 	w.ack_req = true;
 	w.dest_qpn = e->qpn;
-	tor_emit(e->self, NULL, &w);
+	tor_emit_end(e->self, &w);
 	return true;
 }
 
 void end_tx_go_on(struct end_tx *e)
 {
 	while (e->sent_psn != e->next_psn && send_at(e, e->sent_psn)) {
-		e->sent_psn = wire_psn_add(e->sent_psn, 1);
+		e->sent_psn = wire_psn_add(
+			e->sent_psn, 1u + sent_at(e, e->sent_psn)->behind);
 		count(e, END_TX_C_resent);
 	}
 }
@@ -87,11 +86,31 @@ void end_tx_send(struct end_tx *e, uint8_t opcode, uint32_t len_bytes)
 
 	if (is_idle(e))
 		e->since_ns = now_ns(e);
-	*sent = (struct end_tx_sent){opcode, len_bytes};
+	*sent = (struct end_tx_sent){.opcode = opcode, .len_bytes = len_bytes};
 	e->answers += has_answer(sent);
 	e->next_psn = wire_psn_add(psn, 1);
 	/* Behind a gap it would only be refused. */
 	if (e->sent_psn == psn && send_at(e, psn))
+		e->sent_psn = e->next_psn;
+	if (!timer_is_set(&e->timer))
+		set_timer(e);
+}
+
+void end_tx_read(struct end_tx *e, uint32_t len_bytes, uint32_t mtu)
+{
+	uint32_t packets = end_tx_packets(len_bytes, mtu);
+	uint32_t first = e->next_psn;
+
+	for (uint32_t i = 0; i < packets; i++)
+		*sent_at(e, wire_psn_add(first, i)) = (struct end_tx_sent){
+			.opcode = WIRE_RC_READ_REQ,
+			.behind = (uint8_t)(packets - 1 - i),
+			.len_bytes = u32_min(mtu, len_bytes - i * mtu)};
+	if (is_idle(e))
+		e->since_ns = now_ns(e);
+	e->answers++;
+	e->next_psn = wire_psn_add(first, packets);
+	if (e->sent_psn == first && send_at(e, first))
 		e->sent_psn = e->next_psn;
 	if (!timer_is_set(&e->timer))
 		set_timer(e);
@@ -113,7 +132,7 @@ static void complete(struct end_tx *e, const struct wire_pkt *w)
 {
 	uint32_t psn = e->una_psn;
 
-	e->answers -= has_answer(sent_at(e, psn));
+	e->answers -= has_answer(sent_at(e, psn)) && !sent_at(e, psn)->behind;
 	e->una_psn = wire_psn_add(psn, 1);
 	if (wire_psn_diff(e->una_psn, e->sent_psn) > 0)
 		e->sent_psn = e->una_psn;
@@ -233,14 +252,8 @@ static bool is_answer(struct end_tx *e, const struct wire_pkt *w)
 
 	if (w->opcode == WIRE_RC_ATOMIC_ACK)
 		return kind == WIRE_ATOMIC;
-	return w->opcode == WIRE_RC_READ_RESP_ONLY && kind == WIRE_READ &&
-	       w->payload_len == sent->len_bytes;
-}
-
-bool end_tx_is_for(const struct end_tx *e, const struct wire_pkt *w)
-{
-	return w->dest_qpn == e->own_qpn &&
-	       memcmp(w->dst_ip, e->header.src_ip, sizeof(w->dst_ip)) == 0;
+	/* FIRST, MIDDLE, LAST or ONLY: that depends on what was asked last. */
+	return kind == WIRE_READ && w->payload_len == sent->len_bytes;
 }
 
 void end_tx_reply(struct end_tx *e, const struct wire_pkt *w)

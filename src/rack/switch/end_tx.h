@@ -7,11 +7,16 @@
  * the program when it is sent again, so that an end needs no memory for
  * payload; a program that has none either fetches it again, and all behind that
  * packet wait.
+ *
+ * A message may have several packets. Those of a WRITE or SEND are sent one by
+ * one (FIRST, MIDDLE, LAST). A READ is one packet that takes as many numbers as
+ * its answer has packets; `executed` is called for each, and what is missing is
+ * asked for again from the first missing one on.
  */
 #ifndef AQ_END_TX_H
 #define AQ_END_TX_H
 
-#include "tor_program.h"
+#include "tor_end.h"
 
 enum {
 	END_TX_WINDOW = 128, /* packets on the way */
@@ -34,7 +39,8 @@ struct end_tx;
 
 struct end_tx_ops {
 	/* What the packet with this number asks: key, address, length, payload,
-	 * operands; the same each time. False: its payload is not at hand, and
+	 * operands; the same each time. For a number inside a READ: what is
+	 * asked from there on. False: its payload is not at hand, and
 	 * end_tx_again() will be called when it is. */
 	bool (*describe)(struct end_tx *e, uint32_t psn, struct wire_pkt *w);
 	/* The oldest one was executed; `w` is its answer if it has one. */
@@ -50,14 +56,14 @@ struct end_tx_ops {
 /* What is to be known of a packet to understand its answer. */
 struct end_tx_sent {
 	uint8_t opcode;
-	uint32_t len_bytes; /* of a READ */
+	uint8_t behind;	    /* numbers of the same READ behind this one */
+	uint32_t len_bytes; /* of a READ: of its packet of answer */
 };
 
 struct end_tx {
 	/* Set by the owner before end_tx_init(). */
 	struct wire_pkt header; /* addresses and the like, of each packet */
 	uint32_t qpn;		/* of the server */
-	uint32_t own_qpn;
 	uint32_t una_psn; /* the oldest one on the way, or the first one */
 	uint64_t rto_ns;
 	/* Given up when the oldest one has no answer for so long; 0: after
@@ -93,6 +99,20 @@ static inline bool end_tx_is_full(const struct end_tx *e)
  * already; behind others that are sent again, if there are such. The end is not
  * full and not dead. */
 void end_tx_send(struct end_tx *e, uint8_t opcode, uint32_t len_bytes);
+/* The same for a READ whose answer has packets of up to mtu bytes, as many as
+ * end_tx_packets() says; there is room for that many. */
+void end_tx_read(struct end_tx *e, uint32_t len_bytes, uint32_t mtu);
+
+static inline uint32_t end_tx_packets(uint32_t len_bytes, uint32_t mtu)
+{
+	return len_bytes > mtu ? (len_bytes + mtu - 1) / mtu : 1;
+}
+
+/* Numbers that are free. */
+static inline uint32_t end_tx_room(const struct end_tx *e)
+{
+	return END_TX_WINDOW - (uint32_t)wire_psn_diff(e->next_psn, e->una_psn);
+}
 /* Sends more of what is to be sent again; `describe` may be asked again for
  * what was not at hand. */
 void end_tx_go_on(struct end_tx *e);
@@ -102,8 +122,7 @@ void end_tx_again(struct end_tx *e, uint32_t psn);
 /* Asks the owner for more, and sees to the timer. */
 void end_tx_run(struct end_tx *e);
 
-/* Whether a response is for this end. */
-bool end_tx_is_for(const struct end_tx *e, const struct wire_pkt *w);
+/* A response that is for this end. */
 void end_tx_reply(struct end_tx *e, const struct wire_pkt *w);
 
 #endif

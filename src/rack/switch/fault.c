@@ -404,6 +404,7 @@ const struct tor_program tor_fault = {
 	.release = fault_release,
 	.packet = fault_packet,
 	.wants_all = true,
+	.sees_ends = true,
 	.reload = fault_reload,
 	.control = fault_control,
 	.port_gone = fault_port_gone,

@@ -5,9 +5,6 @@
 #include "tor_priv.h"
 
 enum {
-	ETHERTYPE_IP4 = 0x0800,
-	ETHERTYPE_IP6 = 0x86dd,
-	ETHERTYPE_ARP = 0x0806,
 	PROTO_UDP = 17,
 	ARP_BYTES = 28,
 };
@@ -51,7 +48,7 @@ void tor_read_addresses(const struct tor *t, const uint8_t *frame,
 	a->src_mac = frame + 6;
 	a->has_ip = a->has_dst_ip = a->roce = false;
 	switch (load16(frame + 12)) {
-	case ETHERTYPE_IP4:
+	case TOR_ETHERTYPE_IP4:
 		if (left < WIRE_IP4_BYTES)
 			return;
 		a->has_ip = a->has_dst_ip = true;
@@ -60,7 +57,7 @@ void tor_read_addresses(const struct tor *t, const uint8_t *frame,
 		if (ip[9] == PROTO_UDP && ip[0] == 0x45)
 			read_udp(t, ip + WIRE_IP4_BYTES, end, a);
 		return;
-	case ETHERTYPE_IP6:
+	case TOR_ETHERTYPE_IP6:
 		if (left < WIRE_IP6_BYTES)
 			return;
 		a->has_ip = a->has_dst_ip = true;
@@ -69,9 +66,9 @@ void tor_read_addresses(const struct tor *t, const uint8_t *frame,
 		if (ip[6] == PROTO_UDP)
 			read_udp(t, ip + WIRE_IP6_BYTES, end, a);
 		return;
-	case ETHERTYPE_ARP:
+	case TOR_ETHERTYPE_ARP:
 		/* Ethernet and IPv4 only; the sender says where it is. */
-		if (left < ARP_BYTES || load16(ip + 2) != ETHERTYPE_IP4)
+		if (left < ARP_BYTES || load16(ip + 2) != TOR_ETHERTYPE_IP4)
 			return;
 		a->has_ip = true;
 		set_ip4(a->src_ip, ip + 14);
@@ -308,7 +305,7 @@ HOT static bool flow_key(const struct tor *t, const uint8_t *f,
 
 	if (UNLIKELY(len_bytes < WIRE_ETH_BYTES + WIRE_IP4_BYTES +
 					 WIRE_UDP_BYTES + WIRE_BTH_BYTES ||
-		     load16(f + 12) != ETHERTYPE_IP4 || ip[0] != 0x45 ||
+		     load16(f + 12) != TOR_ETHERTYPE_IP4 || ip[0] != 0x45 ||
 		     ip[9] != PROTO_UDP || load16(udp + 2) != WIRE_UDP_PORT))
 		return false;
 	memcpy(&key[0], f, sizeof(key[0]));

@@ -2,6 +2,7 @@
 /* A packet's way through the programs, and what they send instead. */
 #include <string.h>
 
+#include "own_address.h"
 #include "tor_priv.h"
 
 /* ---- what leaves -------------------------------------------------------- */
@@ -50,13 +51,45 @@ static void leave(struct tor *t, const struct tor_pkt *pkt)
 	tor_forward(t, pkt->in, pkt->out, t->tx, len_bytes, NULL);
 }
 
+/* The programs that see packets of ends, and then the end. */
+static void run_own(struct tor *t, struct tor_pkt *pkt)
+{
+	unsigned until = pkt->end ? pkt->end->self->index : t->program_count;
+
+	while (pkt->next < until) {
+		struct tor_instance *p = &t->programs[pkt->next++];
+		enum tor_verdict v;
+
+		if (!p->program->sees_ends)
+			continue;
+		v = p->program->packet(p->state, pkt);
+		if (v == TOR_PASS)
+			continue;
+		if (v == TOR_DROP)
+			count(t, TOR_C_program_drops);
+		return;
+	}
+	if (pkt->end) {
+		pkt->end->packet(pkt->end, &pkt->wire);
+		return;
+	}
+	if (t->address_count)
+		own_address_fill(t, &pkt->wire);
+	leave(t, pkt);
+}
+
 HOT void tor_run(struct tor *t, struct tor_pkt *pkt)
 {
+	if (UNLIKELY(pkt->own)) {
+		run_own(t, pkt);
+		return;
+	}
 	while (pkt->next < t->program_count) {
 		struct tor_instance *p = &t->programs[pkt->next++];
 		enum tor_verdict v;
 
-		if (!pkt->roce && !p->program->wants_all)
+		if (!p->program->packet ||
+		    (!pkt->roce && !p->program->wants_all))
 			continue;
 		v = p->program->packet(p->state, pkt);
 		if (v == TOR_PASS)
@@ -70,8 +103,17 @@ HOT void tor_run(struct tor *t, struct tor_pkt *pkt)
 
 /* ---- what programs send ------------------------------------------------- */
 
-void tor_emit(struct tor_instance *self, struct tor_port *in,
-	      const struct wire_pkt *wire)
+/* Whether what a program sends again is for an end of the switch, or from one.
+ * What came from a port is from none, whatever it says. */
+static void find_end(const struct tor *t, struct tor_pkt *pkt)
+{
+	pkt->end = pkt->roce ? tor_end_find(t, &pkt->wire) : NULL;
+	pkt->own = pkt->end ||
+		   (!pkt->in && pkt->roce && tor_is_own(t, pkt->wire.src_ip));
+}
+
+static void emit(struct tor_instance *self, struct tor_port *in,
+		 const struct wire_pkt *wire, bool own)
 {
 	struct tor *t = self->tor;
 	struct tor_pkt pkt;
@@ -88,13 +130,29 @@ void tor_emit(struct tor_instance *self, struct tor_port *in,
 	pkt.len_bytes = 0;
 	pkt.hint = NULL;
 	pkt.roce = pkt.changed = true;
+	pkt.own = own;
+	pkt.end = NULL;
 	pkt.next = (uint8_t)(self->index + 1);
 	pkt.depth = 0;
 	pkt.wire = *wire;
+	/* It sends again what it has seen. */
+	if (self->program->sees_ends)
+		find_end(t, &pkt);
 	count(t, TOR_C_program_frames);
 	t->depth++;
 	tor_run(t, &pkt);
 	t->depth--;
+}
+
+void tor_emit(struct tor_instance *self, struct tor_port *in,
+	      const struct wire_pkt *wire)
+{
+	emit(self, in, wire, false);
+}
+
+void tor_emit_end(struct tor_instance *self, const struct wire_pkt *wire)
+{
+	emit(self, NULL, wire, true);
 }
 
 static void parse(struct tor *t, struct tor_pkt *pkt)
@@ -127,8 +185,9 @@ void tor_emit_frame(struct tor_instance *self, struct tor_port *in,
 		return;
 	}
 	count(t, TOR_C_program_frames);
-	if (pkt.next < t->program_count)
+	if (pkt.next < t->program_count || t->end_count)
 		pkt.roce = wire_parse(frame, len_bytes, &pkt.wire) == WIRE_OK;
+	find_end(t, &pkt);
 	t->depth++;
 	tor_run(t, &pkt);
 	t->depth--;
@@ -162,11 +221,13 @@ HOT static bool is_wanted(struct tor_port *port, const uint8_t *frame,
 		const struct tor_instance *p = &t->programs[i];
 
 		if (p->program->wants_all ||
-		    (a.roce &&
+		    (a.roce && p->program->packet &&
 		     (!p->program->wants ||
 		      p->program->wants(p->state, a.src_ip, a.dst_ip))))
 			return true;
 	}
+	if (a.roce && t->own_count && tor_is_own(t, a.dst_ip))
+		return true;
 	/* Others between these addresses are not wanted if RoCE is not. */
 	if (a.roce) {
 		port->pass_ips = ips;
@@ -202,5 +263,7 @@ HOT void tor_run_input(struct tor_port *port, const uint8_t *frame,
 	pkt.next = pkt.depth = 0;
 	if (is_whole)
 		parse(t, &pkt);
+	pkt.end = pkt.roce ? tor_end_find(t, &pkt.wire) : NULL;
+	pkt.own = pkt.end;
 	tor_run(t, &pkt);
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/json_out.h"
+#include "coh.h"
 #include "cow.h"
 #include "cross.h"
 #include "fault.h"
@@ -15,7 +16,8 @@
 #include "tor_priv.h"
 
 const struct tor_program *const tor_programs[] = {
-	&tor_fault, &tor_steer, &tor_walk, &tor_cowbird, &tor_swordbox, NULL,
+	&tor_fault,    &tor_steer,     &tor_walk, &tor_cowbird,
+	&tor_swordbox, &tor_coherence, NULL,
 };
 
 const struct tor_program *tor_program_find(const char *name)

@@ -40,6 +40,7 @@
 #define AQ_TOR_SWORD_H
 
 #include "conn_table.h"
+#include "end_rx.h"
 #include "end_tx.h"
 #include "tor_program.h"
 
@@ -144,18 +145,14 @@ struct sword_op {
 
 struct sword_conn {
 	struct tor_conn id;
-	uint8_t server;	   /* index */
-	bool moved;	   /* all of it takes the shared connection */
-	bool asked;	   /* next_psn was asked for by a NAK */
-	uint32_t next_psn; /* of a moved one: what comes next */
-	uint32_t next_msn;
+	uint8_t server; /* index */
+	bool moved;	/* all of it takes the shared connection */
 	uint64_t seen_ns;
-	uint32_t old_psn;    /* this and what is before it is forgotten */
-	uint32_t incomplete; /* operations that are not done */
-	bool refused;	     /* packets were refused, from refused_psn on */
-	uint32_t refused_psn;
+	uint32_t old_psn;	   /* this and what is before it is forgotten */
 	struct wire_pkt to_server; /* addresses and ports, as last seen */
-	struct wire_pkt to_client;
+	/* What is said to the client. Of a moved connection it is the whole
+	 * responder; of another one the server counts packets. */
+	struct end_rx rx;
 	/* A WRITE to a region that is not of one word. */
 	int bulk_region; /* -1: none */
 	bool bulk_open;	 /* its last packet did not come yet */
@@ -211,7 +208,8 @@ struct sword_server {
 	struct sword *sword;
 	uint8_t index;
 	uint32_t mtu;
-	struct end_tx end;		     /* of the shared connection */
+	struct tor_end at;		     /* of the shared connection */
+	struct end_tx end;		     /* the same, as who asks */
 	struct sword_out out[END_TX_WINDOW]; /* by psn */
 	struct sword_op *first, **last;	     /* that wait */
 };
@@ -294,7 +292,10 @@ struct sword_region *sword_region_with(struct sword *s, unsigned server,
 
 /* ---- sword_shared.c: the shared connection ------------------------------ */
 
-void sword_shared_init(struct sword *s, struct sword_server *v, unsigned index);
+/* -EEXIST: another end has its number. */
+int sword_shared_init(struct sword *s, struct sword_server *v,
+		      unsigned index) MUST_CHECK;
+void sword_shared_stop(struct sword_server *v);
 /* Queues the operation, for the next end_tx_run(). */
 void sword_shared_queue(struct sword_server *v, struct sword_op *op);
 
@@ -319,9 +320,6 @@ void sword_answer(struct sword *s, const struct sword_conn *c,
 		  const struct sword_op *op, const uint8_t *data);
 enum tor_verdict sword_refuse(struct sword *s, struct sword_conn *c,
 			      uint32_t psn, enum sword_counter why);
-/* Sends a NAK: a packet is missing, or is wrong. */
-void sword_nak(struct sword *s, const struct sword_conn *c, uint32_t psn,
-	       uint32_t msn, uint8_t syndrome);
 
 /* ---- sword_move.c: moved connections --------------------------------------
  */

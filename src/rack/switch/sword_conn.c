@@ -74,7 +74,7 @@ static bool is_behind(struct sword *s, const struct sword_conn *c, uint32_t psn)
 {
 	const struct sword_op *op;
 
-	if (!c->incomplete)
+	if (!c->rx.incomplete)
 		return false;
 	op = oldest_of(s, c,
 		       ~(c->in_state[SWORD_FREE] | c->in_state[SWORD_DONE]));
@@ -101,72 +101,24 @@ static void send_place(struct sword *s, const struct sword_conn *c,
 	tor_emit(s->self, NULL, &w);
 }
 
-/* The way back; the server has not shown it yet when the connection is moved.
- */
-static struct wire_pkt to_client(const struct sword_conn *c)
-{
-	struct wire_pkt w = c->to_client;
-
-	if (c->moved) {
-		w = c->to_server;
-		memcpy(w.src_ip, c->to_server.dst_ip, sizeof(w.src_ip));
-		memcpy(w.dst_ip, c->to_server.src_ip, sizeof(w.dst_ip));
-		memcpy(w.src_mac, c->to_server.dst_mac, sizeof(w.src_mac));
-		memcpy(w.dst_mac, c->to_server.src_mac, sizeof(w.dst_mac));
-		w.dest_qpn = c->id.qpn[TOR_REPLY];
-	}
-	w.ack_req = w.solicited = false;
-	w.pad = 0;
-	w.payload = NULL;
-	w.payload_len = 0;
-	return w;
-}
-
 void sword_answer(struct sword *s, const struct sword_conn *c,
 		  const struct sword_op *op, const uint8_t *data)
 {
-	struct wire_pkt w = to_client(c);
+	uint8_t opcode = WIRE_RC_ATOMIC_ACK;
+	struct wire_pkt w;
 
-	w.opcode = WIRE_RC_ATOMIC_ACK;
 	if (op->is_write || op->kind == SWORD_WRITE)
-		w.opcode = WIRE_RC_ACK;
+		opcode = WIRE_RC_ACK;
 	else if (op->kind == SWORD_READ)
-		w.opcode = WIRE_RC_READ_RESP_ONLY;
-	w.psn = op->psn;
-	w.syndrome = op->syndrome;
-	w.msn = op->msn;
+		opcode = WIRE_RC_READ_RESP_ONLY;
+	w = end_rx_packet(&c->rx, opcode, op->psn, op->msn, op->syndrome);
 	w.original = op->original;
 	if (op->kind == SWORD_READ) {
 		w.payload = data;
 		w.payload_len = op->len_bytes;
 	}
 	sword_count(s, SWORD_C_answered);
-	tor_emit(s->self, NULL, &w);
-}
-
-void sword_nak(struct sword *s, const struct sword_conn *c, uint32_t psn,
-	       uint32_t msn, uint8_t syndrome)
-{
-	struct wire_pkt w = to_client(c);
-
-	w.opcode = WIRE_RC_ACK;
-	w.psn = psn;
-	w.syndrome = syndrome;
-	w.msn = msn;
-	sword_count(s, SWORD_C_naks_sent);
-	tor_emit(s->self, NULL, &w);
-}
-
-/* What was refused may come now: ask for it, as a server does. */
-static void ask_again(struct sword *s, struct sword_conn *c,
-		      const struct sword_op *op)
-{
-	if (!c->refused || c->incomplete)
-		return;
-	c->refused = false;
-	/* Everything before it must have been answered. */
-	if (c->refused_psn == wire_psn_add(op->psn, 1))
-		sword_nak(s, c, c->refused_psn, op->msn, WIRE_NAK_PSN);
+	end_rx_say(&c->rx, &w);
 }
 
 void sword_op_done(struct sword *s, struct sword_op *op, const uint8_t *data)
@@ -177,20 +129,17 @@ void sword_op_done(struct sword *s, struct sword_op *op, const uint8_t *data)
 		return;
 	sword_op_move(s, op, SWORD_DONE);
 	sword_buffer_give(s, op);
-	c->incomplete--;
 	s->regions[op->region].active--;
 	sword_answer(s, c, op, data);
-	ask_again(s, c, op);
+	end_rx_done(&c->rx, op->psn, op->msn);
 }
 
 enum tor_verdict sword_refuse(struct sword *s, struct sword_conn *c,
 			      uint32_t psn, enum sword_counter why)
 {
 	sword_count(s, why);
-	if (c && (!c->refused || wire_psn_diff(psn, c->refused_psn) < 0)) {
-		c->refused = true;
-		c->refused_psn = psn;
-	}
+	if (c)
+		end_rx_refuse(&c->rx, psn);
 	return TOR_DROP;
 }
 
@@ -255,7 +204,7 @@ static enum tor_verdict repeat_forgotten(struct sword *s, struct sword_conn *c,
 	struct sword_op op = {.psn = w->psn,
 			      .is_write = true,
 			      .syndrome = WIRE_ACK_UNLIMITED,
-			      .msn = c->to_client.msn};
+			      .msn = c->rx.header.msn};
 
 	sword_count(s, SWORD_C_too_old);
 	if (w->opcode != WIRE_RC_WRITE_ONLY)
@@ -284,11 +233,11 @@ static enum tor_verdict word_request(struct sword *s, struct sword_server *v,
 	if (!op)
 		return sword_refuse(s, c, w->psn, SWORD_C_refused_full);
 	sword_op_fill(s, op, c, r, w);
-	c->incomplete++;
+	c->rx.incomplete++;
 	r->active++;
 	if (PLANTED(own_path) && w->psn % 3 == 0) {
 		sword_op_move(s, op, SWORD_FREE);
-		c->incomplete--;
+		c->rx.incomplete--;
 		r->active--;
 		return TOR_PASS;
 	}
@@ -351,18 +300,20 @@ enum tor_verdict sword_request(struct sword *s, struct sword_server *v,
 	 * and whose effect never came: what follows it would be an answer. */
 	if (!c)
 		return sword_refuse(s, NULL, 0, SWORD_C_undeclared);
-	c->to_server = *w;
 	c->seen_ns = tor_now_ns(s->tor);
-	if (c->moved)
+	if (c->moved) {
+		end_rx_hear(&c->rx, w, c->id.qpn[TOR_REPLY]);
 		return sword_move_request(s, v, c, w);
+	}
+	c->to_server = *w;
 	sword_conn_age(s, c, w->psn);
 	/* As a server does: nothing that follows a packet which is missing. */
-	if (c->refused && wire_psn_diff(w->psn, c->refused_psn) > 0) {
+	if (c->rx.refused && wire_psn_diff(w->psn, c->rx.refused_psn) > 0) {
 		sword_count(s, SWORD_C_refused_order);
 		return TOR_DROP;
 	}
-	if (c->refused && w->psn == c->refused_psn)
-		c->refused = false;
+	if (c->rx.refused && w->psn == c->rx.refused_psn)
+		c->rx.refused = false;
 	if (r && sword_is_word_op(r, w))
 		return word_request(s, v, c, r, w);
 	if (!PLANTED(pass_reads) && is_behind(s, c, w->psn))
@@ -438,7 +389,7 @@ enum tor_verdict sword_reply(struct sword *s, struct sword_conn *c,
 	uint32_t done = is_nak ? wire_psn_add(w->psn, WIRE_PSN_MASK) : w->psn;
 	bool behind;
 
-	c->to_client = *w;
+	c->rx.header = *w;
 	place(s, c, done, w);
 	end_bulk(s, c, done);
 	behind = !PLANTED(pass_reads) && is_behind(s, c, w->psn);

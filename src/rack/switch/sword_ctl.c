@@ -53,7 +53,7 @@ int sword_parse(const char *text, struct sword_options *out)
  * its connections end here, and their clients find out. */
 static void forget_server(struct sword *s, struct sword_server *v)
 {
-	end_tx_stop(&v->end);
+	sword_shared_stop(v);
 	v->first = NULL;
 	for (uint32_t i = 0; i < s->opt.conns; i++) {
 		struct sword_conn *c = &s->conns[i];
@@ -77,14 +77,17 @@ static int read_server(struct tor_words *p, struct sword_server *v)
 		.used = true,
 		.mtu = (uint32_t)tor_words_opt(p, "mtu", WIRE_MTU_MAX,
 					       SWORD_MTU),
-		.end = {
-			.header = {.ttl = 64,
-				   .src_port = 0xc0de,
-				   .pkey = 0xffff},
-			.qpn = tor_words_u32(p, "qpn", WIRE_QPN_MASK),
-			.own_qpn = tor_words_u32(p, "own_qpn", WIRE_QPN_MASK),
-			.una_psn = tor_words_u32(p, "psn", WIRE_PSN_MASK),
-		}};
+		.end =
+			{
+				.header = {.ttl = 64,
+					   .src_port = 0xc0de,
+					   .pkey = 0xffff},
+				.qpn = tor_words_u32(p, "qpn", WIRE_QPN_MASK),
+				.una_psn =
+					tor_words_u32(p, "psn", WIRE_PSN_MASK),
+			},
+		.at = {.own_qpn = tor_words_u32(p, "own_qpn", WIRE_QPN_MASK)},
+	};
 	tor_words_ip(p, "ip", v->end.header.dst_ip);
 	tor_words_ip(p, "own_ip", v->end.header.src_ip);
 	if (name)
@@ -117,12 +120,11 @@ static int add_server(struct sword *s, struct tor_words *p)
 	if (i == SWORD_SERVERS)
 		return error_set(-ENOSPC, "swordbox: up to %d servers",
 				 SWORD_SERVERS);
-	err = tor_own_add(s->tor, new.end.header.src_ip);
-	if (err)
-		return err;
 	s->servers[i] = new;
-	sword_shared_init(s, &s->servers[i], i);
-	return 0;
+	err = sword_shared_init(s, &s->servers[i], i);
+	if (err)
+		s->servers[i].used = false;
+	return err;
 }
 
 /* It ends, with its connections and regions. */
@@ -204,8 +206,13 @@ static int add_conn(struct sword *s, struct tor_words *p)
 
 	read_conn(s, p, &c);
 	c.moved = tor_words_get(p, "moved");
-	c.next_psn = tor_words_u32(p, "psn", WIRE_PSN_MASK);
-	c.old_psn = wire_psn_add(c.next_psn, WIRE_PSN_MASK);
+	c.rx = (struct end_rx){
+		.self = s->self,
+		.is_guise = true,
+		.naks = &s->c[SWORD_C_naks_sent],
+		.next_psn = tor_words_u32(p, "psn", WIRE_PSN_MASK),
+	};
+	c.old_psn = wire_psn_add(c.rx.next_psn, WIRE_PSN_MASK);
 	err = tor_words_end(p);
 	return err ? err : tor_conn_error("swordbox", sword_conn_add(s, &c));
 }

@@ -95,7 +95,7 @@ static void count(struct sword *s, enum sword_kind kind)
 static void queue(struct sword *s, struct sword_server *v, struct sword_conn *c,
 		  struct sword_op *op)
 {
-	c->incomplete++;
+	c->rx.incomplete++;
 	s->regions[op->region].active++;
 	sword_shared_queue(v, op);
 	end_tx_run(&v->end);
@@ -127,13 +127,11 @@ static enum tor_verdict take(struct sword *s, struct sword_server *v,
 		return sword_refuse(s, c, w->psn, SWORD_C_refused_full);
 	}
 	count(s, kind);
-	if (w->psn == c->next_psn) {
+	if (w->psn == c->rx.next_psn) {
 		sword_conn_age(s, c, w->psn);
-		c->next_psn = wire_psn_add(c->next_psn, 1);
-		c->next_msn = (c->next_msn + 1) & 0xffffff;
-		c->asked = false;
+		end_rx_take(&c->rx, 1, true);
 	}
-	op->msn = c->next_msn;
+	op->msn = c->rx.next_msn;
 	queue(s, v, c, op);
 	return TOR_TAKEN;
 }
@@ -164,7 +162,7 @@ static enum tor_verdict again(struct sword *s, struct sword_server *v,
 		struct sword_op old = {.psn = w->psn,
 				       .is_write = true,
 				       .syndrome = WIRE_ACK_UNLIMITED,
-				       .msn = c->next_msn};
+				       .msn = c->rx.next_msn};
 
 		sword_count(s, SWORD_C_too_old);
 		sword_answer(s, c, &old, NULL);
@@ -173,17 +171,15 @@ static enum tor_verdict again(struct sword *s, struct sword_server *v,
 }
 
 /* Something is missing. A NAK says that all before was executed, so it must
- * wait for that (sword_op_done() asks then). */
+ * wait for that. */
 static enum tor_verdict gap(struct sword *s, struct sword_conn *c)
 {
 	sword_count(s, SWORD_C_gaps);
-	if (c->incomplete && !PLANTED(move_nak)) {
-		c->refused = true;
-		c->refused_psn = c->next_psn;
-	} else if (!c->asked) {
-		c->asked = true;
-		sword_nak(s, c, c->next_psn, c->next_msn, WIRE_NAK_PSN);
-	}
+	if (PLANTED(move_nak))
+		end_rx_ack(&c->rx, c->rx.next_psn, c->rx.next_msn,
+			   WIRE_NAK_PSN);
+	else
+		end_rx_gap(&c->rx);
 	return TOR_DROP;
 }
 
@@ -195,28 +191,28 @@ enum tor_verdict sword_move_request(struct sword *s, struct sword_server *v,
 		wire_opcodes[w->opcode].flags & (WIRE_OP_RETH | WIRE_OP_ATOMIC);
 	struct sword_region *r =
 		has_va ? sword_region_with(s, v->index, w) : NULL;
-	int step = wire_psn_diff(w->psn, c->next_psn);
+	int step = end_rx_step(&c->rx, w->psn);
 	uint8_t fault = fault_of(v, r, w);
 
 	if (step > 0 && PLANTED(move_gaps)) {
-		c->next_psn = w->psn;
+		c->rx.next_psn = w->psn;
 		step = 0;
 	}
 	if (step > 0)
 		return gap(s, c);
-	if (c->refused && step == 0)
-		c->refused = false;
+	if (c->rx.refused && step == 0)
+		c->rx.refused = false;
 	/* Its effect is there, whatever became of its region or the server. */
 	if (step < 0 && w->opcode != WIRE_RC_READ_REQ)
 		return again(s, v, c, r, w);
 	if (v->end.dead)
 		return sword_refuse(s, c, w->psn, SWORD_C_refused_closed);
 	/* Said after everything before it was answered. */
-	if (fault && c->incomplete)
+	if (fault && c->rx.incomplete)
 		return sword_refuse(s, c, w->psn, SWORD_C_refused_order);
 	if (fault) {
 		sword_count(s, SWORD_C_moved_refused);
-		sword_nak(s, c, w->psn, c->next_msn, fault);
+		end_rx_ack(&c->rx, w->psn, c->rx.next_msn, fault);
 		return TOR_DROP;
 	}
 	if (r->bulk_conn >= 0 || tor_now_ns(s->tor) < r->closing_ns)

@@ -226,7 +226,18 @@ static void lost(struct end_tx *e)
 	sword_words_of_server(v->sword, v->index);
 }
 
-void sword_shared_init(struct sword *s, struct sword_server *v, unsigned index)
+static void on_packet(struct tor_end *at, const struct wire_pkt *w)
+{
+	end_tx_reply(&container_of(at, struct sword_server, at)->end, w);
+}
+
+void sword_shared_stop(struct sword_server *v)
+{
+	tor_end_remove(&v->at);
+	end_tx_stop(&v->end);
+}
+
+int sword_shared_init(struct sword *s, struct sword_server *v, unsigned index)
 {
 	static const struct end_tx_ops ops = {
 		.describe = describe,
@@ -241,4 +252,9 @@ void sword_shared_init(struct sword *s, struct sword_server *v, unsigned index)
 	v->last = &v->first;
 	v->end.rto_ns = s->opt.rto_ns;
 	end_tx_init(&v->end, s->self, &ops, &s->c[SWORD_C_coalesced]);
+	v->at.self = s->self;
+	v->at.packet = on_packet;
+	memcpy(v->at.own_ip, v->end.header.src_ip, 16);
+	memcpy(v->at.peer_ip, v->end.header.dst_ip, 16);
+	return tor_end_add(&v->at);
 }

@@ -19,10 +19,6 @@ static enum tor_verdict on_response(struct sword *s, struct tor_pkt *pkt)
 
 	if (!v)
 		return TOR_PASS;
-	if (end_tx_is_for(&v->end, &pkt->wire)) {
-		end_tx_reply(&v->end, &pkt->wire);
-		return TOR_TAKEN;
-	}
 	c = tor_conns_find(&s->table, TOR_REPLY, &pkt->wire);
 	if (c)
 		return sword_reply(s, c, pkt);
@@ -65,7 +61,7 @@ static void sword_release(void *state)
 
 	for (unsigned i = 0; i < SWORD_SERVERS; i++)
 		if (s->servers[i].used)
-			end_tx_stop(&s->servers[i].end);
+			sword_shared_stop(&s->servers[i]);
 	tor_conns_release(&s->table);
 	free(s->ops);
 	free(s->words);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "own_address.h"
 #include "tor_priv.h"
 
 const char *const tor_counter_names[TOR_COUNTER_COUNT] = {
@@ -246,6 +247,9 @@ HOT void tor_input(struct tor_port *port, const uint8_t *frame,
 		return;
 	}
 	tor_learn(port, frame, len_bytes);
+	if (UNLIKELY(t->address_count) &&
+	    own_address_answer(port, frame, len_bytes))
+		return;
 	if (t->program_count == 0)
 		tor_forward(t, port, NULL, frame, len_bytes, hint);
 	else

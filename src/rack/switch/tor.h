@@ -86,6 +86,12 @@ int tor_create(const struct tor_config *cfg, struct tor **out) MUST_CHECK;
 /* Ports and programs go with it. */
 void tor_destroy(struct tor *tor);
 uint64_t tor_counter(const struct tor *tor, enum tor_counter c);
+/*
+ * An address of the switch itself, for connections of machines to its programs:
+ * ARP and neighbour discovery find it. Before programs are added; -ENOSPC:
+ * TOR_OWN_MAX of them.
+ */
+int tor_address_set(struct tor *tor, const uint8_t ip[16]) MUST_CHECK;
 
 /* ---- ports -------------------------------------------------------------- */
 

@@ -7,7 +7,8 @@ enum {
 	TOR_PORT_MAX = 1024,
 	TOR_PORT_NAME_MAX = 32,
 	TOR_PROGRAM_MAX = 16,
-	TOR_OWN_MAX = 4,   /* addresses of programs' own ends */
+	TOR_OWN_MAX = 4, /* addresses of programs' own ends */
+	TOR_END_BUCKETS = 1024,
 	TOR_DEPTH_MAX = 4, /* programs that feed packets to each other */
 
 	/* Frames up to this size can be held, copied and changed; larger ones

@@ -5,7 +5,14 @@
 
 #include "base/awake.h"
 #include "fdb.h"
+#include "tor_end.h"
 #include "tor_program.h"
+
+enum {
+	TOR_ETHERTYPE_IP4 = 0x0800,
+	TOR_ETHERTYPE_IP6 = 0x86dd,
+	TOR_ETHERTYPE_ARP = 0x0806,
+};
 
 struct tor_port {
 	struct tor *tor;
@@ -54,7 +61,10 @@ struct tor {
 	uint32_t slot_shift;
 	uint32_t claims;
 	unsigned own_count;
+	unsigned address_count; /* of them, the first, that hosts can find */
 	uint8_t own_ip[TOR_OWN_MAX][16];
+	uint32_t end_count;
+	struct tor_end *ends[TOR_END_BUCKETS];
 	struct fdb fdb;
 	uint64_t epoch; /* of the forwarding table; from 1 */
 	/* From 1: what programs want may change by control calls only. */
@@ -107,6 +117,23 @@ void tor_learn(struct tor_port *port, const uint8_t *frame, size_t len_bytes);
 /* Sends the frame to `out`, or to the port of its address. */
 void tor_forward(struct tor *t, struct tor_port *in, struct tor_port *out,
 		 const uint8_t *frame, size_t len_bytes, const void *hint);
+
+/* ends.c */
+struct tor_end *tor_end_find_in(const struct tor *t, const struct wire_pkt *w);
+
+static inline unsigned tor_end_bucket(uint32_t qpn)
+{
+	return (qpn ^ qpn >> 10) & (TOR_END_BUCKETS - 1);
+}
+
+/* The end that a packet is for; NULL: no such end. */
+static inline struct tor_end *tor_end_find(const struct tor *t,
+					   const struct wire_pkt *w)
+{
+	return UNLIKELY(t->ends[tor_end_bucket(w->dest_qpn)])
+		       ? tor_end_find_in(t, w)
+		       : NULL;
+}
 
 /* pipeline.c */
 void tor_run(struct tor *t, struct tor_pkt *pkt);

@@ -16,6 +16,8 @@
 #include "tor.h"
 #include "wire/wire.h"
 
+struct tor_end;
+
 /* One packet on its way through the programs. */
 struct tor_pkt {
 	struct tor *tor;
@@ -28,8 +30,10 @@ struct tor_pkt {
 	const void *hint;
 	bool roce;    /* `wire` is the parsed packet */
 	bool changed; /* `wire` is what leaves, with a new ICRC */
+	bool own;     /* from or to an end of the switch */
 	uint8_t next; /* the program that sees it next; the core's */
 	uint8_t depth;
+	struct tor_end *end; /* that it is for, or NULL */
 	struct wire_pkt wire;
 };
 
@@ -81,9 +85,11 @@ struct tor_program {
 		    const char *options);
 	/* Also after an error of init. */
 	void (*release)(void *state);
-	/* A packet; only `roce` ones unless wants_all. */
+	/* A packet; only `roce` ones unless wants_all. NULL: it has ends only.
+	 */
 	enum tor_verdict (*packet)(void *state, struct tor_pkt *pkt);
 	bool wants_all;
+	bool sees_ends; /* it stands for the wire; see tor_end.h */
 	/* The packets of a batch, a control call or timers were handled; what
 	 * is sent now leaves with them. NULL: nothing to do. */
 	void (*batch_end)(void *state);

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A NUMA node as loads and stores of this process. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "base/size.h"
+#include "probe_priv.h"
+
+enum {
+	BLOCK = 4096,
+	CHASE = 256,   /* loads of one sample */
+	CACHES = 4,    /* an area has this many times the largest cache */
+	FREE_PART = 8, /* of free memory, at most, for each of two areas */
+	AREA_MIN = 4 << 20,
+	LOAD_BYTES = 64 << 20, /* for each thread */
+};
+
+#define CHASE_MIN (64ull << 20)
+#define AREA_MAX  (1ull << 30)
+
+struct numa_port {
+	struct probe_port base;
+	struct probe_arena chase, load;
+	uint64_t **at; /* the cell that is followed next */
+};
+
+/* ---- dependent loads ---------------------------------------------------- */
+
+static int chase(struct probe_port *p, uint32_t count)
+{
+	struct numa_port *n = container_of(p, struct numa_port, base);
+	uint64_t **at = n->at;
+
+	for (uint32_t i = 0; i < count; i++)
+		at = (uint64_t **)*at;
+	/* Kept, so that the loads are made, and the next sample goes on. */
+	n->at = at;
+	return 0;
+}
+
+static uint64_t **cell(const struct numa_port *n, uint64_t index)
+{
+	return (uint64_t **)(void *)(n->chase.memory + index * CACHE_LINE);
+}
+
+/* One circle through all lines in random order (Sattolo's), so that neither a
+ * prefetcher nor a short circle helps. The order is made in the lines
+ * themselves. */
+static void link_circle(struct numa_port *n)
+{
+	uint64_t count = n->chase.bytes / CACHE_LINE;
+	struct rng rng;
+
+	rng_init(&rng, 1);
+	for (uint64_t i = 0; i < count; i++)
+		*cell(n, i) = (uint64_t *)cell(n, i);
+	for (uint64_t i = count - 1; i > 0; i--) {
+		uint64_t k = rng_below(&rng, i);
+		uint64_t *other = *cell(n, k);
+
+		*cell(n, k) = *cell(n, i);
+		*cell(n, i) = other;
+	}
+	n->at = cell(n, 0);
+}
+
+/* ---- blocks ------------------------------------------------------------- */
+
+static void read_block(const uint8_t *from)
+{
+	const uint64_t *w = (const uint64_t *)(const void *)from;
+	uint64_t sum[8] = {0};
+
+	for (unsigned i = 0; i < BLOCK / 8; i += 8)
+		for (unsigned k = 0; k < 8; k++)
+			sum[k] += w[i + k];
+	for (unsigned k = 1; k < 8; k++)
+		sum[0] += sum[k];
+	/* The compiler must believe that somebody wants the sum. */
+	__asm__ volatile("" : : "r"(sum[0]));
+}
+
+/* Past the caches where the processor can do that: a line is not read before
+ * it is written. */
+static void write_block(uint8_t *to, uint64_t value)
+{
+#ifdef __SSE2__
+	__m128i v = _mm_set1_epi64x((long long)value);
+
+	for (unsigned i = 0; i < BLOCK; i += 16)
+		_mm_stream_si128((__m128i *)(void *)(to + i), v);
+	_mm_sfence();
+#else
+	memset(to, (int)value, BLOCK);
+#endif
+}
+
+static int move(struct probe_port *p, uint64_t block, bool is_write)
+{
+	struct numa_port *n = container_of(p, struct numa_port, base);
+	uint8_t *at = n->load.memory + block * BLOCK;
+
+	if (is_write)
+		write_block(at, block);
+	else
+		read_block(at);
+	return 0;
+}
+
+/* ---- sizes -------------------------------------------------------------- */
+
+static uint64_t chase_bytes(uint64_t most)
+{
+	long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+	uint64_t want =
+		u64_max(CHASE_MIN, CACHES * (cache > 0 ? (uint64_t)cache : 0));
+
+	return u64_min(u64_min(want, AREA_MAX), most);
+}
+
+int probe_numa_open(const struct probe_facts *facts, uint32_t node,
+		    uint32_t threads, struct probe_tier *tier,
+		    struct probe_port **out)
+{
+	uint64_t most = facts->free_bytes / FREE_PART;
+	struct numa_port *n;
+	int err;
+
+	if (most < AREA_MIN)
+		return error_set(-ENOMEM,
+				 "node %u has %s free, too little to measure "
+				 "in",
+				 node, SIZE_TEXT(facts->free_bytes));
+	n = calloc(1, sizeof(*n));
+	if (!n)
+		return error_set(-ENOMEM, "no memory for the probe");
+	err = probe_arena_make(node, chase_bytes(most), &n->chase);
+	if (!err)
+		err = probe_arena_make(
+			node,
+			u64_min(u64_min(LOAD_BYTES * (uint64_t)threads,
+					AREA_MAX),
+				most),
+			&n->load);
+	if (err) {
+		probe_numa_close(&n->base);
+		return err;
+	}
+	link_circle(n);
+	n->base = (struct probe_port){.chase = chase,
+				      .move = move,
+				      .chase_count = CHASE,
+				      .block_bytes = BLOCK,
+				      .block_count = n->load.bytes / BLOCK};
+	probe_node_cpus(facts->cpu_node, &n->base.cpus);
+	tier->arena_bytes = n->chase.bytes;
+	tier->huge_share = probe_arena_huge(&n->chase);
+	*out = &n->base;
+	return 0;
+}
+
+void probe_numa_close(struct probe_port *p)
+{
+	struct numa_port *n = container_of(p, struct numa_port, base);
+
+	probe_arena_free(&n->chase);
+	probe_arena_free(&n->load);
+	free(n);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processors without memory, and what they bring with CXL memory. */
+#include "vm.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "base/error.h"
+
+static int check(const struct tier_vm *a)
+{
+	if (!isfinite(a->have) || !isfinite(a->want) || !isfinite(a->discount))
+		return error_set(-EINVAL, "every input is a finite number");
+	if (a->have <= 0)
+		return error_set(-EINVAL,
+				 "have is %g: a server without memory sells "
+				 "nothing to begin with",
+				 a->have);
+	if (a->want < a->have)
+		return error_set(-EINVAL,
+				 "want is %g and have %g: there is memory for "
+				 "all processors, so none is left to sell",
+				 a->want, a->have);
+	if (a->discount < 0 || a->discount > 1)
+		return error_set(-EINVAL,
+				 "discount is %g: it is a part of the price, "
+				 "from 0 to 1",
+				 a->discount);
+	return 0;
+}
+
+int tier_vm_earn(const struct tier_vm *vm, struct tier_revenue *out)
+{
+	int err = check(vm);
+
+	if (err)
+		return err;
+	out->sold = vm->have / vm->want;
+	out->cxl = (1 - out->sold) * vm->want;
+	out->before = out->sold;
+	out->after = out->sold + (1 - out->sold) * (1 - vm->discount);
+	out->gain = out->after / out->before - 1;
+	return 0;
+}

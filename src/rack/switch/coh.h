@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Coherent shared memory in the switch (docs/mind.md): the directory of
+ * coherence/dir.h with connections around it. A machine has lanes, on which it
+ * gets pages, and one connection for everything else, its talk; both end here.
+ * A memory node has one connection, on which the switch reads and writes pages
+ * in order. The control plane declares all of them (coh_ctl.c).
+ *
+ *  get     a READ on a lane: rights, directory; memory is read, others are
+ *	    invalidated; then the answer. A lane has room for one page.
+ *  give    a WRITE on a talk: directory; memory is written; then the
+ *	    acknowledgement. A machine has room for COH_GIVES pages.
+ *  INVAL   a SEND on a talk, COH_INVALS at most without a FIN
+ *
+ * A get that is repeated while it waits is ignored. One that was answered is
+ * read again from memory: until its answer has arrived nobody else can change
+ * the page, because the machine counts as having it.
+ *
+ * Who does not answer an INVAL, or no longer takes what is sent, is expelled:
+ * its ends are dropped, then its entries (dir.h).
+ *
+ * A memory node that does not answer is lost with all that it had: gets of its
+ * pages are refused, and give-backs to it are acknowledged and counted, so that
+ * regions go on to where they are refused. It stays lost until the next term.
+ */
+#ifndef AQ_COH_H
+#define AQ_COH_H
+
+#include "coherence/record.h"
+#include "coherence/split.h"
+#include "end_rx.h"
+#include "end_tx.h"
+#include "rights.h"
+#include "translate.h"
+
+extern const struct tor_program tor_coherence;
+
+enum {
+	COH_ENTRIES = 30624,
+	COH_ENTRIES_MAX = 1 << 20,
+	COH_REGION_PAGES = 4, /* 16 KiB */
+	COH_DOMAINS = 16,     /* of a machine */
+	COH_GIVES = 16,	      /* pages of a machine on their way to memory */
+	COH_INVALS = 64,      /* without a FIN, of a machine */
+	/* Busy regions at most: one for each get, and a recall for each. */
+	COH_WAITING = 2 * COH_MACHINES_MAX * COH_LANES_MAX,
+	COH_SAID = 128,	    /* messages of a machine without an answer */
+	COH_NODE_READS = 8, /* READs on the way at a node, unless told */
+};
+
+#define COH_EPOCH_NS 100000000ull
+#define COH_FIN_NS   5000000000ull /* for the answer to an INVAL */
+#define COH_PEER_NS  5000000000ull /* for a machine's NIC */
+#define COH_NODE_NS  2000000000ull /* for a memory node's */
+#define COH_STEP_NS  100000ull	   /* between two parts of a long work */
+#define COH_TICK_NS  1000000ull
+
+#define COH_COUNTERS(X)  \
+	X(gets)          \
+	X(gets_again)    \
+	X(gets_bad)      \
+	X(answers)       \
+	X(refused)       \
+	X(refused_right) \
+	X(gives)         \
+	X(gives_bad)     \
+	X(gives_void)    \
+	X(records)       \
+	X(records_bad)   \
+	X(invals)        \
+	X(invals_held)   \
+	X(fins)          \
+	X(false_invals)  \
+	X(recalls)       \
+	X(waits)         \
+	X(lost)          \
+	X(splits)        \
+	X(joins)         \
+	X(expelled)      \
+	X(nodes_lost)    \
+	X(naks)          \
+	X(coalesced)     \
+	X(end_naks)      \
+	X(end_timeouts)  \
+	X(end_resent)    \
+	X(end_dead)
+
+enum coh_counter {
+#define COH_ENUM(name) COH_C_##name,
+	COH_COUNTERS(COH_ENUM)
+#undef COH_ENUM
+	COH_COUNTER_COUNT
+};
+
+struct coh;
+struct coh_lane;
+struct coh_give;
+
+/* One page to or from a memory node. It is a lane's or a give's. */
+struct coh_op {
+	struct coh_op *next; /* of those that wait */
+	bool is_active;
+	bool is_write;
+	bool has_failed; /* the node is lost */
+	uint64_t addr;	 /* at the node */
+	uint32_t psn;	 /* of its first packet */
+	uint8_t *bytes;
+	void (*done)(struct coh *c, struct coh_op *op);
+};
+
+struct coh_node {
+	struct coh *coh;
+	bool used;
+	bool is_due; /* something waits to be sent */
+	struct tor_end at;
+	struct end_tx tx;
+	uint32_t mtu, rkey, reads;
+	struct coh_op *first, **last;	      /* that wait */
+	struct coh_op *on_way[END_TX_WINDOW]; /* by psn */
+};
+
+struct coh_lane {
+	struct coh *coh;
+	uint8_t machine, number;
+	bool used;
+	bool is_dead;	 /* it was refused for good */
+	bool is_open;	 /* a get has no answer */
+	bool is_refused; /* the last get is answered with nothing */
+	bool is_again;	 /* memory is read for a repetition */
+	uint8_t why;	 /* enum coherence_why */
+	uint32_t mtu, qpn;
+	uint32_t serial;   /* of the last get */
+	uint32_t psn, msn; /* of the last get */
+	uint32_t skip;	   /* packets of the answer that a repetition has */
+	uint64_t page;
+	struct tor_end at;
+	struct end_rx rx;
+	struct coh_op op;
+	uint8_t bytes[COHERENCE_PAGE_BYTES];
+};
+
+struct coh_give {
+	struct coh *coh;
+	uint8_t machine;
+	bool used;
+	uint32_t said; /* which message of the machine it is */
+	struct coh_op op;
+	uint8_t bytes[COHERENCE_PAGE_BYTES];
+};
+
+/* A message of a machine that has no answer. */
+struct coh_said {
+	uint32_t psn, msn;
+	bool is_done;
+};
+
+/* What the switch said to a machine, until it is acknowledged. */
+struct coh_told {
+	uint32_t len_bytes;
+	uint8_t lane; /* LOST: whose READ is answered then; else COH_NOBODY */
+	uint8_t bytes[COHERENCE_INVAL_BYTES];
+};
+
+struct coh_key {
+	uint32_t domain;
+	uint32_t key[COH_WRITE + 1]; /* to give back, to read, to write */
+};
+
+struct coh_machine {
+	struct coh *coh;
+	uint8_t number;
+	bool used;	/* declared, and not gone */
+	bool is_going;	/* its entries are being looked at */
+	bool is_broken; /* to be expelled */
+	bool is_due;
+	uint32_t gone_at;
+	uint32_t mtu, qpn;
+	struct tor_end at;
+	struct end_rx rx;
+	struct end_tx tx;
+	/* What it says. */
+	struct end_rx_message message;
+	struct coh_give *giving; /* whose packets are coming */
+	uint8_t record[COHERENCE_INVAL_BYTES];
+	uint32_t said_first, said_next; /* of the ring */
+	struct coh_said said[COH_SAID];
+	struct coh_give gives[COH_GIVES];
+	/* What it is told. */
+	struct coh_told told[END_TX_WINDOW]; /* by psn */
+	uint32_t inval_first, inval_next;
+	struct coh_inval invals[COH_WAITING]; /* not sent yet */
+	uint32_t unanswered;		      /* INVALs without a FIN */
+	uint64_t heard_ns; /* last FIN, or when there was nothing to hear */
+	uint16_t lost_due; /* lanes whose LOST is to be sent */
+	uint32_t key_count;
+	struct coh_key keys[COH_DOMAINS];
+	struct coh_lane lanes[COH_LANES_MAX];
+};
+
+struct coh_options {
+	uint32_t entries;
+	uint32_t region_pages;
+	uint8_t machines, lanes;
+	uint64_t rto_ns, epoch_ns, fin_ns, peer_ns, node_ns;
+	bool last; /* memory's bytes count when an owner dies */
+};
+
+struct coh {
+	struct tor_instance *self;
+	struct tor *tor;
+	uint64_t *c;
+	struct coh_options opt;
+	bool has_begun;
+	bool is_due; /* a machine or node has something to do */
+	struct coh_dir dir;
+	struct coh_dir_out out;
+	struct coh_split split;
+	uint64_t epoch_ns; /* when the next one begins */
+	bool in_epoch;
+	struct timer timer;
+	uint64_t timer_ns; /* when it runs */
+	struct translate translate;
+	struct rights rights;
+	struct coh_machine *machines;	       /* opt.machines of them */
+	struct coh_node *nodes;		       /* COHERENCE_NODES */
+	uint8_t nothing[COHERENCE_PAGE_BYTES]; /* of refused gets */
+};
+
+static inline void coh_count(struct coh *c, enum coh_counter which)
+{
+	c->c[which]++;
+}
+
+static inline uint64_t coh_va(uint64_t page)
+{
+	return page << COHERENCE_PAGE_SHIFT;
+}
+
+/* ---- coh_node.c: memory nodes ---------------------------------------------
+ */
+
+int coh_node_start(struct coh_node *n) MUST_CHECK;
+void coh_node_stop(struct coh_node *n);
+/* Reads or writes the page, in order with the others at its node. */
+void coh_op_start(struct coh *c, struct coh_op *op, uint64_t page,
+		  bool is_write);
+/* Sends what waits. Returns whether something was done that may need more. */
+bool coh_node_run(struct coh_node *n);
+
+/* ---- coh_lane.c: gets ------------------------------------------------------
+ */
+
+int coh_lane_start(struct coh_lane *l) MUST_CHECK;
+void coh_lane_stop(struct coh_lane *l);
+/* Answers the lane's get with these bytes. */
+void coh_lane_answer(struct coh_lane *l, const uint8_t *bytes);
+/* The get is not granted: a record says so, and then comes the answer. */
+void coh_lane_refuse(struct coh_lane *l, enum coherence_why why);
+/* The machine has received that record. */
+void coh_lane_refused(struct coh_lane *l);
+/* No honest machine asks that: the connection ends. */
+void coh_lane_reject(struct coh_lane *l, uint32_t psn, uint8_t syndrome);
+
+/* ---- coh_talk.c: what a machine says ---------------------------------------
+ */
+
+int coh_talk_start(struct coh_machine *m) MUST_CHECK;
+void coh_talk_request(struct coh_machine *m, const struct wire_pkt *w);
+/* No honest machine says that, or it was expelled and does not know: its
+ * connection ends, and so does its membership. */
+void coh_talk_reject(struct coh_machine *m, uint32_t psn, uint8_t syndrome);
+/* A message was executed; acknowledges all that may be. */
+void coh_talk_done(struct coh_machine *m, uint32_t said);
+/* The key's domain; false: no key of this machine for that. COH_NONE: to give
+ * back. */
+bool coh_key_find(const struct coh_machine *m, uint32_t key, uint32_t *domain,
+		  enum coh_right *right);
+
+/* ---- coh_tell.c: what it is told -------------------------------------------
+ */
+
+void coh_tell_start(struct coh_machine *m);
+void coh_tell_inval(struct coh_machine *m, const struct coh_inval *inval);
+void coh_tell_fin(struct coh_machine *m);
+bool coh_tell_run(struct coh_machine *m);
+
+/* ---- coh_act.c: what the directory decides, time, deaths -------------------
+ */
+
+/* Does what is in c->out. `bytes`: those that came with the event; `give`: the
+ * give-back that it was, or NULL. */
+void coh_act(struct coh *c, const uint8_t *bytes, struct coh_give *give);
+/* Something waits to be sent, to be looked at when the batch ends. */
+void coh_machine_due(struct coh_machine *m);
+void coh_node_due(struct coh_node *n);
+/* The machine is dead, or as good as that. */
+void coh_machine_gone(struct coh_machine *m);
+/* Whether nothing of a former machine of that number is under way. */
+bool coh_machine_is_idle(const struct coh_machine *m);
+void coh_batch_end(void *state);
+void coh_timer_start(struct coh *c);
+/* Runs after that long at the latest. */
+void coh_timer_in(struct coh *c, uint64_t in_ns);
+
+/* ---- coh_ctl.c, coh_show.c: options, control calls, reports ----------------
+ */
+
+int coh_parse(const char *text, struct coh_options *out) MUST_CHECK;
+int coh_control(void *state, const char *text, struct json_out *out);
+void coh_show(const struct coh *c, struct json_out *out);
+/* NULL, or what does not hold. */
+const char *coh_check(const struct coh *c);
+
+#endif

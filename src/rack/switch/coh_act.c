@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the directory decides becomes packets; machines that are gone; work that
+ * is done some at a time. */
+#include <string.h>
+
+#include "base/log.h"
+#include "base/plant.h"
+#include "coh.h"
+
+void coh_machine_due(struct coh_machine *m)
+{
+	m->is_due = m->coh->is_due = true;
+}
+
+void coh_node_due(struct coh_node *n)
+{
+	n->is_due = n->coh->is_due = true;
+}
+
+/* ---- decisions --------------------------------------------------------------
+ */
+
+/* The bytes that were read for the lane, unless its memory node is lost. */
+static void answer_own(struct coh_lane *l)
+{
+	if (l->op.has_failed)
+		coh_lane_refuse(l, COHERENCE_WHY_NODE);
+	else
+		coh_lane_answer(l, l->bytes);
+}
+
+static void act_on_lane(struct coh *c, const struct coh_dir_action *a,
+			const uint8_t *bytes)
+{
+	struct coh_lane *l = &c->machines[a->machine].lanes[a->lane];
+
+	switch (a->kind) {
+	case COH_DIR_READ:
+		coh_op_start(c, &l->op, a->page, false);
+		break;
+	case COH_DIR_HOLD:
+		if (bytes == l->bytes)
+			break;
+		l->op.has_failed = false;
+		if (!PLANTED(coh_hold_old))
+			memcpy(l->bytes, bytes, sizeof(l->bytes));
+		break;
+	case COH_DIR_ANSWER:
+		if (bytes == l->bytes)
+			answer_own(l);
+		else
+			coh_lane_answer(l, bytes);
+		break;
+	case COH_DIR_ANSWER_HELD:
+		answer_own(l);
+		break;
+	case COH_DIR_REFUSE_LOST:
+		coh_lane_refuse(l, COHERENCE_WHY_LOST);
+		break;
+	case COH_DIR_REFUSE_GET:
+		coh_lane_reject(l, l->psn, WIRE_NAK_OP);
+		break;
+	case COH_DIR_WRITE:
+	case COH_DIR_REFUSE_GIVE:
+	case COH_DIR_INVAL:
+		break;
+	}
+}
+
+void coh_act(struct coh *c, const uint8_t *bytes, struct coh_give *give)
+{
+	for (uint32_t i = 0; i < c->out.count; i++) {
+		const struct coh_dir_action *a = &c->out.action[i];
+		struct coh_machine *m = &c->machines[a->machine];
+
+		switch (a->kind) {
+		case COH_DIR_INVAL:
+			coh_tell_inval(m, &a->inval);
+			break;
+		case COH_DIR_WRITE:
+			coh_op_start(c, &give->op, a->page, true);
+			break;
+		case COH_DIR_REFUSE_GIVE:
+			/* The others went on without this machine. */
+			coh_count(c, COH_C_gives_bad);
+			give->used = false;
+			coh_talk_reject(m, m->said[give->said % COH_SAID].psn,
+					WIRE_NAK_ACCESS);
+			break;
+		case COH_DIR_READ:
+		case COH_DIR_HOLD:
+		case COH_DIR_ANSWER:
+		case COH_DIR_ANSWER_HELD:
+		case COH_DIR_REFUSE_GET:
+		case COH_DIR_REFUSE_LOST:
+			act_on_lane(c, a, bytes);
+			break;
+		}
+	}
+	c->out.count = 0;
+	c->c[COH_C_false_invals] = c->dir.counters[COH_DIR_C_false_invals];
+	c->c[COH_C_recalls] = c->dir.counters[COH_DIR_C_recalls];
+	c->c[COH_C_waits] = c->dir.counters[COH_DIR_C_waits];
+	c->c[COH_C_lost] = c->dir.counters[COH_DIR_C_lost];
+	if (c->dir.room_count)
+		coh_timer_in(c, COH_TICK_NS);
+}
+
+/* ---- machines that are gone
+ * --------------------------------------------------- */
+
+void coh_machine_gone(struct coh_machine *m)
+{
+	if (!m->used)
+		return;
+	log_info("coherence", "machine %u is gone", m->number);
+	for (uint8_t i = 0; i < m->coh->opt.lanes; i++)
+		coh_lane_stop(&m->lanes[i]);
+	tor_end_remove(&m->at);
+	end_tx_stop(&m->tx);
+	m->used = m->is_broken = false;
+	m->inval_first = m->inval_next = m->unanswered = 0;
+	m->lost_due = 0;
+	m->is_going = true;
+	m->gone_at = 0;
+	coh_timer_in(m->coh, COH_STEP_NS);
+}
+
+bool coh_machine_is_idle(const struct coh_machine *m)
+{
+	if (m->used || m->is_going)
+		return false;
+	for (unsigned i = 0; i < COH_LANES_MAX; i++)
+		if (m->lanes[i].op.is_active)
+			return false;
+	for (unsigned i = 0; i < COH_GIVES; i++)
+		if (m->gives[i].op.is_active)
+			return false;
+	return true;
+}
+
+static void go_on(struct coh *c, struct coh_machine *m)
+{
+	for (unsigned n = 0; n < COH_SPLIT_STEP && m->is_going; n++) {
+		m->is_going =
+			coh_dir_gone(&c->dir, m->number, &m->gone_at, &c->out);
+		coh_act(c, NULL, NULL);
+	}
+}
+
+/* ---- time
+ * --------------------------------------------------------------------- */
+
+void coh_batch_end(void *state)
+{
+	struct coh *c = state;
+
+	while (c->is_due) {
+		c->is_due = false;
+		for (uint32_t i = 0; i < COHERENCE_NODES; i++) {
+			struct coh_node *n = &c->nodes[i];
+
+			if (!n->is_due)
+				continue;
+			n->is_due = false;
+			c->is_due |= coh_node_run(n);
+		}
+		for (uint8_t i = 0; i < c->opt.machines; i++) {
+			struct coh_machine *m = &c->machines[i];
+
+			if (!m->is_due)
+				continue;
+			m->is_due = false;
+			if (m->used)
+				c->is_due |= coh_tell_run(m);
+		}
+	}
+}
+
+/* Who has an INVAL and no answer for so long holds others up. */
+static void look_for_silence(struct coh *c, uint64_t now_ns)
+{
+	uint64_t awake_ns = tor_awake_ns(c->tor);
+
+	for (uint8_t i = 0; i < c->opt.machines; i++) {
+		struct coh_machine *m = &c->machines[i];
+
+		if (!m->used || !m->unanswered ||
+		    now_ns - u64_max(m->heard_ns, awake_ns) < c->opt.fin_ns)
+			continue;
+		m->is_broken = true;
+		coh_machine_due(m);
+	}
+}
+
+static void run_epoch(struct coh *c, uint64_t now_ns)
+{
+	if (!c->in_epoch && now_ns < c->epoch_ns)
+		return;
+	if (!c->in_epoch)
+		c->epoch_ns = now_ns + c->opt.epoch_ns;
+	c->in_epoch = !coh_split_step(&c->split, &c->dir);
+	c->c[COH_C_splits] = c->split.splits;
+	c->c[COH_C_joins] = c->split.joins;
+}
+
+void coh_timer_in(struct coh *c, uint64_t in_ns)
+{
+	uint64_t at_ns = tor_now_ns(c->tor) + in_ns;
+
+	if (timer_is_set(&c->timer) && c->timer_ns <= at_ns)
+		return;
+	c->timer_ns = at_ns;
+	timer_set(tor_timers(c->tor), &c->timer, at_ns);
+}
+
+static void on_time(struct timer *timer, uint64_t now_ns)
+{
+	struct coh *c = container_of(timer, struct coh, timer);
+	bool is_going = false;
+
+	for (uint8_t i = 0; i < c->opt.machines; i++) {
+		if (c->machines[i].is_going)
+			go_on(c, &c->machines[i]);
+		is_going |= c->machines[i].is_going;
+	}
+	coh_dir_tick(&c->dir, &c->out);
+	coh_act(c, NULL, NULL);
+	look_for_silence(c, now_ns);
+	run_epoch(c, now_ns);
+	coh_timer_in(c, c->epoch_ns - u64_min(now_ns, c->epoch_ns));
+	if (is_going || c->in_epoch)
+		coh_timer_in(c, COH_STEP_NS);
+}
+
+void coh_timer_start(struct coh *c)
+{
+	timer_init(&c->timer, on_time);
+	c->epoch_ns = tor_now_ns(c->tor) + c->opt.epoch_ns;
+	coh_timer_in(c, c->opt.epoch_ns);
+}

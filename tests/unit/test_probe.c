@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The probe: what it reads in /sys, and that its windows count what happened.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "probe/probe_priv.h"
+
+/* ---- /sys --------------------------------------------------------------- */
+
+/* Makes root/path, and all folders above it. */
+static void put(const char *root, const char *path, const char *text)
+{
+	char full[512];
+	FILE *f;
+
+	(void)snprintf(full, sizeof(full), "%s/%s", root, path);
+	for (char *at = full + strlen(root) + 1; (at = strchr(at, '/')); at++) {
+		*at = '\0';
+		(void)mkdir(full, 0700);
+		*at = '/';
+	}
+	f = fopen(full, "we");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+#define NODE "devices/system/node/node0/"
+
+static void reads_what_the_firmware_says(void **state)
+{
+	char root[] = "/tmp/aquifer-sys.XXXXXX", command[64];
+	struct probe_facts f;
+
+	assert_non_null(mkdtemp(root));
+	put(root, NODE "access0/initiators/read_latency", "110\n");
+	put(root, NODE "access0/initiators/read_bandwidth", "67000\n");
+	put(root, NODE "access1/initiators/read_latency", "120\n");
+	put(root, NODE "access1/initiators/write_latency", "rubbish\n");
+	put(root, NODE "access0/initiators/write_latency", "130\n");
+	put(root, NODE "access0/initiators/write_bandwidth", "99999999999\n");
+	put(root, "devices/virtual/memory_tiering/memory_tier4/nodelist",
+	    "0-1\n");
+	put(root, "devices/virtual/memory_tiering/memory_tier22/nodelist",
+	    "2\n");
+	probe_node_read(root, 0, &f);
+	assert_int_equal(f.hmat_read_ns, 120); /* of processors */
+	assert_int_equal(f.hmat_write_ns, 130);
+	assert_int_equal(f.hmat_read_mbs, 67000);
+	assert_int_equal(f.hmat_write_mbs, 0); /* no such number */
+	assert_int_equal(f.memory_tier, 4);
+	probe_node_read("/nowhere", 0, &f);
+	assert_int_equal(f.hmat_read_ns, 0);
+	assert_int_equal(f.memory_tier, 0);
+	(void)snprintf(command, sizeof(command), "rm -r %s", root);
+	assert_int_equal(system(command), 0);
+}
+
+static void names_the_nodes_there_are(void **state)
+{
+	struct tier_set nodes;
+
+	if (probe_nodes_find(&nodes))
+		skip();
+	assert_int_equal(probe_node_check(TIER_NODE_MAX), -ENODEV);
+	assert_non_null(strstr(error_last(), "no NUMA node 1023"));
+	for (uint32_t n = 0; n <= TIER_NODE_MAX; n++)
+		if (tier_set_has(&nodes, n))
+			assert_int_equal(probe_node_check(n), 0);
+}
+
+/* ---- windows ------------------------------------------------------------ */
+
+struct fake_port {
+	struct probe_port base;
+	_Atomic uint64_t reads, writes, cells;
+	int err;
+};
+
+static int fake_chase(struct probe_port *p, uint32_t count)
+{
+	struct fake_port *f = container_of(p, struct fake_port, base);
+
+	atomic_fetch_add_explicit(&f->cells, count, memory_order_relaxed);
+	return f->err;
+}
+
+static int fake_move(struct probe_port *p, uint64_t block, bool is_write)
+{
+	struct fake_port *f = container_of(p, struct fake_port, base);
+
+	assert_true(block < p->block_count);
+	atomic_fetch_add_explicit(is_write ? &f->writes : &f->reads, 1,
+				  memory_order_relaxed);
+	return f->err;
+}
+
+static struct fake_port fake(int err)
+{
+	struct fake_port f = {.base = {.chase = fake_chase,
+				       .move = fake_move,
+				       .chase_count = 4,
+				       .block_bytes = 4096,
+				       .block_count = 7},
+			      .err = err};
+
+	probe_node_cpus(0, &f.base.cpus);
+	return f;
+}
+
+static void mixes_reads_and_writes(void **state)
+{
+	static const struct tier_ratio mixes[] = {
+		{1, 0}, {4, 1}, {3, 1}, {1, 1}, {0, 1}};
+
+	for (size_t i = 0; i < ARRAY_LEN(mixes); i++) {
+		struct fake_port f = fake(0);
+		struct probe_load l = {.port = &f.base,
+				       .mix = mixes[i],
+				       .threads = 2,
+				       .window_ns = 10000000};
+		uint64_t all, reads;
+
+		assert_int_equal(probe_load_run(&l), 0);
+		reads = atomic_load(&f.reads);
+		all = reads + atomic_load(&f.writes);
+		/* Each of two threads may be in the middle of a round. */
+		assert_true(reads * (mixes[i].top + mixes[i].slow) + 10 >=
+			    all * mixes[i].top);
+		assert_true(reads * (mixes[i].top + mixes[i].slow) <=
+			    all * mixes[i].top + 10);
+		assert_true(all > 0);
+		/* A moved block counts in the window or before it. */
+		assert_true(l.gbs >= 0);
+		assert_int_equal(l.idle.samples, 0);
+	}
+}
+
+static void counts_every_cell_of_the_chase(void **state)
+{
+	struct fake_port f = fake(0);
+	struct probe_load l = {
+		.port = &f.base, .window_ns = 5000000, .has_chase = true};
+
+	assert_int_equal(probe_load_run(&l), 0);
+	assert_true(l.idle.samples >= 16);
+	assert_int_equal(atomic_load(&f.cells), 4ull * l.idle.samples);
+	assert_true(l.idle.p50_ns <= l.idle.p90_ns &&
+		    l.idle.p90_ns <= l.idle.p99_ns);
+	assert_true(l.gbs == 0);
+}
+
+static void ends_when_memory_is_lost(void **state)
+{
+	struct fake_port f = fake(-EHOSTDOWN);
+	struct probe_load l = {.port = &f.base,
+			       .mix = {1, 0},
+			       .threads = 3,
+			       .window_ns = 5000000,
+			       .has_chase = true};
+
+	assert_int_equal(probe_load_run(&l), -EHOSTDOWN);
+	l.has_chase = false;
+	assert_int_equal(probe_load_run(&l), -EHOSTDOWN);
+}
+
+/* ---- memory of a node --------------------------------------------------- */
+
+static void follows_all_cells_before_any_again(void **state)
+{
+	struct probe_facts facts;
+	struct probe_tier *tier = calloc(1, sizeof(*tier));
+	struct probe_port *port;
+	struct tier_set nodes;
+
+	assert_non_null(tier);
+	if (probe_nodes_find(&nodes) || !tier_set_has(&nodes, 0)) {
+		free(tier);
+		skip();
+	}
+	probe_node_read("/sys", 0, &facts);
+	/* As if the node had little, so that the areas are small. */
+	facts.free_bytes = 64 << 20;
+	assert_int_equal(probe_numa_open(&facts, 0, 1, tier, &port), 0);
+	assert_true(tier->arena_bytes >= 2 << 20);
+	assert_true(tier->arena_bytes <= 8 << 20);
+	assert_int_equal(port->chase(port, 1000), 0);
+	for (uint64_t b = 0; b < port->block_count; b++) {
+		assert_int_equal(port->move(port, b, true), 0);
+		assert_int_equal(port->move(port, b, false), 0);
+	}
+	/* Writing blocks has not touched the circle. */
+	assert_int_equal(
+		port->chase(port, (uint32_t)(tier->arena_bytes / CACHE_LINE)),
+		0);
+	probe_numa_close(port);
+	facts.free_bytes = 1 << 20;
+	assert_int_equal(probe_numa_open(&facts, 0, 1, tier, &port), -ENOMEM);
+	free(tier);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_what_the_firmware_says),
+		cmocka_unit_test(names_the_nodes_there_are),
+		cmocka_unit_test(mixes_reads_and_writes),
+		cmocka_unit_test(counts_every_cell_of_the_chase),
+		cmocka_unit_test(ends_when_memory_is_lost),
+		cmocka_unit_test(follows_all_cells_before_any_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
