@@ -9,9 +9,11 @@
  *					other, each until it is hot; with one
  *					more word also forks, and children check
  *					and write
- *	run_tier zipf PAGES READS	ns per read of a page, of which few are
- *					wanted often: a line for each of some
- *					rounds
+ *	run_tier zipf PAGES READS	reads pages, of which few are wanted
+ *					often: for each of some rounds a line
+ *					with the ns per page, and with how many
+ *					in 1,000 reads are of node 0, and here
+ *					at all
  *	run_tier loop PAGES		fills pages, says so, and reads them for
  *					ever
  *	run_tier count FILE BYTES	stands for a counter of the kernel: the
@@ -37,6 +39,8 @@ enum {
 	HOT_TOUCHES = 6, /* of every hot page in a round, on average */
 	FORK_ROUNDS = 5, /* between two forks */
 	ZIPF_ROUNDS = 5,
+	ZIPF_TOGETHER = 4, /* reads, before a pause of a ms */
+	ZIPF_PAGES_MAX = 8192,
 };
 
 static uint64_t random_state = 88172645463325252ull;
@@ -144,35 +148,69 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* Few pages are wanted often: the smallest of some random numbers. Neighbours
- * in rank are not neighbours in memory. */
+/* Sums of 1/1, 1/2, 1/3 ...: not on the heap, which moves. */
+static double zipf_sum[ZIPF_PAGES_MAX];
+
+/* Neighbours in rank are not neighbours in memory. */
 static uint64_t pick(uint64_t pages)
 {
-	uint64_t low = pages;
+	double want = (double)(random64() >> 11) / 9007199254740992.0 *
+		      zipf_sum[pages - 1];
+	uint64_t low = 0, high = pages - 1;
 
-	for (unsigned i = 0; i < 4; i++) {
-		uint64_t r = random64() % pages;
+	while (low < high) {
+		uint64_t mid = (low + high) / 2;
 
-		low = r < low ? r : low;
+		if (zipf_sum[mid] < want)
+			low = mid + 1;
+		else
+			high = mid;
 	}
 	return low * 7919 % pages;
+}
+
+/* Of 1,000 reads, how many are of pages of node 0; *here: of any node. */
+static unsigned share_of_top(void *mem, uint64_t pages, unsigned *here)
+{
+	unsigned top = 0;
+
+	*here = 0;
+	for (unsigned i = 0; i < 1000; i++) {
+		void *page = at(mem, pick(pages));
+		int status = -ENOENT;
+
+		CHECK(syscall(SYS_move_pages, 0, 1, &page, NULL, &status, 0) ==
+		      0);
+		top += status == 0;
+		*here += status >= 0;
+	}
+	return top;
 }
 
 static void zipf(uint64_t pages, uint64_t reads)
 {
 	void *mem = map(pages);
 
+	CHECK(pages <= ZIPF_PAGES_MAX);
+	for (uint64_t i = 0; i < pages; i++)
+		zipf_sum[i] = (i ? zipf_sum[i - 1] : 0) + 1.0 / (double)(i + 1);
 	fill(mem, pages, 1);
 	for (unsigned r = 0; r < ZIPF_ROUNDS; r++) {
-		uint64_t start = now_ns();
+		uint64_t start = now_ns(), end;
+		unsigned top, here;
 
 		for (uint64_t i = 0; i < reads; i++) {
 			uint64_t page = pick(pages);
 
 			check_page(at(mem, page), salted(page, 1));
+			/* So that some pages are cold for seconds. */
+			if (i % ZIPF_TOGETHER == 0)
+				usleep(1000);
 		}
-		printf("%llu\n",
-		       (unsigned long long)((now_ns() - start) / reads));
+		end = now_ns();
+		top = share_of_top(mem, pages, &here);
+		printf("%llu %u %u\n",
+		       (unsigned long long)((end - start) / reads), top, here);
 		(void)fflush(stdout);
 	}
 }

@@ -16,6 +16,7 @@
 #include "cli_place.h"
 #include "cli_rack.h"
 #include "run/run.h"
+#include "tier/promote.h"
 
 enum {
 	PREFETCH_DEFAULT = 64,
@@ -68,7 +69,9 @@ const struct opt cmd_run_options[] = {
 		 "while it has room)"),
 	OPT_TEXT(struct run_args, promote, "promote", "on|off|N",
 		 "whether slow pages that are hot go to the top node, and how "
-		 "many MiB a second (default: on, 256; off with --interleave)"),
+		 "many MiB a second (default: on, a 256th of the slow tier; "
+		 "off with "
+		 "--interleave)"),
 	OPT_SIZE(struct run_args, run.tiers.peak_bytes_s, "top-peak", "SIZE", 1,
 		 1ull << 48,
 		 "what the top node moves in a second at most; above 75 % of "
@@ -136,6 +139,9 @@ static int take_tiers(struct run_args *a)
 				 &t->promote_mb);
 	if (err)
 		return error_prefix(err, "--promote: ");
+	if (t->promote_mb == TIER_PROMOTE_AUTO)
+		t->promote_mb =
+			tier_promote_fitting_mb(t->spec.at[TIER_SLOW].bytes);
 	for (unsigned i = TIER_TOP; i < TIER_FAR; i++) {
 		uint64_t bytes = t->spec.at[i].bytes;
 

@@ -124,10 +124,8 @@ static void pick(struct pager *p, struct space *s, struct leaving *l,
 			run_space_hold(p, s, l->page[i], false);
 		break;
 	case BATCH_SAMPLE:
-		pick_with_hand(s, l, c, POLICY_SAMPLE);
-		break;
 	case BATCH_DEMOTE:
-		pick_with_hand(s, l, c, POLICY_DEMOTE);
+		pick_with_hand(s, l, c, c->want);
 		break;
 	}
 }
@@ -182,10 +180,10 @@ static int evict_batch(struct pager *p, struct space *s, enum batch_kind kind,
 
 /* What only goes to another node takes no place from what leaves. */
 static int begin_aside(struct pager *p, struct space *s, enum batch_kind kind,
-		       struct leaving **out)
+		       enum policy_want want, struct leaving **out)
 {
 	struct leaving *l = &s->leaving[s->posted % RUN_BATCHES];
-	struct policy_pick c = {.budget = UINT64_MAX};
+	struct policy_pick c = {.want = want, .budget = UINT64_MAX};
 
 	if (!s->channel || !can_take(p, s) ||
 	    s->posted - s->collected >= RUN_BATCHES - 1 || ask(s) != 0)
@@ -196,10 +194,11 @@ static int begin_aside(struct pager *p, struct space *s, enum batch_kind kind,
 	return l->count ? 0 : -ENOENT;
 }
 
-int run_evict_sample(struct pager *p, struct space *s)
+int run_evict_sample(struct pager *p, struct space *s, bool of_top)
 {
 	struct leaving *l;
-	int err = begin_aside(p, s, BATCH_SAMPLE, &l);
+	int err = begin_aside(p, s, BATCH_SAMPLE,
+			      of_top ? POLICY_DEMOTE : POLICY_SAMPLE, &l);
 
 	return err ? err : send_out(p, s, l, run_writeback_take_sample(p, s));
 }
@@ -212,7 +211,8 @@ static bool demote(struct pager *p)
 	     s = s->next) {
 		struct leaving *l;
 
-		if (s->is_rooted || begin_aside(p, s, BATCH_DEMOTE, &l) != 0)
+		if (s->is_rooted ||
+		    begin_aside(p, s, BATCH_DEMOTE, POLICY_DEMOTE, &l) != 0)
 			continue;
 		l->stretch_count = 0;
 		l->guarded = l->guarded_stretches = 0;

@@ -176,7 +176,9 @@ static enum fault_end put_staged(struct pager *p, const struct fault *f,
 	/* A sample that stays slow has not been spared from anything. */
 	if (!is_sample || !e->is_slow)
 		run_policy_came_back(e);
-	if (!is_sample)
+	if (is_sample)
+		run_sample_came(p);
+	else
 		count(&p->stats->second, 1);
 	return end;
 }

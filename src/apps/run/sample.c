@@ -20,8 +20,9 @@ static struct wb_buffer *buffer_of(const struct pager *p, uint32_t buffer_page)
 	return &p->writeback.buffer[buffer_page / RUN_BATCH_PAGES];
 }
 
-static void note(struct pager *p, enum tier_verdict v)
+void run_sample_came(struct pager *p)
 {
+	enum tier_verdict v = p->tiers.verdict;
 	_Atomic uint64_t *const counter[TIER_VERDICTS] = {
 		[TIER_HOT] = &p->stats->promoted,
 		[TIER_COLD] = &p->stats->cold,
@@ -29,7 +30,8 @@ static void note(struct pager *p, enum tier_verdict v)
 		[TIER_GUARDED] = &p->stats->guarded,
 	};
 
-	count(counter[v], 1);
+	if (v < TIER_VERDICTS)
+		count(counter[v], 1);
 }
 
 /* More than a little above its limit, the top node takes none: what should
@@ -58,17 +60,30 @@ bool run_sample_aim(struct pager *p, struct run_page *e, bool is_wanted)
 {
 	bool is_sample = run_writeback_is_sample(p, e->buffer_page);
 
-	if (is_sample && is_wanted) {
-		enum tier_verdict v = judge(p, buffer_of(p, e->buffer_page));
-
-		e->is_slow = v != TIER_HOT;
-		note(p, v);
+	/* What was on top stays there: it is in use. */
+	if (is_sample && is_wanted && e->is_slow) {
+		p->tiers.verdict = judge(p, buffer_of(p, e->buffer_page));
+		e->is_slow = p->tiers.verdict != TIER_HOT;
+	} else {
+		p->tiers.verdict = TIER_VERDICTS;
 	}
 	run_tiers_aim_at(p, e->is_slow ? TIER_SLOW : TIER_TOP);
 	return is_sample;
 }
 
 /* ---- not wanted ---------------------------------------------------------- */
+
+/* Nobody wants it, and others want its place. */
+static void demote_cold(struct pager *p, struct run_page *e)
+{
+	const struct tiers *t = &p->tiers;
+
+	if (e->is_slow || tier_fill_has_room(&t->fill[TIER_TOP]) ||
+	    tier_demote(TIER_TOP, &t->fill[TIER_SLOW]) != TIER_SLOW)
+		return;
+	e->is_slow = 1;
+	count(&p->stats->demoted, 1);
+}
 
 /* True: the page is not the buffer's any more. */
 static bool give_back(struct pager *p, uint32_t buffer_page, struct space *s,
@@ -80,6 +95,7 @@ static bool give_back(struct pager *p, uint32_t buffer_page, struct space *s,
 	 * whose fork was read would lack what comes now. */
 	if (s->is_dead || s->events.count || run_batch_covers(s, page))
 		return false;
+	demote_cold(p, &s->pages.page[page]);
 	(void)run_sample_aim(p, &s->pages.page[page], false);
 	err = run_uffd_copy(s->uffd, run_space_addr(s, page),
 			    run_writeback_bytes(p, buffer_page), 1);
@@ -142,17 +158,22 @@ static void watch_top(struct tiers *t, uint64_t now)
 		tier_guard_count(&t->guard, now, bytes);
 }
 
-/* One batch of each space at a time, so that pages go on leaving. */
+/* One batch of each space at a time, so that pages go on leaving. While the top
+ * node has room, nothing has to leave it. */
 static void take_some(struct pager *p)
 {
 	struct tiers *t = &p->tiers;
 	struct space *first = t->next ? t->next : p->spaces, *s = first;
+	struct tier_fill top = t->fill[TIER_TOP];
 
+	top.pages += RUN_BATCH_PAGES;
 	while (s) {
 		struct space *next = s->next ? s->next : p->spaces;
+		bool of_top = t->tests_top && !tier_fill_has_room(&top);
 
-		if (run_evict_sample(p, s) == -ENOBUFS)
+		if (run_evict_sample(p, s, of_top) == -ENOBUFS)
 			break; /* the next time it begins here */
+		t->tests_top = !of_top;
 		s = next == first ? NULL : next;
 		t->next = s;
 	}

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "numa.h"
+#include "base/node_bind.h"
 
 int run_share_create(uint32_t buffer_count, struct share **out, int *fd)
 {
@@ -43,7 +43,7 @@ err_errno:
 void run_share_set_node(struct share *s, uint32_t node)
 {
 	/* A failure only costs time. */
-	(void)!run_numa_prefer_for(s->mem, s->bytes, node);
+	(void)!node_prefer_memory(s->mem, s->bytes, node);
 }
 
 struct share *run_share_get(struct share *s)

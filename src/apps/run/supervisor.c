@@ -20,9 +20,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/node_bind.h"
 #include "confine/confine.h"
 #include "near.h"
-#include "numa.h"
 #include "pager_priv.h"
 #include "pins.h"
 #include "proc.h"
@@ -99,7 +99,7 @@ static void be_program(struct supervisor *k, char **argv, pid_t supervisor)
 	if (!err && !k->start.can_move)
 		err = run_pins_refuse();
 	if (k->start.options->tiers.spec.at[TIER_TOP].bytes)
-		run_numa_keep_off();
+		node_balance_off();
 	if (!err)
 		err = run_user_become(k->start.options->user);
 	die_with(supervisor);

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "base/node_bind.h"
 #include "base/size.h"
 #include "numa.h"
 #include "pager_priv.h"
@@ -21,6 +22,10 @@ enum {
 	PAUSE_NS = 100000000,
 };
 
+/* Between changes of the threshold. Linux takes a minute; samples of ours are
+ * of the whole of the slow node in each second. */
+#define PERIOD_NS 5000000000ull
+
 /* ---- beginning and end --------------------------------------------------- */
 
 /* What is wrong with a tier's node; NULL: nothing. */
@@ -33,7 +38,7 @@ static const char *find_fault(const struct tier_spec_node *n)
 		return is_only ? "is none of this machine, which has one node "
 				 "only and so no slow tier"
 			       : "is none of this machine, or has no memory";
-	if (!run_numa_is_allowed(n->node))
+	if (!node_is_allowed(n->node))
 		return "is not allowed to this process, see cpuset(7)";
 	/* Of the only node /sys may not know all. */
 	return n->bytes > has && !is_only ? "has less memory than that" : NULL;
@@ -63,8 +68,8 @@ static uint32_t sample_buffers(const struct tiers *t,
 {
 	uint64_t pages = t->fill[TIER_SLOW].limit_pages / SAMPLE_PART;
 
-	/* More than may be promoted in a second is sampled in vain. */
-	pages = u64_min(pages, rule->limit_pages) / RUN_BATCH_PAGES;
+	/* Far more than may be promoted in a second is sampled in vain. */
+	pages = u64_min(pages, 4 * rule->limit_pages) / RUN_BATCH_PAGES;
 	return (uint32_t)u64_max(1, u64_min(pages, SAMPLES_MAX));
 }
 
@@ -104,6 +109,7 @@ int run_tiers_open(struct pager *p, uint32_t buffers)
 	struct tiers *t = &p->tiers;
 	uint32_t samples = 0;
 
+	rule.period_ns = PERIOD_NS;
 	t->has_slow = o->spec.at[TIER_SLOW].bytes != 0;
 	/* With one node there is nothing to choose. */
 	t->is_on = o->spec.at[TIER_TOP].bytes &&
@@ -151,7 +157,7 @@ void run_tiers_aim_at(struct pager *p, enum tier aim)
 	/* A failure leaves the choice to the kernel: the page is where it is
 	 * not expected, but it is there. */
 	if (t->aim != aim)
-		(void)!run_numa_prefer(t->node[aim]);
+		(void)!node_prefer_thread(t->node[aim]);
 	t->aim = aim;
 }
 
@@ -211,7 +217,10 @@ bool run_tiers_is_over(const struct pager *p)
 	struct tier_fill slow = t->fill[TIER_SLOW];
 
 	slow.pages += t->demoting;
-	return t->has_slow && top->pages > top->limit_pages + t->demoting &&
+	return t->has_slow &&
+	       top->pages >
+		       top->limit_pages + t->demoting +
+			       (t->promotes ? p->policy.slack_pages / 2 : 0) &&
 	       tier_demote(TIER_TOP, &slow) == TIER_SLOW &&
 	       clock_mono_ns() >= t->demote_ns;
 }

@@ -11,8 +11,12 @@
  *	slow -> a sample buffer		an agent takes it out		sample.c
  *	  touched soon enough		top: promoted
  *	  touched late, or not at all	slow again
+ *	top -> a sample buffer		what the hand would demote	sample.c
+ *	  touched			top, and spared by the hand
+ *	  not touched			slow: demoted
  *	top -> slow			an agent moves it, mapped, if	evict.c
- *					top has more than its limit
+ *					samples do not make room soon
+ *					enough
  *	slow -> far			as pages leave without tiers,	evict.c
  *					if both have more than theirs
  *
@@ -47,12 +51,15 @@ struct tiers {
 	uint8_t *zeros;	     /* RUN_ZERO_WINDOW_MAX pages */
 	uint32_t share_node; /* of the buffers */
 	struct tier_promote promote;
+	enum tier_verdict verdict; /* about the page that comes; VERDICTS: none
+				    */
 	struct tier_guard guard;
 	struct bandwidth bandwidth;
 	uint64_t tick_ns;   /* the next look at samples */
 	uint64_t demote_ns; /* not before: nothing could be demoted */
 	uint64_t demoting;  /* pages that agents move now */
 	struct space *next; /* that gives the next sample; NULL: the first */
+	bool tests_top;	    /* the next sample is of top pages */
 };
 
 /* ---- tiers.c ------------------------------------------------------------- */
@@ -94,11 +101,14 @@ void run_tiers_show(struct pager *p);
 /* A page comes back from a buffer: aims at its node, which a page of a sample
  * may have changed by being wanted so soon. Returns whether it is one. */
 bool run_sample_aim(struct pager *p, struct run_page *e, bool is_wanted);
+/* It is there, and what was decided about it counts. */
+void run_sample_came(struct pager *p);
 /* Now and then: takes samples, and gives those back that nobody wanted. Only
  * for the thread that reads events. */
 void run_sample_tick(struct pager *p);
 void run_sample_space_gone(struct pager *p, const struct space *s);
-/* evict.c: a batch of slow pages goes to a sample buffer. 0 or -errno. */
-int run_evict_sample(struct pager *p, struct space *s) MUST_CHECK;
+/* evict.c: a batch of slow pages, or of top pages that would be demoted next,
+ * goes to a sample buffer. 0 or -errno. */
+int run_evict_sample(struct pager *p, struct space *s, bool of_top) MUST_CHECK;
 
 #endif
