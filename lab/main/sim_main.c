@@ -8,6 +8,7 @@
 #include "edm/edm_net.h"
 #include "figures/commands.h"
 #include "model/mind_cmd.h"
+#include "plays/control_play.h"
 #include "plays/hostile_play.h"
 #include "plays/kv_play.h"
 #include "plays/mind_play.h"
@@ -35,6 +36,8 @@ static int paging(int argc, char **argv)
 static const struct cli_entry others[] = {
 	{"paging", paging,
 	 "far paging with many clients, beside the ODRP paper's figures"},
+	{"control", control_play_cmd,
+	 "controllers that fail over, nodes, quotas, on virtual time"},
 	{"tier", tier_figure_cmd,
 	 "memory tiers, beside the figures of the chapter on CXL"},
 	{"check", sim_check_cmd, "is a recorded history linearizable"},
