@@ -98,7 +98,8 @@ struct bench_def {
 /* All benchmarks, the one that runs the others last; ends with NULL. */
 extern const struct bench_def *const bench_all[];
 extern const struct bench_def bench_verbs, bench_edm, bench_offload,
-	bench_switch, bench_fair, bench_paging, bench_kv, bench_walk;
+	bench_switch, bench_fair, bench_paging, bench_kv, bench_walk,
+	bench_tier;
 
 /* One run. */
 struct bench {

@@ -58,6 +58,7 @@ enum run_place {
 	RUN_PLACE_CABLE,  /* far, static, by the shm cable */
 	RUN_PLACE_CHAIN,  /* far, by chains, by the shm cable */
 	RUN_PLACE_DIRECT, /* far, sparse: page by page, mapped */
+	RUN_PLACE_TIERED, /* the same, what is here as one tier, on node 0 */
 	RUN_PLACE_UDP,	  /* far, by chains; the rack must be one of UDP */
 	RUN_PLACE_ZRAM,	  /* a memory cgroup, and swap on zram */
 	RUN_PLACE_DISK,	  /* the same on a file */

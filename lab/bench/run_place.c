@@ -22,6 +22,7 @@ static const char *const names[RUN_PLACE_COUNT] = {
 	[RUN_PLACE_CABLE] = "far-cable",
 	[RUN_PLACE_CHAIN] = "far-chain-cable",
 	[RUN_PLACE_DIRECT] = "far-direct",
+	[RUN_PLACE_TIERED] = "far-direct-tier",
 	[RUN_PLACE_UDP] = "far-udp",
 	[RUN_PLACE_ZRAM] = "zram",
 	[RUN_PLACE_DISK] = "swap-file",
@@ -32,6 +33,11 @@ const char *run_place_name(enum run_place place)
 	return names[place];
 }
 
+static bool is_mapped(enum run_place place)
+{
+	return place == RUN_PLACE_DIRECT || place == RUN_PLACE_TIERED;
+}
+
 static bool is_far(enum run_place place)
 {
 	return place >= RUN_PLACE_CABLE && place <= RUN_PLACE_UDP;
@@ -40,15 +46,15 @@ static bool is_far(enum run_place place)
 /* Page by page, but where static pages are what it is compared with. */
 static const char *mode_of(enum run_place place)
 {
-	return place == RUN_PLACE_CABLE	   ? "static"
-	       : place == RUN_PLACE_DIRECT ? "sparse"
-					   : "chain";
+	return place == RUN_PLACE_CABLE ? "static"
+	       : is_mapped(place)	? "sparse"
+					: "chain";
 }
 
 static void be_work(const struct run_work *w, enum run_place place,
 		    uint64_t local_bytes, bool is_counted)
 {
-	char self[4096], local[24], bytes[24], count[24], seed[24];
+	char self[4096], local[48], bytes[24], count[24], seed[24];
 	const char *argv[ARGS_MAX];
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	unsigned n = 0;
@@ -56,16 +62,19 @@ static void be_work(const struct run_work *w, enum run_place place,
 	if (len < 0)
 		_exit(127);
 	self[len] = '\0';
-	(void)snprintf(local, sizeof(local), "%" PRIu64, local_bytes);
+	(void)snprintf(local, sizeof(local),
+		       place == RUN_PLACE_TIERED ? "top=%" PRIu64 "@0"
+						 : "%" PRIu64,
+		       local_bytes);
 	(void)snprintf(bytes, sizeof(bytes), "%" PRIu64, w->bytes);
 	(void)snprintf(count, sizeof(count), "%" PRIu64, w->count);
 	(void)snprintf(seed, sizeof(seed), "%" PRIu64, w->seed);
 	if (is_far(place)) {
 		argv[n++] = machine_aquifer();
 		argv[n++] = "run";
-		argv[n++] = "--local";
+		argv[n++] = place == RUN_PLACE_TIERED ? "--tier" : "--local";
 		argv[n++] = local;
-		if (place != RUN_PLACE_DIRECT)
+		if (!is_mapped(place))
 			argv[n++] = "--no-direct";
 		argv[n++] = "--mode";
 		argv[n++] = mode_of(place);

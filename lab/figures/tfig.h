@@ -21,7 +21,7 @@
 #include "tier/place.h"
 #include "tier/promote.h"
 
-/* ---- memory (tfig_memory.c) ---------------------------------------------- */
+/* ---- memory (tfig_memory.c) --------------------------------------------- */
 
 /* Latency of one of `units` equal memories under a load that they share.
  * write_share is 0 to 1. */
@@ -29,8 +29,7 @@ double tfig_memory_ns(enum tfig_memory m, double units, double write_share,
 		      double gbs);
 double tfig_memory_peak(enum tfig_memory m, double units, double write_share);
 
-/* ---- load (tfig_load.c) ---------------------------------------------------
- */
+/* ---- load (tfig_load.c) ------------------------------------------------- */
 
 enum {
 	TFIG_PLACES = 3, /* top, slow, slow from the other socket */
@@ -67,8 +66,7 @@ struct tfig_rate {
 
 void tfig_load_solve(const struct tfig_load *l, struct tfig_rate *out);
 
-/* ---- pages (tfig_pages.c) -------------------------------------------------
- */
+/* ---- pages (tfig_pages.c) ----------------------------------------------- */
 
 enum tfig_stream {
 	TFIG_ZIPFIAN, /* popular pages anywhere */
@@ -96,7 +94,6 @@ struct tfig_pages_result {
 	struct tfig_rate rate;
 	double top_share;    /* of the lines */
 	double promoted_mbs; /* and as much demoted, once top is full */
-	double faults_s;
 	double overhead;
 	double threshold_ms;
 	double guarded; /* share of the judgements */
@@ -107,8 +104,7 @@ int tfig_pages_run(const struct tfig_pages_config *c,
 		   const struct tfig_load *load,
 		   struct tfig_pages_result *out) MUST_CHECK;
 
-/* ---- figures (tfig_plan.c, tfig_claims.c, tfig_figure.c) ------------------
- */
+/* ---- figures (tfig_plan.c, tfig_claims.c, tfig_figure.c) ---------------- */
 
 enum tfig_kind {
 	TFIG_KIND_MEMORY, /* idle and peak, or the knee */

@@ -125,8 +125,7 @@ const struct figure_claim tfig_claims[] = {
 
 STATIC_ASSERT(ARRAY_LEN(tfig_claims) == TFIG_CLAIMS, "how many claims");
 
-/* ---- orderings ------------------------------------------------------------
- */
+/* ---- orderings ---------------------------------------------------------- */
 
 /* Neighbours of a list, the best first, that are in order. */
 static void judge_order(struct figure_run *r, const char *what,

@@ -3,9 +3,9 @@
  * Pages of an application on two tiers, played in steps of a virtual clock. A
  * group stands for pages of one popularity, a single one where they are popular
  * and many where they are not; the policies are asked for each group, with that
- * many pages. In each step the load is solved for where
- * pages are, some slow pages are made to fault, those that fault are judged,
- * and what moves loads both memories in the next step.
+ * many pages. In each step the load is solved for where pages are, some slow
+ * pages are made to fault, those that fault are judged, and what moves loads
+ * both memories in the next step.
  *
  * Visits to a page are taken to be independent of each other, so the time to
  * the next one is drawn from the exponential distribution of its rate.
@@ -50,7 +50,7 @@ struct pages {
 	struct rng rng;
 	double now_s;
 	double scan_left, made_left; /* pages */
-	uint32_t scan_at, hand_at, oldest;
+	uint32_t scan_at, hand_at;
 	double slow_share; /* of the slow tier that is local, and the rest */
 	/* Of one step, and of all that count. */
 	double faults, moves;
@@ -59,8 +59,7 @@ struct pages {
 	double judged, guarded, counted;
 };
 
-/* ---- popularity -----------------------------------------------------------
- */
+/* ---- popularity --------------------------------------------------------- */
 
 /* The sum of r^-theta from rank `from`, counted from 1, to before `to`. */
 static double zipf_sum(double from, double to)
@@ -114,8 +113,7 @@ static void share_out(struct pages *p)
 		p->share[p->group[i].tier] += p->weight[p->group[i].rank];
 }
 
-/* ---- placement ------------------------------------------------------------
- */
+/* ---- placement ---------------------------------------------------------- */
 
 static void put(struct pages *p, struct group *g, enum tier t)
 {
@@ -174,8 +172,7 @@ static void make_group(struct pages *p)
 	share_out(p);
 }
 
-/* ---- movement -------------------------------------------------------------
- */
+/* ---- movement ----------------------------------------------------------- */
 
 static double visits_s(const struct pages *p, const struct group *g,
 		       double ops_s)
@@ -273,8 +270,7 @@ static void scan(struct pages *p, double ops_s)
 	p->scan_left = fmin(p->scan_left, 0); /* nothing was left to look at */
 }
 
-/* ---- steps ----------------------------------------------------------------
- */
+/* ---- steps -------------------------------------------------------------- */
 
 static void set_shares(struct pages *p)
 {
@@ -314,7 +310,6 @@ static void count(struct pages *p, const struct tfig_rate *r)
 	s->top_share += p->load.place[0].share;
 	s->promoted_mbs +=
 		p->moves * (double)tfig_costs.page_bytes / STEP_S / 1e6;
-	s->faults_s += p->faults / STEP_S;
 	s->overhead += p->load.overhead;
 	s->threshold_ms += (double)tier_promote_threshold_ns(&p->promote) / 1e6;
 }
@@ -352,7 +347,6 @@ static void average(struct pages *p, struct tfig_pages_result *out)
 	}
 	out->top_share /= n;
 	out->promoted_mbs /= n;
-	out->faults_s /= n;
 	out->overhead /= n;
 	out->threshold_ms /= n;
 	out->guarded = p->judged > 0 ? p->guarded / p->judged : 0;

@@ -35,8 +35,7 @@ static const struct setting ratios[] = {{"3:1", {3, 1}, false, 0},
 					{"1:3", {1, 3}, false, 0}};
 static const struct setting promotion = {"promotion", {1, 1}, true, 0};
 
-/* ---- memories -------------------------------------------------------------
- */
+/* ---- memories ----------------------------------------------------------- */
 
 static const struct {
 	const char *name;
@@ -71,8 +70,7 @@ int tfig_plan_knee(struct figure_run *r)
 	return 0;
 }
 
-/* ---- applications ---------------------------------------------------------
- */
+/* ---- applications ------------------------------------------------------- */
 
 static uint64_t seed_of(const struct figure_run *r)
 {
@@ -114,8 +112,7 @@ static void set_memories(struct tfig_row *q, double ddr_units, double cxl_units,
 		tfig_memory_peak(TFIG_DDR, ddr_units, q->load.write_share);
 }
 
-/* ---- a key-value store ----------------------------------------------------
- */
+/* ---- a key-value store -------------------------------------------------- */
 
 static const struct {
 	const char *name;
@@ -157,9 +154,9 @@ static void set_keydb(struct tfig_row *q, unsigned w, bool is_quick)
 
 int tfig_plan_keydb(struct figure_run *r)
 {
-	bool is_quick = r->options->quick;
 	static const struct setting ssd[] = {{"SSD 0.2", {0, 0}, false, 0.2},
 					     {"SSD 0.4", {0, 0}, false, 0.4}};
+	bool is_quick = r->options->quick;
 
 	for (unsigned w = 0; w < ARRAY_LEN(ycsb); w++) {
 		struct tfig_row *q = add_pages(r, NULL, &all_local, w, 0);
@@ -187,8 +184,7 @@ int tfig_plan_keydb_cxl(struct figure_run *r)
 	return 0;
 }
 
-/* ---- shuffles -------------------------------------------------------------
- */
+/* ---- shuffles ----------------------------------------------------------- */
 
 static void set_spark(struct tfig_row *q, uint64_t servers, double spilled)
 {
@@ -254,8 +250,7 @@ int tfig_plan_spark(struct figure_run *r)
 	return 0;
 }
 
-/* ---- a language model -----------------------------------------------------
- */
+/* ---- a language model --------------------------------------------------- */
 
 static struct tfig_row *add_llm(struct figure_run *r, const char *panel,
 				const struct setting *s, unsigned threads)
@@ -288,8 +283,7 @@ int tfig_plan_llm(struct figure_run *r)
 	return 0;
 }
 
-/* ---- money ----------------------------------------------------------------
- */
+/* ---- money -------------------------------------------------------------- */
 
 int tfig_plan_vm(struct figure_run *r)
 {
@@ -313,8 +307,7 @@ int tfig_plan_cost(struct figure_run *r)
 	return 0;
 }
 
-/* ---- the guard ------------------------------------------------------------
- */
+/* ---- the guard ---------------------------------------------------------- */
 
 int tfig_plan_guard(struct figure_run *r)
 {
@@ -334,8 +327,7 @@ int tfig_plan_guard(struct figure_run *r)
 	return 0;
 }
 
-/* ---- results --------------------------------------------------------------
- */
+/* ---- results ------------------------------------------------------------ */
 
 /* As MLC does: loads one at a time, and threads that stream. */
 static void run_memory(struct tfig_row *q)
@@ -351,8 +343,7 @@ static void run_memory(struct tfig_row *q)
 
 	tfig_load_solve(&l, &rate);
 	idle_ns = rate.ns[0];
-	q->res.idle_ns =
-		q->write_share == 0 ? tfig_published[q->memory].idle_ns : NAN;
+	q->res.idle_ns = q->write_share == 0 ? idle_ns : NAN;
 	l.threads = (double)tfig_costs.probe_threads;
 	l.misses = 0;
 	l.lines = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of one NUMA node and of no other. By system calls: libraries that
+ * Memory of a NUMA node that is chosen. By system calls: libraries that
  * other programs link carry this, and libnuma has far more than they need.
  */
 #ifndef AQ_NODE_BIND_H
@@ -20,5 +20,16 @@ int node_bind_memory(void *memory, uint64_t bytes, uint32_t node) MUST_CHECK;
  * until node_bind_thread_end. 0 or -errno. */
 int node_bind_thread(uint32_t node) MUST_CHECK;
 void node_bind_thread_end(void);
+
+/* The same, but where the node has no memory left, another one's is taken. */
+int node_prefer_memory(void *memory, uint64_t bytes, uint32_t node) MUST_CHECK;
+int node_prefer_thread(uint32_t node) MUST_CHECK;
+
+/* Whether this process may have memory of it (cpuset(7)). */
+bool node_is_allowed(uint32_t node);
+/* The kernel's own balancing leaves the pages of this process, and of what it
+ * executes and forks, on their nodes; where their user has chosen a policy of
+ * memory, that stays. */
+void node_balance_off(void);
 
 #endif

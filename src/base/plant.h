@@ -170,8 +170,6 @@
 	X(mind_join_owners, "join-owners", "regions of two owners are joined") \
 	X(coh_ack_early, "ack-before-memory",                                  \
 	  "the switch acknowledges a give-back that memory has not")           \
-	X(coh_read_ahead, "read-past-writes",                                  \
-	  "the switch reads memory ahead of give-backs that wait")             \
 	X(coh_old_bytes, "answer-of-before",                                   \
 	  "a repeated get is answered with the bytes of the one before")       \
 	X(coh_hold_old, "hold-old-bytes",                                      \

@@ -48,23 +48,31 @@ wait_for() {
 	fail "no '$2': $(cat "${1%.err}.err")"
 }
 
+# By regions, and by chains.
+declare -A pids
 begin patient
-patient=$!
+pids[patient]=$!
+begin chained --mode chain
+pids[chained]=$!
 begin hasty --patience 2
 hasty=$!
 wait_for "$TMP/patient" .
+wait_for "$TMP/chained" .
 wait_for "$TMP/hasty" .
 ip -n "$NS_A" link set va down
 sleep 7 # the node waits 5 s for others
 ip -n "$NS_A" link set va up
 wait_for "$TMP/patient.err" 'answers again'
+wait_for "$TMP/chained.err" 'answers again'
 status=0
 wait "$hasty" || status=$?
 ((status == 135)) || fail "hasty: $status instead of SIGBUS: $(cat "$TMP/hasty.err")"
-# It has compared all of them since.
+# They have compared all of them since.
 sleep 1
-kill -TERM "$patient"
-status=0
-wait "$patient" || status=$?
-((status == 143)) || fail "patient: $status $(cat "$TMP/patient.err")"
-! grep -Eq 'lost|^line' "$TMP/patient.err" || fail "$(cat "$TMP/patient.err")"
+for name in patient chained; do
+	kill -TERM "${pids[$name]}"
+	status=0
+	wait "${pids[$name]}" || status=$?
+	((status == 143)) || fail "$name: $status $(cat "$TMP/$name.err")"
+	! grep -Eq 'lost|^line' "$TMP/$name.err" || fail "$(cat "$TMP/$name.err")"
+done

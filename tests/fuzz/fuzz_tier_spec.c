@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 		ASSERT(r.top + r.slow > 0);
 	}
 	if (!tier_promote_parse(text, &mb))
-		ASSERT(mb <= TIER_LIMIT_MB_MAX);
+		ASSERT(mb <= TIER_LIMIT_MB_MAX || mb == TIER_PROMOTE_AUTO);
 	free(text);
 	return 0;
 }

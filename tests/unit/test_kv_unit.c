@@ -334,7 +334,7 @@ static bool repairer_dies_at(struct plan *p, unsigned victim_at, unsigned n)
 	struct aq_kv_client *victim, *repairer, *other;
 	struct aq_kv_key keys[MEMBERS];
 	struct rig r;
-	int err;
+	int died, err;
 
 	members(keys);
 	rig_make(&r, &small);
@@ -343,9 +343,12 @@ static bool repairer_dies_at(struct plan *p, unsigned victim_at, unsigned n)
 	repairer = rig_client(&r, &second);
 	make_old(other, p);
 	one.is_armed = true;
-	assert_int_equal(aq_kv_unit(victim, keys, MEMBERS, replace_all, p),
-			 -ESHUTDOWN);
-	r.far.end[1 + 1].is_open = false;
+	died = aq_kv_unit(victim, keys, MEMBERS, replace_all, p);
+	one.is_armed = false;
+	/* On a machine that was busy when they were counted, signs of life were
+	 * among its requests; now there may be fewer. */
+	assert_true(died == 0 || died == -ESHUTDOWN);
+	r.far.end[1 + 1].is_open = died == 0;
 	two.is_armed = true;
 	err = aq_kv_repair(repairer);
 	two.is_armed = false;
@@ -355,7 +358,7 @@ static bool repairer_dies_at(struct plan *p, unsigned victim_at, unsigned n)
 	kv_client_destroy(repairer);
 	kv_client_destroy(other);
 	kit_rig_break(&r.far);
-	return err != 0;
+	return died && err;
 }
 
 static void a_repair_that_dies_is_ended_by_another(void **state)

@@ -100,6 +100,31 @@ static void one_tenant_cannot_take_all(void **state)
 	fixture_stop(&f);
 }
 
+/* A node that has less by now begins all the same. */
+static void limits_shrink_with_the_node(void **state)
+{
+	char dir[] = "/tmp/aquifer-limits.XXXXXX", path[64], token[80];
+	struct mem_fixture f = {
+		.config = {.state_path = path, .walk = {.programs = 64}}};
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/tenants", dir);
+	fixture_start(&f);
+	make_tenant(&f,
+		    "{\"name\":\"t\",\"limits\":{\"walks\":50,"
+		    "\"regions\":7}}",
+		    token);
+	fixture_stop(&f);
+	f.config.walk.programs = 8;
+	fixture_start(&f);
+	assert_int_equal(tenant_number(&f, "t", "limits", "walks"), 8);
+	assert_int_equal(tenant_number(&f, "t", "limits", "regions"), 7);
+	assert_int_equal(ask_as(&f, token, "GET /v1/regions", NULL), 200);
+	fixture_stop(&f);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 static void limits_are_set_and_seen(void **state)
 {
 	static const char *const bad[] = {
@@ -357,6 +382,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_tenant_cannot_take_all),
+		cmocka_unit_test(limits_shrink_with_the_node),
 		cmocka_unit_test(limits_are_set_and_seen),
 		cmocka_unit_test(deleting_is_all_or_nothing),
 		cmocka_unit_test(another_token_shuts_the_old_one_out),

@@ -169,6 +169,64 @@ static void held_pages_are_tried_from_where_that_was_left_off(void **state)
 	run_pages_release(&p);
 }
 
+/* Pages 0 to 9 on top, 10 to 19 slow. */
+static void hands_of_tiers_take_pages_of_their_node(void **state)
+{
+	static const struct {
+		enum policy_want want;
+		uint32_t count;
+		uint64_t first;
+	} row[] = {
+		{POLICY_ANY, 20, 0},	{POLICY_SLOW, 10, 10},
+		{POLICY_DEMOTE, 10, 0}, {POLICY_SAMPLE, 10, 10},
+		{POLICY_SLOW, 10, 10},	{POLICY_DEMOTE, 10, 0},
+	};
+	struct run_pages p = with_resident(20);
+	uint64_t page[RUN_BATCH_PAGES];
+	struct policy_space h;
+
+	(void)state;
+	run_policy_space_init(&h);
+	for (uint64_t i = 10; i < 20; i++)
+		p.page[i].is_slow = 1;
+	for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+		struct policy_pick c = {.want = row[i].want,
+					.budget = UINT64_MAX};
+
+		assert_int_equal(run_policy_pick(&h, &p, 20, &c, page),
+				 row[i].count);
+		assert_int_equal(page[0], row[i].first);
+	}
+	run_pages_release(&p);
+}
+
+/* And what is on its way already is not taken twice; a sample takes what is
+ * warm, too, because that is what it wants to know. */
+static void a_sample_takes_warm_pages_and_no_hand_a_page_twice(void **state)
+{
+	struct policy_pick sample = {.want = POLICY_SAMPLE,
+				     .budget = UINT64_MAX};
+	struct policy_pick demote = {.want = POLICY_DEMOTE,
+				     .budget = UINT64_MAX};
+	struct run_pages p = with_resident(2);
+	uint64_t page[RUN_BATCH_PAGES];
+	struct policy_space h;
+
+	(void)state;
+	run_policy_space_init(&h);
+	p.page[1].is_slow = 1;
+	run_policy_came_back(&p.page[0]);
+	run_policy_came_back(&p.page[1]);
+	assert_int_equal(run_policy_pick(&h, &p, 2, &sample, page), 1);
+	assert_int_equal(page[0], 1);
+	assert_int_equal(sample.spared, 0);
+	assert_int_equal(run_policy_pick(&h, &p, 2, &demote, page), 1);
+	assert_int_equal(demote.spared, 1);
+	p.page[0].is_demoted = 1;
+	assert_int_equal(run_policy_pick(&h, &p, 2, &demote, page), 0);
+	run_pages_release(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +238,9 @@ int main(void)
 		cmocka_unit_test(what_must_stay_is_not_picked),
 		cmocka_unit_test(
 			held_pages_are_tried_from_where_that_was_left_off),
+		cmocka_unit_test(hands_of_tiers_take_pages_of_their_node),
+		cmocka_unit_test(
+			a_sample_takes_warm_pages_and_no_hand_a_page_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,8 +62,7 @@ static void gets_slower_with_load_and_never_quicker(void **state)
 		}
 }
 
-/* ---- the rate -------------------------------------------------------------
- */
+/* ---- the rate ----------------------------------------------------------- */
 
 static struct tfig_load load_of(double threads, double compute_ns)
 {
@@ -111,8 +110,7 @@ static void shares_a_memory_with_pages_on_the_move(void **state)
 	assert_near(lost.ops_s / alone.ops_s, 0.5, 0.01);
 }
 
-/* ---- pages ----------------------------------------------------------------
- */
+/* ---- pages -------------------------------------------------------------- */
 
 static struct tfig_pages_result run(struct tfig_pages_config c,
 				    struct tfig_load l)

@@ -171,6 +171,14 @@ static void a_limit_of_megabytes_is_256_pages_each(void **state)
 	assert_int_equal(r.period_ns, 60 * SECOND);
 }
 
+static void a_limit_fits_the_slow_tier(void **state)
+{
+	(void)state;
+	assert_int_equal(tier_promote_fitting_mb(6ull << 30), 24);
+	assert_int_equal(tier_promote_fitting_mb(256 << 20), 1);
+	assert_int_equal(tier_promote_fitting_mb(4096), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +190,7 @@ int main(void)
 		cmocka_unit_test(nothing_passes_a_guard_that_is_closed),
 		cmocka_unit_test(the_limit_is_never_exceeded),
 		cmocka_unit_test(a_limit_of_megabytes_is_256_pages_each),
+		cmocka_unit_test(a_limit_fits_the_slow_tier),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

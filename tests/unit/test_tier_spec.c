@@ -117,7 +117,7 @@ static void limits_are_read(void **state)
 		int err;
 		uint64_t limit_mb;
 	} row[] = {
-		{"on", 0, TIER_PROMOTE_MB},
+		{"on", 0, TIER_PROMOTE_AUTO},
 		{"off", 0, 0},
 		{"0", 0, 0},
 		{"64", 0, 64},

@@ -16,6 +16,7 @@
 #include "cli_place.h"
 #include "cli_rack.h"
 #include "run/run.h"
+#include "tier/promote.h"
 
 enum {
 	PREFETCH_DEFAULT = 64,
@@ -33,6 +34,7 @@ struct run_args {
 	bool json;
 	bool has_overflow;
 	uint32_t patience_s;
+	const char *tier, *ratio, *promote; /* NULL: not given */
 	const char *user; /* NULL: the caller, also behind sudo */
 };
 
@@ -59,6 +61,21 @@ const struct opt cmd_run_options[] = {
 		 "in this machine's memory: 256M, at least 1M"),
 	OPT_SIZE(struct run_args, run.min_bytes, "min-size", "SIZE", 0,
 		 1ull << 48, "smaller mappings stay local (default 64K)"),
+	OPT_TEXT(struct run_args, tier, "tier", "top=SIZE@NODE,slow=SIZE@NODE",
+		 "instead of --local: how much may be on which NUMA nodes of "
+		 "this machine, the faster one first"),
+	OPT_TEXT(struct run_args, ratio, "interleave", "N:M",
+		 "of N + M pages, N belong on the top node (default: all, "
+		 "while it has room)"),
+	OPT_TEXT(struct run_args, promote, "promote", "on|off|N",
+		 "whether slow pages that are hot go to the top node, and how "
+		 "many MiB a second (default: on, a 256th of the slow tier; "
+		 "off with "
+		 "--interleave)"),
+	OPT_SIZE(struct run_args, run.tiers.peak_bytes_s, "top-peak", "SIZE", 1,
+		 1ull << 48,
+		 "what the top node moves in a second at most; above 75 % of "
+		 "it nothing is promoted (default: as the firmware says)"),
 	OPT_U32(struct run_args, run.prefetch_max, "prefetch", "N", 0,
 		PREFETCH_MAX,
 		"pages to fetch ahead of a stream (default 64; 0: off)"),
@@ -95,6 +112,50 @@ const struct opt cmd_run_options[] = {
 	OPT_END,
 };
 
+/* 0, or -EINVAL with words. */
+static int take_tiers(struct run_args *a)
+{
+	struct run_tiers *t = &a->run.tiers;
+	int err;
+
+	if (!a->tier)
+		return a->ratio || a->promote || t->peak_bytes_s
+			       ? error_set(-EINVAL,
+					   "--interleave, --promote "
+					   "and --top-peak need --tier")
+			       : 0;
+	if (a->run.local_bytes)
+		return error_set(-EINVAL, "--tier says how much is local: "
+					  "leave --local out");
+	err = tier_spec_parse(a->tier, &t->spec);
+	if (err)
+		return error_prefix(err, "--tier: ");
+	err = a->ratio ? tier_ratio_parse(a->ratio, &t->ratio) : 0;
+	if (err)
+		return error_prefix(err, "--interleave: ");
+	err = tier_promote_parse(a->promote ? a->promote
+				 : a->ratio ? "off"
+					    : "on",
+				 &t->promote_mb);
+	if (err)
+		return error_prefix(err, "--promote: ");
+	if (t->promote_mb == TIER_PROMOTE_AUTO)
+		t->promote_mb =
+			tier_promote_fitting_mb(t->spec.at[TIER_SLOW].bytes);
+	for (unsigned i = TIER_TOP; i < TIER_FAR; i++) {
+		uint64_t bytes = t->spec.at[i].bytes;
+
+		if (bytes && bytes < RUN_LOCAL_MIN)
+			return error_set(-EINVAL, "--tier: %s: at least 1M",
+					 tier_word(i));
+		a->run.local_bytes += bytes;
+	}
+	if (!t->spec.at[TIER_SLOW].bytes && (a->ratio || a->promote))
+		return error_set(-EINVAL,
+				 "--interleave and --promote need a slow tier");
+	return 0;
+}
+
 static int parse(const struct cli_command *self, int argc, char **argv,
 		 struct run_args *a, struct cli_words *program)
 {
@@ -112,8 +173,12 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 	/* No limit that is not kept. */
 	if (a->run.is_strict && !a->has_overflow)
 		a->run.overflow_bytes = 0;
+	if (take_tiers(a) != 0) {
+		cli_error("run: %s", error_last());
+		return CLI_USAGE;
+	}
 	if (a->run.local_bytes < RUN_LOCAL_MIN) {
-		cli_error("run needs --local SIZE, at least 1M");
+		cli_error("run needs --local SIZE, at least 1M, or --tier");
 		return CLI_USAGE;
 	}
 	if (program->count == 0) {
@@ -132,8 +197,42 @@ struct line {
 	bool is_pages; /* shown in bytes */
 };
 
-static void report(const struct run_result *result, uint64_t local_bytes,
-		   bool as_json)
+static void print_line(const struct line *l, bool as_json)
+{
+	uint64_t v = atomic_load_explicit(l->value, memory_order_relaxed);
+	char size[16];
+
+	if (l->is_pages)
+		v <<= PAGE_SHIFT;
+	if (as_json)
+		(void)fprintf(stderr, ", \"%s\": %" PRIu64, l->name, v);
+	else if (l->is_pages)
+		(void)fprintf(stderr, "aquifer: run: %-14s %s\n", l->name,
+			      cli_rack_size(v, size));
+	else
+		(void)fprintf(stderr, "aquifer: run: %-14s %" PRIu64 "\n",
+			      l->name, v);
+}
+
+static void print_tiers(struct run_stats *s, bool as_json)
+{
+	const struct line lines[] = {
+		{"top_peak", &s->top_peak, true},
+		{"slow_peak", &s->slow_peak, true},
+		{"promoted", &s->promoted, false},
+		{"demoted", &s->demoted, false},
+		{"sampled", &s->sampled, false},
+		{"sampled_cold", &s->cold, false},
+		{"promote_limited", &s->limited, false},
+		{"promote_guarded", &s->guarded, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
+		print_line(&lines[i], as_json);
+}
+
+static void report(const struct run_result *result,
+		   const struct run_options *options, bool as_json)
 {
 	struct run_stats *s = result->stats;
 	const struct line lines[] = {
@@ -164,28 +263,15 @@ static void report(const struct run_result *result, uint64_t local_bytes,
 	char size[16];
 
 	if (as_json)
-		(void)fprintf(stderr, "{\"local\": %" PRIu64, local_bytes);
+		(void)fprintf(stderr, "{\"local\": %" PRIu64,
+			      options->local_bytes);
 	else
 		(void)fprintf(stderr, "aquifer: run: %-14s %s\n", "local",
-			      cli_rack_size(local_bytes, size));
-	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
-		uint64_t v = atomic_load_explicit(lines[i].value,
-						  memory_order_relaxed);
-
-		if (lines[i].is_pages)
-			v <<= PAGE_SHIFT;
-		if (as_json)
-			(void)fprintf(stderr, ", \"%s\": %" PRIu64,
-				      lines[i].name, v);
-		else
-			(void)fprintf(stderr, "aquifer: run: %-14s %s\n",
-				      lines[i].name,
-				      lines[i].is_pages
-					      ? cli_rack_size(v, size)
-					      : (snprintf(size, sizeof(size),
-							  "%" PRIu64, v),
-						 size));
-	}
+			      cli_rack_size(options->local_bytes, size));
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
+		print_line(&lines[i], as_json);
+	if (options->tiers.spec.at[TIER_SLOW].bytes)
+		print_tiers(s, as_json);
 	if (as_json && result->near)
 		(void)fprintf(stderr,
 			      ", \"near\": %" PRIu64 ", \"near_text\": \"%s\"",
@@ -245,7 +331,7 @@ int cmd_run(const struct cli_command *self, int argc, char **argv)
 		return err == -ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_RUN;
 	}
 	if (a.run.shows_stats || a.json)
-		report(&result, a.run.local_bytes, a.json);
+		report(&result, &a.run, a.json);
 	if (result.near && !a.json)
 		(void)fprintf(stderr, "aquifer: run: %s %s\n",
 			      cli_rack_size(result.near->bytes, size),

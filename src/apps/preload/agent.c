@@ -10,9 +10,9 @@
  * supervisor: the program, or what it executes next, would be told of its end.
  *
  * It has no thread-local storage of its own and so may call nothing of libc:
- * every instruction that it executes is in this file, agent_move.c and
- * agent_copy.c, which are built without stack protector. agent_start.c starts
- * it.
+ * every instruction that it executes is in this file, agent_move.c,
+ * agent_copy.c and agent_demote.c, which are built without stack protector.
+ * agent_start.c starts it.
  *
  * The memory lives as long as somebody has it. So the agent ends when the pager
  * says that the process has ended or executed something else, and by itself
@@ -145,6 +145,10 @@ static void obey(struct agent *a, struct run_batch *b)
 	struct run_outcome r = {.failed = 0};
 	uint64_t all, left, guarded;
 
+	if (b->to_node) {
+		agent_demote(b);
+		return;
+	}
 	if (count > RUN_BATCH_PAGES || stretches > RUN_BATCH_PAGES ||
 	    ((uint64_t)b->buffer_page + count) * RUN_PAGE_BYTES >
 		    p->buffer_bytes)

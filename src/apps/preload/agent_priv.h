@@ -75,4 +75,7 @@ void agent_move_open(struct agent *a);
 uint64_t agent_move(struct agent *a, uint8_t *buffer, struct run_batch *b,
 		    uint32_t count, struct run_outcome *r) MUST_CHECK;
 
+/* Has the kernel move the batch's pages to another NUMA node. */
+void agent_demote(struct run_batch *b);
+
 #endif

@@ -25,7 +25,7 @@ struct aq_rack;
 enum {
 	PROBE_MIXES = 6,
 	PROBE_THREADS_MAX = 64,
-	PROBE_TIERS_MAX = 64,
+	PROBE_TIERS_MAX = 256,
 	PROBE_NAME_MAX = 64,
 	PROBE_WHY_MAX = 200,
 	PROBE_WINDOW_MS = 150,	    /* of one measurement, at most */

@@ -85,7 +85,7 @@ static int answer(struct pager *p, const struct attachment *c, int err,
 	struct run_welcome w = {
 		.magic = RUN_MAGIC,
 		.err = err,
-		.buffer_bytes = (uint64_t)p->writeback.count * RUN_BATCH_PAGES *
+		.buffer_bytes = (uint64_t)p->writeback.total * RUN_BATCH_PAGES *
 				RUN_PAGE_BYTES,
 		.min_bytes = p->options.min_bytes,
 		.has_uffd_dev = count > 1,
@@ -195,9 +195,11 @@ static int take_hello(struct pager *p, struct attachment *c)
 	is_new = h.kind == RUN_HELLO_NEW;
 	if (!is_new && !choose_bell(p, c))
 		return -EIO;
-	err = run_share_create(p->writeback.count, &c->share, &fd[0]);
+	err = run_share_create(p->writeback.total, &c->share, &fd[0]);
 	if (err)
 		return err;
+	if (p->tiers.is_on)
+		run_share_set_node(c->share, p->tiers.share_node);
 	run_share_channel(c->share)->may_move = p->start->can_move;
 	c->state = is_new ? ATTACH_NEW : ATTACH_FORKED;
 	c->since_ns = clock_mono_ns();

@@ -43,8 +43,12 @@ uint64_t run_batches_pages(const struct pager *p)
 	uint64_t n = 0;
 
 	for (const struct space *s = p->spaces; s; s = s->next)
-		for (uint32_t b = s->collected; b != s->posted; b++)
-			n += s->leaving[b % RUN_BATCHES].count;
+		for (uint32_t b = s->collected; b != s->posted; b++) {
+			const struct leaving *l = &s->leaving[b % RUN_BATCHES];
+
+			if (l->kind == BATCH_FAR || l->kind == BATCH_PROBE)
+				n += l->count;
+		}
 	return n;
 }
 

@@ -40,19 +40,28 @@ static int protect(struct space *s, const struct leaving *l)
 	return 0;
 }
 
-static void post(struct space *s, const struct leaving *l)
+/* Pages that are only demoted stay mapped, and so RESIDENT. */
+static void post(const struct pager *p, struct space *s,
+		 const struct leaving *l)
 {
 	struct run_channel *c = s->channel;
 	struct run_batch *b = &c->batch[s->posted % RUN_BATCHES];
+	bool is_demotion = l->kind == BATCH_DEMOTE;
 
 	b->buffer_page = l->buffer * RUN_BATCH_PAGES;
 	b->page_count = l->count;
 	b->stretch_count = l->stretch_count;
+	b->to_node = is_demotion ? p->tiers.node[TIER_SLOW] + 1 : 0;
 	b->guarded = l->guarded;
 	b->out = (struct run_outcome){.failed = ~0ull};
 	for (uint32_t i = 0; i < l->count; i++) {
+		struct run_page *e = &s->pages.page[l->page[i]];
+
 		b->page[i] = run_space_addr(s, l->page[i]);
-		run_page_set_state(&s->pages.page[l->page[i]], RUN_LEAVING);
+		if (is_demotion)
+			e->is_demoted = 1;
+		else
+			run_page_set_state(e, RUN_LEAVING);
 	}
 	memcpy(b->stretch, l->stretch,
 	       l->stretch_count * sizeof(b->stretch[0]));
@@ -87,26 +96,67 @@ static int ask(struct space *s)
 	return err == -ESRCH || err == -EAGAIN ? err : 0;
 }
 
+static void pick_with_hand(struct space *s, struct leaving *l,
+			   struct policy_pick *c, enum policy_want want)
+{
+	c->want = want;
+	l->count = run_policy_pick(&s->policy, &s->pages, s->resident_count, c,
+				   l->page);
+}
+
 static void pick(struct pager *p, struct space *s, struct leaving *l,
 		 struct policy_pick *c)
 {
-	l->count = l->is_probe ? run_policy_pick_held(&s->policy, &s->pages, c,
-						      l->page)
-			       : run_policy_pick(&s->policy, &s->pages,
-						 s->resident_count, c, l->page);
-	for (uint32_t i = 0; i < l->count && l->is_probe; i++)
-		run_space_hold(p, s, l->page[i], false);
+	switch (l->kind) {
+	case BATCH_FAR:
+		/* What is hot is on top, as far as is known. */
+		l->count = 0;
+		if (p->tiers.has_slow)
+			pick_with_hand(s, l, c, POLICY_SLOW);
+		if (!l->count)
+			pick_with_hand(s, l, c, POLICY_ANY);
+		break;
+	case BATCH_PROBE:
+		c->want = POLICY_ANY;
+		l->count =
+			run_policy_pick_held(&s->policy, &s->pages, c, l->page);
+		for (uint32_t i = 0; i < l->count; i++)
+			run_space_hold(p, s, l->page[i], false);
+		break;
+	case BATCH_SAMPLE:
+	case BATCH_DEMOTE:
+		pick_with_hand(s, l, c, c->want);
+		break;
+	}
+}
+
+/* Takes what is picked out, to that buffer. */
+static int send_out(struct pager *p, struct space *s, struct leaving *l,
+		    int buffer)
+{
+	int err;
+
+	if (buffer < 0)
+		return buffer;
 	run_batch_build(s, l, p->start->can_move);
+	err = protect(s, l);
+	if (err) {
+		run_writeback_give_up(p, (uint32_t)buffer);
+		return err;
+	}
+	l->buffer = (uint32_t)buffer;
+	post(p, s, l);
+	return 0;
 }
 
 /* One batch of the space, or a probe of pages that were held; -EAGAIN, -ENOENT:
  * nothing can leave now. */
-static int evict_batch(struct pager *p, struct space *s, bool is_probe,
+static int evict_batch(struct pager *p, struct space *s, enum batch_kind kind,
 		       struct policy_pick *c)
 {
 	struct leaving *l = &s->leaving[s->posted % RUN_BATCHES];
 	uint64_t budget;
-	int buffer, err;
+	int err;
 
 	if (!s->channel)
 		return -ENOENT;
@@ -116,22 +166,61 @@ static int evict_batch(struct pager *p, struct space *s, bool is_probe,
 	if (err)
 		return err;
 	budget = c->budget = run_room_budget(p);
-	l->is_probe = is_probe;
+	l->kind = kind;
 	pick(p, s, l, c);
 	if (l->count == 0)
 		return -ENOENT;
-	buffer = run_writeback_take(p, s);
-	if (buffer < 0)
-		return buffer;
-	err = protect(s, l);
-	if (err) {
-		run_writeback_give_up(p, (uint32_t)buffer);
-		return err;
+	err = send_out(p, s, l, run_writeback_take(p, s));
+	if (!err)
+		overflow_sent(&p->overflow, budget - c->budget);
+	return err;
+}
+
+/* ---- to other nodes ------------------------------------------------------ */
+
+/* What only goes to another node takes no place from what leaves. */
+static int begin_aside(struct pager *p, struct space *s, enum batch_kind kind,
+		       enum policy_want want, struct leaving **out)
+{
+	struct leaving *l = &s->leaving[s->posted % RUN_BATCHES];
+	struct policy_pick c = {.want = want, .budget = UINT64_MAX};
+
+	if (!s->channel || !can_take(p, s) ||
+	    s->posted - s->collected >= RUN_BATCHES - 1 || ask(s) != 0)
+		return -EAGAIN;
+	l->kind = kind;
+	pick(p, s, l, &c);
+	*out = l;
+	return l->count ? 0 : -ENOENT;
+}
+
+int run_evict_sample(struct pager *p, struct space *s, bool of_top)
+{
+	struct leaving *l;
+	int err = begin_aside(p, s, BATCH_SAMPLE,
+			      of_top ? POLICY_DEMOTE : POLICY_SAMPLE, &l);
+
+	return err ? err : send_out(p, s, l, run_writeback_take_sample(p, s));
+}
+
+static bool demote(struct pager *p)
+{
+	bool any = false;
+
+	for (struct space *s = p->spaces; s && run_tiers_is_over(p);
+	     s = s->next) {
+		struct leaving *l;
+
+		if (s->is_rooted ||
+		    begin_aside(p, s, BATCH_DEMOTE, POLICY_DEMOTE, &l) != 0)
+			continue;
+		l->stretch_count = 0;
+		l->guarded = l->guarded_stretches = 0;
+		p->tiers.demoting += l->count;
+		post(p, s, l);
+		any = true;
 	}
-	l->buffer = (uint32_t)buffer;
-	overflow_sent(&p->overflow, budget - c->budget);
-	post(s, l);
-	return 0;
+	return any;
 }
 
 /* ---- collecting ---------------------------------------------------------- */
@@ -166,7 +255,8 @@ static void put_back(struct pager *p, struct space *s, const struct leaving *l,
 			continue;
 		(void)!run_uffd_unprotect(
 			s->uffd, run_space_addr(s, l->page[i]), RUN_PAGE_BYTES);
-		if (o->spared >> i & 1)
+		/* That it cannot leave now matters only if it has to. */
+		if ((o->spared >> i & 1) || l->kind == BATCH_SAMPLE)
 			continue;
 		if ((o->refused >> i & 1) && !e->by_copy) {
 			e->by_copy = 1; /* the next time it is guarded */
@@ -225,12 +315,17 @@ static void take_result(struct pager *p, struct space *s, struct leaving *l,
 {
 	/* Read once: it is the program's memory. */
 	struct run_outcome o = b->out;
-	uint64_t moved = missed(s, l), before = p->resident;
+	uint64_t moved, before = p->resident;
 
+	if (l->kind == BATCH_DEMOTE) {
+		run_tiers_demoted(p, s, l, &o);
+		return;
+	}
+	moved = missed(s, l);
 	run_writeback_filled(p, s, l, b->hash, o.zero, o.failed | moved);
 	put_back(p, s, l, &o, moved);
 	sort_removes(p, s, l, &o, o.failed | moved);
-	if (l->is_probe && p->resident < before)
+	if (l->kind == BATCH_PROBE && p->resident < before)
 		run_policy_probe_helped(p);
 }
 
@@ -267,7 +362,7 @@ static bool probe(struct pager *p)
 		return false;
 	for (struct space *s = p->spaces; s; s = s->next)
 		if (s->held_count)
-			any |= evict_batch(p, s, true, &c) == 0;
+			any |= evict_batch(p, s, BATCH_PROBE, &c) == 0;
 	return any;
 }
 
@@ -279,7 +374,7 @@ void run_evict_try(struct pager *p)
 	if (!run_policy_retry_is_due(p))
 		return;
 	s = run_policy_next_space(p);
-	if (s && evict_batch(p, s, false, &c) == 0)
+	if (s && evict_batch(p, s, BATCH_FAR, &c) == 0)
 		run_reclaim_kick(p);
 }
 
@@ -295,10 +390,11 @@ bool run_evict_step(struct pager *p)
 		spaces++;
 	}
 	any |= probe(p);
+	any |= demote(p);
 	leaving = run_batches_pages(p);
 	while (run_policy_is_over(p, leaving) && tries < spaces) {
 		struct space *s = run_policy_next_space(p);
-		int err = s ? evict_batch(p, s, false, &c) : 0;
+		int err = s ? evict_batch(p, s, BATCH_FAR, &c) : 0;
 
 		nothing += err == -ENOENT;
 		tries++;

@@ -74,6 +74,13 @@ static enum fault_end sigbus(struct pager *p, const struct fault *f)
 
 /* ---- pages that had not left --------------------------------------------- */
 
+static int zero(struct pager *p, struct space *s, uint64_t page, unsigned n)
+{
+	return p->tiers.is_on
+		       ? run_tiers_zero(p, s, page, n)
+		       : run_uffd_zero(s->uffd, run_space_addr(s, page), n);
+}
+
 /* First touches in ascending order get ever more pages at once. */
 static enum fault_end serve_untouched(struct pager *p, const struct fault *f)
 {
@@ -95,12 +102,12 @@ static enum fault_end serve_untouched(struct pager *p, const struct fault *f)
 	       s->pages.page[f->page + n].state == RUN_UNTOUCHED &&
 	       !run_batch_covers(s, f->page + n))
 		n++;
-	got = run_uffd_zero(s->uffd, run_space_addr(s, f->page), n);
+	got = zero(p, s, f->page, n);
 	/* The kernel wants all of it in one mapping, and the program's advice
 	 * and rights may have cut the range into several. */
 	if (got == -ENOENT && n > 1) {
 		n = window = 1;
-		got = run_uffd_zero(s->uffd, run_space_addr(s, f->page), n);
+		got = zero(p, s, f->page, n);
 	}
 	end = mapped(p, f, got);
 	if (end != FAULT_MAPPED)
@@ -118,11 +125,17 @@ static enum fault_end serve_untouched(struct pager *p, const struct fault *f)
  * zeros. */
 static enum fault_end serve_resident(struct pager *p, const struct fault *f)
 {
-	uint64_t addr = run_space_addr(f->space, f->page);
+	struct space *s = f->space;
+	uint64_t addr = run_space_addr(s, f->page);
 
-	return mapped(p, f,
-		      f->is_wp ? -EEXIST
-			       : run_uffd_zero(f->space->uffd, addr, 1));
+	if (f->is_wp)
+		return mapped(p, f, -EEXIST);
+	if (!p->tiers.is_on)
+		return mapped(p, f, run_uffd_zero(s->uffd, addr, 1));
+	/* It is counted: it stays on its node. */
+	run_tiers_aim_at(p,
+			 s->pages.page[f->page].is_slow ? TIER_SLOW : TIER_TOP);
+	return mapped(p, f, run_uffd_copy(s->uffd, addr, p->tiers.zeros, 1));
 }
 
 static enum fault_end serve_leaving(struct pager *p, const struct fault *f)
@@ -145,11 +158,14 @@ static int put(const struct space *s, uint64_t page, const void *bytes)
 	return run_uffd_copy(s->uffd, run_space_addr(s, page), bytes, 1);
 }
 
-static enum fault_end put_staged(struct pager *p, const struct fault *f)
+/* To the node that it left, but for a page of a sample that is wanted. */
+static enum fault_end put_staged(struct pager *p, const struct fault *f,
+				 bool is_wanted)
 {
 	struct space *s = f->space;
 	struct run_page *e = &s->pages.page[f->page];
 	uint32_t buffer_page = e->buffer_page;
+	bool is_sample = p->tiers.is_on && run_sample_aim(p, e, is_wanted);
 	enum fault_end end = mapped(
 		p, f, put(s, f->page, run_writeback_bytes(p, buffer_page)));
 
@@ -157,8 +173,13 @@ static enum fault_end put_staged(struct pager *p, const struct fault *f)
 		return end;
 	/* What the buffer has is nobody's. */
 	run_writeback_forget(p, buffer_page);
-	run_policy_came_back(e);
-	count(&p->stats->second, 1);
+	/* A sample that stays slow has not been spared from anything. */
+	if (!is_sample || !e->is_slow)
+		run_policy_came_back(e);
+	if (is_sample)
+		run_sample_came(p);
+	else
+		count(&p->stats->second, 1);
 	return end;
 }
 
@@ -168,7 +189,11 @@ static unsigned put_run(struct pager *p, struct space *s, uint64_t page,
 			const void *bytes, unsigned n)
 {
 	uint64_t addr = run_space_addr(s, page);
-	int got = run_uffd_copy(s->uffd, addr, bytes, n);
+	int got;
+
+	if (p->tiers.is_on)
+		n = run_tiers_aim(p, s, page, n);
+	got = run_uffd_copy(s->uffd, addr, bytes, n);
 
 	/* The program's advice and rights may have cut the range. */
 	if (got == -ENOENT && n > 1)
@@ -209,6 +234,8 @@ static enum fault_end bring_far(struct pager *p, const struct fault *f,
 		slot[i] = f->space->pages.page[c->far[i]].slot;
 	run_far_load(&p->far, &l, c->far_count, slot, p->scratch);
 	run_far_await(&p->far, &l.first);
+	if (is_wanted && p->tiers.is_on)
+		(void)run_tiers_aim(p, f->space, f->page, 1);
 	if (is_wanted && l.op[0].result)
 		end = serve_lost(p, f);
 	else if (is_wanted)
@@ -228,20 +255,22 @@ static void bring_staged(struct pager *p, struct space *s, const uint64_t *page,
 	for (unsigned i = 0; i < n; i++) {
 		struct fault ahead = {.space = s, .page = page[i]};
 
-		(void)put_staged(p, &ahead);
+		(void)put_staged(p, &ahead, false);
 	}
 }
 
 static enum fault_end serve_staged(struct pager *p, const struct fault *f)
 {
 	struct space *s = f->space;
+	bool is_sample =
+		run_writeback_is_sample(p, s->pages.page[f->page].buffer_page);
 	struct fetch c;
 	enum fault_end end;
 
 	run_prefetch_choose(p, f, &c);
-	end = put_staged(p, f);
+	end = put_staged(p, f, true);
 	/* What left with it or after it lies within that. */
-	if (end == FAULT_MAPPED)
+	if (end == FAULT_MAPPED && !is_sample)
 		run_policy_followed(&s->policy, f->page,
 				    2ull * p->writeback.count * RUN_BATCH_PAGES,
 				    s->resident_count);

@@ -53,6 +53,8 @@ static int put(struct pager *p, struct space *s, uint64_t addr,
 	uint64_t end = clock_mono_ns() + AGAIN_NS;
 	int err;
 
+	if (p->tiers.is_on)
+		run_tiers_aim_at(p, TIER_TOP);
 	while ((err = run_uffd_copy(s->uffd, addr, bytes, 1)) == -EAGAIN &&
 	       clock_mono_ns() < end) {
 		run_events_note(p, s);

@@ -37,6 +37,10 @@ enum run_state {
 	RUN_STATES,
 };
 
+enum {
+	RUN_BUFFER_PAGE_BITS = 18,
+};
+
 struct run_page {
 	struct run_hash hash; /* of what is in `slot` */
 	uint32_t slot;	      /* 0: none */
@@ -49,7 +53,11 @@ struct run_page {
 	/* The agent found it missing when the program had moved memory. */
 	uint32_t is_missed : 1;
 	uint32_t is_returned : 1; /* far memory did not take it */
-	uint32_t buffer_page : 20;
+	/* With tiers, of a page that is here: on the slow node; an agent moves
+	 * it there. */
+	uint32_t is_slow : 1;
+	uint32_t is_demoted : 1;
+	uint32_t buffer_page : RUN_BUFFER_PAGE_BITS;
 };
 STATIC_ASSERT(sizeof(struct run_page) == 24, "one per page");
 

@@ -95,7 +95,7 @@ static void take_out(struct pager *p)
 	(void)run_writeback_return(p);
 	if (!p->threads.has_reclaim)
 		(void)run_reclaim_turn(p);
-	else if (run_policy_is_over(p, 0))
+	else if (run_policy_is_over(p, 0) || run_tiers_is_over(p))
 		run_reclaim_kick(p);
 }
 
@@ -214,6 +214,8 @@ static void sweep(struct pager *p)
 		run_attach_sweep(p);
 		look_around(p, now);
 		run_near_look(p, now);
+		if (p->tiers.is_on)
+			run_tiers_show(p);
 	}
 	lock_drop(&p->lock);
 }
@@ -257,6 +259,7 @@ static void loop(struct pager *p, pid_t supervisor)
 		if (n <= 0 && !p->threads.has_reclaim)
 			tidy(p);
 		sweep(p);
+		run_sample_tick(p);
 		if (!p->spaces &&
 		    (getppid() != supervisor ||
 		     atomic_load_explicit(&p->shared->ends_when_idle,
@@ -267,17 +270,19 @@ static void loop(struct pager *p, pid_t supervisor)
 
 /* ---- beginning and end --------------------------------------------------- */
 
-static uint32_t size_up(struct pager *p)
+static int size_up(struct pager *p)
 {
 	uint32_t buffers = run_policy_init(&p->policy, p->options.local_bytes >>
 							       RUN_PAGE_SHIFT);
+	int samples = run_tiers_open(p, buffers);
 
 	p->keep_pages = p->policy.limit_pages / 2;
 	overflow_init(&p->overflow, p->policy.limit_pages,
 		      p->options.overflow_bytes == UINT64_MAX
 			      ? OVERFLOW_NO_LIMIT
 			      : p->options.overflow_bytes >> RUN_PAGE_SHIFT);
-	return buffers;
+	return samples < 0 ? samples
+			   : run_writeback_open(p, buffers, (uint32_t)samples);
 }
 
 static int open_far(struct pager *p)
@@ -312,13 +317,11 @@ static int give_up_rights(struct pager *p)
 
 static int pager_open(struct pager *p)
 {
-	uint32_t buffers = size_up(p);
-	int err;
+	int err = size_up(p);
 
 	p->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (p->epoll < 0)
 		return -errno;
-	err = run_writeback_open(p, buffers);
 	p->scratch = aligned_alloc(RUN_PAGE_BYTES, RUN_SCRATCH_BYTES);
 	if (err || !p->scratch)
 		return -ENOMEM;
@@ -361,6 +364,7 @@ int run_pager_run(const struct run_start *start)
 		run_far_drop_end(&p->far);
 		run_far_close(&p->far);
 		run_writeback_close(p);
+		run_tiers_close(p);
 		free(p->scratch);
 	}
 	if (p && p->broker >= 0)

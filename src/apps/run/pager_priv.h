@@ -37,6 +37,7 @@
 #include "run.h"
 #include "run_limits.h"
 #include "space_priv.h"
+#include "tiers_priv.h"
 #include "writeback_priv.h"
 
 /* The thread that makes lost copies anew. It has far.lock only. */
@@ -70,6 +71,7 @@ struct pager {
 	int listen;
 	int broker; /* our end of its socket */
 	struct policy policy;
+	struct tiers tiers;
 	/* Pages that may be kept: half of those that may be here; the other
 	 * half is for all other pages. */
 	uint64_t keep_pages;

@@ -13,6 +13,7 @@ enum {
 	BUFFERS_MIN = 3,
 	BUFFERS_MAX = 1024, /* 256 MiB */
 	PROBE_MS = 100,
+	TIER_LOOKS = 16384, /* pages; some 100 us */
 };
 
 /* ---- how much ------------------------------------------------------------ */
@@ -125,24 +126,39 @@ void run_policy_space_init(struct policy_space *y)
 	rng_init(&y->rng, 0);
 }
 
+static bool is_wanted(const struct run_page *e, enum policy_want want)
+{
+	if (want == POLICY_ANY)
+		return true;
+	return want == POLICY_DEMOTE ? !e->is_slow && !e->is_demoted
+				     : e->is_slow;
+}
+
 /* Where something else will be mapped, nothing is taken. */
 static bool can_leave(const struct run_pages *pages, uint64_t page,
 		      struct policy_pick *c)
 {
 	const struct run_page *e = &pages->page[page];
 
-	return e->state == RUN_RESIDENT && !run_set_has(&pages->kept, page) &&
+	return e->state == RUN_RESIDENT && is_wanted(e, c->want) &&
+	       !run_set_has(&pages->kept, page) &&
 	       !run_set_has(&pages->alien, page) &&
 	       (!run_page_needs_slot(e) || c->budget);
 }
 
 static bool is_spared(struct run_page *e, struct policy_pick *c)
 {
-	if (heat(e) == 0)
+	if (heat(e) == 0 || c->want == POLICY_SAMPLE)
 		return false;
 	set(e, heat(e) - 1, returns(e));
 	c->spared++;
 	return true;
+}
+
+static uint64_t *hand_of(struct policy_space *y, enum policy_want want)
+{
+	return want < POLICY_DEMOTE ? &y->hand
+				    : &y->tier_hand[want - POLICY_DEMOTE];
 }
 
 uint32_t run_policy_pick(struct policy_space *y, const struct run_pages *pages,
@@ -150,10 +166,15 @@ uint32_t run_policy_pick(struct policy_space *y, const struct run_pages *pages,
 			 uint64_t page[RUN_BATCH_PAGES])
 {
 	const struct run_set *set = &pages->resident;
-	uint64_t at = run_set_next(set, y->hand), seen = 0;
+	uint64_t *hand = hand_of(y, c->want);
+	uint64_t at = run_set_next(set, *hand), seen = 0;
+	uint64_t most = 2 * resident_count;
 	uint32_t n = 0;
 
-	while (n < RUN_BATCH_PAGES && seen++ < 2 * resident_count) {
+	/* What is only better elsewhere may be found the next time. */
+	if (c->want >= POLICY_DEMOTE)
+		most = u64_min(most, TIER_LOOKS);
+	while (n < RUN_BATCH_PAGES && seen++ < most) {
 		if (at >= set->pages) {
 			/* A batch does not go around: its pages ascend. */
 			if (n)
@@ -169,7 +190,7 @@ uint32_t run_policy_pick(struct policy_space *y, const struct run_pages *pages,
 		}
 		at = run_set_next(set, at + 1);
 	}
-	y->hand = at >= set->pages ? 0 : at;
+	*hand = at >= set->pages ? 0 : at;
 	return n;
 }
 

@@ -43,12 +43,23 @@ struct policy {
 
 struct policy_space {
 	uint64_t hand;
+	uint64_t tier_hand[2]; /* of POLICY_DEMOTE, POLICY_SAMPLE */
 	uint64_t held_next;
 	struct rng rng;
 };
 
+/* Which pages a hand looks for. Pages that leave for other reasons have hands
+ * of their own. */
+enum policy_want {
+	POLICY_ANY,
+	POLICY_SLOW,   /* to leave: those of the slow node */
+	POLICY_DEMOTE, /* those of the top node */
+	POLICY_SAMPLE, /* those of the slow node, however warm */
+};
+
 /* What may be picked, and what was seen on the way. */
 struct policy_pick {
+	enum policy_want want;
 	uint64_t
 		budget; /* pages that may leave although they need a new slot */
 	uint64_t spared; /* pages that may leave the next time */

@@ -39,8 +39,12 @@ bool run_reclaim_turn(struct pager *p)
 
 bool run_reclaim_is_busy(const struct pager *p)
 {
-	return p->writeback.storing_count > 0 || run_batches_pages(p) > 0 ||
-	       run_far_is_dropping(&p->far);
+	if (p->writeback.storing_count > 0 || run_far_is_dropping(&p->far))
+		return true;
+	for (const struct space *s = p->spaces; s; s = s->next)
+		if (run_space_is_leaving(s))
+			return true;
+	return false;
 }
 
 static uint64_t more_ns(const struct pager *p)

@@ -162,9 +162,12 @@ void run_room_copy(struct pager *p, struct space *child, uint64_t page,
 		   uint32_t buffer_page)
 {
 	struct run_page *e = &child->pages.page[page];
-	int err = run_uffd_copy(child->uffd, run_space_addr(child, page),
-				run_writeback_bytes(p, buffer_page), 1);
+	int err;
 
+	if (p->tiers.is_on)
+		(void)run_tiers_aim(p, child, page, 1);
+	err = run_uffd_copy(child->uffd, run_space_addr(child, page),
+			    run_writeback_bytes(p, buffer_page), 1);
 	/* It may have left its parent after the fork: then the child has it. */
 	if (err > 0 || err == -EEXIST) {
 		run_space_set_resident(p, child, page);
@@ -185,9 +188,12 @@ static bool give_back(struct pager *p, uint32_t buffer_page, struct space *s,
 	struct run_page *e = &s->pages.page[page];
 	int err;
 
-	/* A batch under way drops all that is in its stretches. */
-	if (s->is_dead || run_batch_covers(s, page))
+	/* A batch under way drops all that is in its stretches; and a child
+	 * whose fork was read would lack what comes now. */
+	if (s->is_dead || s->events.count || run_batch_covers(s, page))
 		return false;
+	if (p->tiers.is_on)
+		run_tiers_aim_at(p, e->is_slow ? TIER_SLOW : TIER_TOP);
 	err = run_uffd_copy(s->uffd, run_space_addr(s, page),
 			    run_writeback_bytes(p, buffer_page), 1);
 	if (err == -ENOENT) {

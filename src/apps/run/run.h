@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "base/base.h"
+#include "tier/spec.h"
 
 #define RUN_LOCAL_MIN (1ull << 20)
 
@@ -40,6 +41,15 @@ void run_user_release(struct run_user *u);
 /* The process, of one thread, is that user for good, without capabilities. */
 int run_user_become(const struct run_user *u) MUST_CHECK;
 
+/* Nodes of this machine that pages are on; see tiers_priv.h. */
+struct run_tiers {
+	struct tier_spec spec; /* all zero: one tier, wherever */
+	struct tier_ratio ratio;
+	uint64_t promote_mb; /* at most, a second; 0: nothing is promoted */
+	/* That the top node moves at most; 0: as the firmware says. */
+	uint64_t peak_bytes_s;
+};
+
 struct run_options {
 	uint64_t local_bytes;  /* of far-managed memory that may be resident */
 	uint64_t min_bytes;    /* smaller mappings stay local */
@@ -49,8 +59,9 @@ struct run_options {
 	/* Local memory above local_bytes that may be used when far memory is
 	 * full; UINT64_MAX: all there is. */
 	uint64_t overflow_bytes;
-	unsigned patience_ms; /* how long a node may be silent */
-	bool is_strict;	      /* nothing runs whose limit cannot be kept */
+	struct run_tiers tiers; /* local_bytes is their sum */
+	unsigned patience_ms;	/* how long a node may be silent */
+	bool is_strict;		/* nothing runs whose limit cannot be kept */
 	/* How nodes keep pages, as of the page store; NULL: "auto". */
 	const char *mode;
 	bool is_unmapped;    /* also on one host, pages go through the NICs */
@@ -91,6 +102,14 @@ struct run_stats {
 	_Atomic uint64_t over_peak; /* pages above the local bytes */
 	_Atomic uint64_t refused;   /* attempts to attach */
 	_Atomic uint64_t locked;    /* pages that could not leave */
+	/* With tiers: pages on their nodes, and how they moved. */
+	_Atomic uint64_t top_pages, top_peak;
+	_Atomic uint64_t slow_pages, slow_peak;
+	_Atomic uint64_t promoted, demoted;
+	_Atomic uint64_t sampled; /* slow pages, to see whether they are hot */
+	_Atomic uint64_t cold;	  /* of these, too late, or not touched */
+	_Atomic uint64_t limited; /* hot, but too many in a second */
+	_Atomic uint64_t guarded; /* the top node was too busy, or full */
 };
 
 enum {

@@ -118,12 +118,16 @@ struct run_outcome {
  * since it has them in its cache. Neither hash nor buffer is checked again: no
  * other process can write them, so a program that changes them harms only
  * itself.
+ *
+ * With to_node the pages stay mapped, and the kernel moves their memory to NUMA
+ * node to_node - 1. `refused` then says that it moves nothing at all for this
+ * process.
  */
 struct run_batch {
 	uint32_t buffer_page;
 	uint32_t page_count;
 	uint32_t stretch_count;
-	uint32_t reserved;
+	uint32_t to_node; /* not 0: see above */
 	uint64_t guarded; /* bit i: page[i] */
 	struct run_outcome out;
 	struct run_hash hash[RUN_BATCH_PAGES]; /* out, but of zeros */

@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/node_bind.h"
+
 int run_share_create(uint32_t buffer_count, struct share **out, int *fd)
 {
 	int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -36,6 +38,12 @@ err_errno:
 		(void)close(f);
 	free(s);
 	return err;
+}
+
+void run_share_set_node(struct share *s, uint32_t node)
+{
+	/* A failure only costs time. */
+	(void)!node_prefer_memory(s->mem, s->bytes, node);
 }
 
 struct share *run_share_get(struct share *s)

@@ -29,6 +29,8 @@ struct share {
  * caller. */
 int run_share_create(uint32_t buffer_count, struct share **out,
 		     int *fd) MUST_CHECK;
+/* Its memory is to come from that NUMA node. */
+void run_share_set_node(struct share *s, uint32_t node);
 struct share *run_share_get(struct share *s);
 void run_share_put(struct share *s); /* NULL is allowed */
 

@@ -41,6 +41,7 @@ void run_space_set_resident(struct pager *p, struct space *s, uint64_t page)
 		run_set_add(&s->pages.resident, page);
 		s->resident_count++;
 		p->resident++;
+		run_tiers_count(&p->tiers, e, 1);
 		p->unplaced += !e->slot;
 		show_resident(p);
 	}
@@ -60,6 +61,7 @@ void run_space_hold(struct pager *p, struct space *s, uint64_t page, bool holds)
 		return;
 	run_set_del(from, page);
 	run_set_add(to, page);
+	run_tiers_count(&p->tiers, &s->pages.page[page], holds ? -1 : 1);
 	s->resident_count -= more;
 	s->held_count += more;
 	p->held += more;
@@ -74,10 +76,12 @@ void run_space_set_gone(struct pager *p, struct space *s, uint64_t page)
 		run_set_del(&s->pages.resident, page);
 		s->resident_count--;
 		p->resident--;
+		run_tiers_count(&p->tiers, e, -1);
 		/* A slot is given and taken only while it is away. */
 		p->unplaced -= !e->slot;
 		show_resident(p);
 	}
+	e->is_demoted = 0;
 	run_policy_left(e);
 }
 
@@ -183,7 +187,10 @@ void run_space_destroy(struct pager *p, struct space *s)
 	for (; s->collected != s->posted; s->collected++) {
 		struct leaving *l = &s->leaving[s->collected % RUN_BATCHES];
 
-		run_writeback_give_up(p, l->buffer);
+		if (l->kind == BATCH_DEMOTE)
+			p->tiers.demoting -= l->count;
+		else
+			run_writeback_give_up(p, l->buffer);
 	}
 	run_set_for_each (at, &s->pages.touched, 0, RUN_RANGE_PAGES)
 		run_space_set_untouched(p, s, at);
@@ -193,6 +200,7 @@ void run_space_destroy(struct pager *p, struct space *s)
 			p->waiting[kept++] = p->waiting[i];
 	p->waiting_count = kept;
 	run_policy_space_gone(p, s);
+	run_sample_space_gone(p, s);
 	(void)epoll_ctl(p->epoll, EPOLL_CTL_DEL, s->uffd, NULL);
 	(void)close(s->uffd);
 	run_writeback_leave(p, s);
@@ -263,6 +271,7 @@ static void fork_page(struct pager *p, struct space *child,
 	struct run_page *e = &child->pages.page[page];
 
 	*e = *from;
+	e->is_demoted = 0;
 	run_policy_left(e);
 	if (e->slot)
 		run_far_slot_get(&p->far, e->slot);

@@ -40,6 +40,7 @@ struct space {
 	bool is_dead;
 	bool has_misrung; /* a false identity: it gets no channel */
 	bool keeps_all;	  /* what is touched from now on is kept */
+	bool is_rooted;	  /* its agent cannot move pages to other nodes */
 };
 
 static inline uint64_t run_space_addr(const struct space *s, uint64_t page)

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/node_bind.h"
 #include "confine/confine.h"
 #include "near.h"
 #include "pager_priv.h"
@@ -97,6 +98,8 @@ static void be_program(struct supervisor *k, char **argv, pid_t supervisor)
 	 */
 	if (!err && !k->start.can_move)
 		err = run_pins_refuse();
+	if (k->start.options->tiers.spec.at[TIER_TOP].bytes)
+		node_balance_off();
 	if (!err)
 		err = run_user_become(k->start.options->user);
 	die_with(supervisor);
@@ -262,6 +265,12 @@ static void show_line(const struct supervisor *k)
 		      (get(&s->resident_pages) + get(&s->buffered_pages)) >> 8,
 		      get(&s->far_pages) >> 8, get(&s->faults), get(&s->loads),
 		      get(&s->prefetched), get(&s->stored), get(&s->spaces));
+	if (k->start.options->tiers.spec.at[TIER_SLOW].bytes)
+		(void)fprintf(stderr,
+			      "aquifer: run: top %" PRIu64 "M slow %" PRIu64
+			      "M promoted %" PRIu64 " demoted %" PRIu64 "\n",
+			      get(&s->top_pages) >> 8, get(&s->slow_pages) >> 8,
+			      get(&s->promoted), get(&s->demoted));
 }
 
 static void hand_on(const struct supervisor *k, const siginfo_t *info)
@@ -366,6 +375,9 @@ int run_program(const struct run_options *options, char **argv,
 		err = run_strict_check(options, argv[0], k.start.shared->text);
 	if (!err)
 		err = run_rights_check(options, k.start.shared->text);
+	if (!err)
+		err = run_tiers_check(options, k.start.shared->text,
+				      sizeof(k.start.shared->text));
 	if (!err)
 		err = start_program(&k, argv);
 	if (!err)

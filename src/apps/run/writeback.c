@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "pager_priv.h"
 
 static struct wb_buffer *buffer_of(const struct pager *p, uint32_t buffer_page)
@@ -23,11 +24,14 @@ uint8_t *run_writeback_bytes(const struct pager *p, uint32_t buffer_page)
 	return run_share_page(buffer_of(p, buffer_page)->share, buffer_page);
 }
 
-int run_writeback_open(struct pager *p, uint32_t buffer_count)
+int run_writeback_open(struct pager *p, uint32_t buffer_count, uint32_t samples)
 {
-	p->writeback.buffer =
-		calloc(buffer_count, sizeof(*p->writeback.buffer));
 	p->writeback.count = buffer_count;
+	p->writeback.total = buffer_count + samples;
+	ASSERT(p->writeback.total * RUN_BATCH_PAGES <=
+	       1u << RUN_BUFFER_PAGE_BITS);
+	p->writeback.buffer =
+		calloc(p->writeback.total, sizeof(*p->writeback.buffer));
 	return p->writeback.buffer ? 0 : -ENOMEM;
 }
 
@@ -35,7 +39,7 @@ void run_writeback_close(struct pager *p)
 {
 	if (!p->writeback.buffer)
 		return;
-	for (uint32_t i = 0; i < p->writeback.count; i++)
+	for (uint32_t i = 0; i < p->writeback.total; i++)
 		run_share_put(p->writeback.buffer[i].share);
 	free(p->writeback.buffer);
 	p->writeback.buffer = NULL;
@@ -57,7 +61,7 @@ static void give_share(struct pager *p, struct wb_buffer *t,
 
 void run_writeback_leave(struct pager *p, const struct space *s)
 {
-	for (uint32_t i = 0; s->share && i < p->writeback.count; i++) {
+	for (uint32_t i = 0; s->share && i < p->writeback.total; i++) {
 		struct wb_buffer *t = &p->writeback.buffer[i];
 
 		/* What is being stored still reads them. */
@@ -82,7 +86,7 @@ static void set_staged(struct pager *p, struct wb_buffer *t, unsigned i,
 	run_page_set_state(e, RUN_STAGED);
 	e->buffer_page =
 		(uint32_t)((t - p->writeback.buffer) * RUN_BATCH_PAGES + i) &
-		((1u << 20) - 1);
+		((1u << RUN_BUFFER_PAGE_BITS) - 1);
 	count(&p->stats->buffered_pages, 1);
 }
 
@@ -154,6 +158,28 @@ int run_writeback_take(struct pager *p, const struct space *space)
 	return (int)(t - ts->buffer);
 }
 
+int run_writeback_take_sample(struct pager *p, const struct space *s)
+{
+	struct writeback *ts = &p->writeback;
+
+	for (uint32_t i = ts->count; i < ts->total; i++) {
+		struct wb_buffer *t = &ts->buffer[i];
+
+		if (t->state != WB_FREE)
+			continue;
+		give_share(p, t, s->share);
+		t->state = WB_FILLING;
+		memset(t->page, 0, sizeof(t->page));
+		return (int)i;
+	}
+	return -ENOBUFS;
+}
+
+bool run_writeback_is_sample(const struct pager *p, uint32_t buffer_page)
+{
+	return buffer_page / RUN_BATCH_PAGES >= p->writeback.count;
+}
+
 void run_writeback_give_up(struct pager *p, uint32_t buffer)
 {
 	ASSERT(p->writeback.buffer[buffer].state == WB_FILLING);
@@ -189,12 +215,16 @@ void run_writeback_filled(struct pager *p, struct space *s,
 	bool is_dirty = false;
 
 	ASSERT(t->state == WB_FILLING);
+	if (l->kind == BATCH_SAMPLE)
+		t->filled_ns = clock_mono_ns();
 	for (unsigned i = 0; i < l->count; i++) {
 		struct run_hash hash = hash_of[i]; /* read once */
 
 		if (failed >> i & 1)
 			continue;
-		count(&p->stats->evicted, 1);
+		count(l->kind == BATCH_SAMPLE ? &p->stats->sampled
+					      : &p->stats->evicted,
+		      1);
 		if (zero >> i & 1) {
 			count(&p->stats->evicted_zero, 1);
 			run_space_set_untouched(p, s, l->page[i]);

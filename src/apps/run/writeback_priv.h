@@ -37,14 +37,16 @@ struct wb_buffer {
 	unsigned op_count, sent;
 	uint32_t slot[RUN_BATCH_PAGES];
 	uint8_t place[RUN_BATCH_PAGES];
-	uint64_t is_new;   /* bit by place: its slot was empty */
-	bool is_returning; /* HELD: no room for its dirty pages */
+	uint64_t is_new;    /* bit by place: its slot was empty */
+	bool is_returning;  /* HELD: no room for its dirty pages */
+	uint64_t filled_ns; /* of a sample */
 	struct page_op op[RUN_BATCH_PAGES];
 };
 
 struct writeback {
 	struct wb_buffer *buffer;
-	uint32_t count;
+	uint32_t count;				    /* taken in turn */
+	uint32_t total;				    /* with those for samples */
 	uint32_t head;				    /* the oldest, taken next */
 	struct wb_buffer *storing[RUN_STORING_MAX]; /* all that are STORING */
 	unsigned storing_count;
@@ -52,12 +54,18 @@ struct writeback {
 };
 
 /* writeback.c */
-int run_writeback_open(struct pager *p, uint32_t count) MUST_CHECK;
+int run_writeback_open(struct pager *p, uint32_t count,
+		       uint32_t samples) MUST_CHECK;
 void run_writeback_close(struct pager *p);
 /* The next buffer, empty, in the space's share; -EAGAIN: it is still being
  * stored. */
 int run_writeback_take(struct pager *p, const struct space *s) MUST_CHECK;
 bool run_writeback_is_ready(const struct pager *p);
+/* A buffer for a sample (sample.c), which is never stored to make room for
+ * others; -ENOBUFS: all are in use. */
+int run_writeback_take_sample(struct pager *p,
+			      const struct space *s) MUST_CHECK;
+bool run_writeback_is_sample(const struct pager *p, uint32_t buffer_page);
 /* No agent will fill it. */
 void run_writeback_give_up(struct pager *p, uint32_t buffer);
 /* The space ends: its buffers' bytes go, but for those on their way. */

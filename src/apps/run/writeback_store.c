@@ -196,7 +196,7 @@ bool run_writeback_return(struct pager *p)
 {
 	bool any = false;
 
-	for (uint32_t i = 0; i < p->writeback.count && p->writeback.returning;
+	for (uint32_t i = 0; i < p->writeback.total && p->writeback.returning;
 	     i++) {
 		struct wb_buffer *t = &p->writeback.buffer[i];
 
@@ -221,7 +221,7 @@ void run_writeback_flush(struct pager *p, const struct space *s)
 {
 	struct writeback *ts = &p->writeback;
 
-	for (uint32_t i = 0; i < ts->count; i++) {
+	for (uint32_t i = 0; i < ts->total; i++) {
 		struct wb_buffer *t = &ts->buffer[i];
 		unsigned from;
 

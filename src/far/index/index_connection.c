@@ -21,7 +21,7 @@ static int remote_is_alive(void *ctx, const char *conn)
 {
 	const struct index_connection *c = ctx;
 
-	return client_link_is_known(c->rack, c->node, conn);
+	return client_link_is_known(c->rack, c->node, conn, UINT32_MAX);
 }
 
 static void remote_close(void *ctx, struct kit_remote *remote)

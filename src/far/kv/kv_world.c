@@ -111,7 +111,7 @@ static int remote_is_alive(void *ctx, const char *conn)
 	char own[KIT_SLOT_NAME_MAX + 1];
 
 	snprintf(own, sizeof(own), "%.*s", (int)strcspn(conn, "+"), conn);
-	return client_link_is_known(c->kv->rack, c->node, own);
+	return client_link_is_known(c->kv->rack, c->node, own, UINT32_MAX);
 }
 
 static void remote_close(void *ctx, struct kit_remote *remote)

@@ -14,9 +14,15 @@
 #include "client/tally.h"
 #include "page_call.h"
 
+enum {
+	ASK_MS = 300,	 /* that a question about a connection may take */
+	QUIET_MS = 2000, /* without questions after one that nobody answered */
+};
+
 struct wiring {
 	struct aq_rack *rack;
 	struct tally *tally; /* the store's own; or NULL */
+	uint64_t quiet_ns;   /* no questions until then */
 };
 
 /* A region of the backend's own that ends with the connection. */
@@ -170,11 +176,22 @@ static int renew(void *ctx, struct page_grant *g, unsigned at)
 static bool is_ended(void *ctx, const struct page_grant *g, unsigned at)
 {
 	struct wiring *w = ctx;
+	uint64_t now_ns;
+	int known;
 
-	/* Asks: the heartbeat would need a second to find out. */
-	return g->link[at] &&
-	       client_link_is_known(w->rack, g->node,
-				    client_link_name(g->link[at])) == 0;
+	if (!g->link[at])
+		return false;
+	now_ns = client_clock_now_ns(g->link[at]->clock);
+	if (now_ns < w->quiet_ns)
+		return false;
+	/* Asks: the heartbeat would need a second to find out. But whoever
+	 * needs a page of another node waits meanwhile. */
+	known = client_link_is_known(w->rack, g->node,
+				     client_link_name(g->link[at]), ASK_MS);
+	if (known < 0)
+		w->quiet_ns = client_clock_now_ns(g->link[at]->clock) +
+			      QUIET_MS * 1000000ull;
+	return known == 0;
 }
 
 static void read_stop(const json_t *reply, struct page_stop *stop)

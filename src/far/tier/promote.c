@@ -2,6 +2,10 @@
 /* The threshold of hot pages, and how many of them are promoted in a second. */
 #include "promote.h"
 
+enum {
+	FITTING_PART = 256,
+};
+
 #define MS_NS	  1000000ull
 #define SECOND_NS 1000000000ull
 
@@ -12,6 +16,11 @@ struct tier_promote_rule tier_promote_rule_of(uint64_t limit_mb)
 		.period_ns = TIER_PERIOD_MS * MS_NS,
 		.limit_pages = limit_mb << (20 - TIER_PAGE_SHIFT),
 	};
+}
+
+uint64_t tier_promote_fitting_mb(uint64_t slow_bytes)
+{
+	return u64_max(1, (slow_bytes >> 20) / FITTING_PART);
 }
 
 void tier_promote_init(struct tier_promote *p,

@@ -62,6 +62,9 @@ struct tier_top {
 
 /* A limit in MiB a second. */
 struct tier_promote_rule tier_promote_rule_of(uint64_t limit_mb);
+/* A limit that suits a slow tier of so many bytes: a 256th of it in a second,
+ * at least 1 MiB. More than what is hot would only follow the threshold up. */
+uint64_t tier_promote_fitting_mb(uint64_t slow_bytes);
 void tier_promote_init(struct tier_promote *p,
 		       const struct tier_promote_rule *rule, uint64_t now_ns);
 uint64_t tier_promote_threshold_ns(const struct tier_promote *p);

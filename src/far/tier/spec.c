@@ -118,7 +118,7 @@ int tier_ratio_parse(const char *text, struct tier_ratio *out)
 int tier_promote_parse(const char *text, uint64_t *limit_mb)
 {
 	if (strcmp(text, "on") == 0)
-		*limit_mb = TIER_PROMOTE_MB;
+		*limit_mb = TIER_PROMOTE_AUTO;
 	else if (strcmp(text, "off") == 0)
 		*limit_mb = 0;
 	else if (number("MiB a second", text, TIER_LIMIT_MB_MAX, limit_mb))

@@ -12,8 +12,10 @@
 enum {
 	TIER_NODE_MAX = 1023,  /* Linux has at most 1,024 nodes */
 	TIER_WEIGHT_MAX = 255, /* as in Linux's weighted interleave */
-	TIER_PROMOTE_MB = 256, /* a second, for "on" */
 };
+
+/* As much as suits the slow tier. */
+#define TIER_PROMOTE_AUTO UINT64_MAX
 
 struct tier_spec_node {
 	uint64_t bytes; /* 0: no such tier */
@@ -28,7 +30,7 @@ struct tier_spec {
 int tier_spec_parse(const char *text, struct tier_spec *out) MUST_CHECK;
 /* N:M, each 0 to 255, not both 0. */
 int tier_ratio_parse(const char *text, struct tier_ratio *out) MUST_CHECK;
-/* on, off, or a limit in MiB a second; 0 is off. */
+/* on (AUTO), off (0), or a limit in MiB a second. */
 int tier_promote_parse(const char *text, uint64_t *limit_mb) MUST_CHECK;
 
 #endif

@@ -163,8 +163,10 @@ const char *client_link_node_name(const struct client_link *link);
  * no request of that connection any more. */
 int client_link_end(struct aq_rack *rack, uint32_t node,
 		    const char *name) MUST_CHECK;
-/* Whether the node knows it: 1, 0, or -errno. */
-int client_link_is_known(struct aq_rack *rack, uint32_t node, const char *name);
+/* Whether the node knows it: 1, 0, or -errno. Waits for the answer for so long
+ * at most, and not beyond the rack's deadline. */
+int client_link_is_known(struct aq_rack *rack, uint32_t node, const char *name,
+			 uint32_t wait_ms);
 
 /* A node that answers. */
 struct client_host {

@@ -98,19 +98,21 @@ int client_link_end(struct aq_rack *rack, uint32_t node, const char *name)
 	return err == -ENOENT || err == -ESTALE ? 0 : err;
 }
 
-int client_link_is_known(struct aq_rack *rack, uint32_t node, const char *name)
+int client_link_is_known(struct aq_rack *rack, uint32_t node, const char *name,
+			 uint32_t wait_ms)
 {
 	struct client_thread *t;
 	json_t *reply = NULL, *row;
 	size_t i;
+	uint32_t left_ms =
+		client_rack_left_ms(rack, client_rack_deadline_ns(rack));
 	int known = 0, err = client_thread_get(rack, &t);
 
 	if (!err)
 		err = client_call(&t->caller, &rack->node[node], "GET",
 				  "/v1/connections", NULL,
-				  client_rack_left_ms(
-					  rack, client_rack_deadline_ns(rack)),
-				  CLIENT_LIST_MAX, &reply);
+				  u32_min(wait_ms, left_ms), CLIENT_LIST_MAX,
+				  &reply);
 	if (err)
 		return err;
 	json_array_foreach(json_object_get(reply, "connections"), i, row)

@@ -61,7 +61,7 @@ static struct ctl_exchange *pick(const struct workers *w)
 
 /* ---- a thread ------------------------------------------------------------ */
 
-/* False: this thread is not needed any more. */
+/* Whether nothing came for long. */
 static bool wait_for_work(struct workers *w)
 {
 	const struct timespec until =
@@ -71,7 +71,24 @@ static bool wait_for_work(struct workers *w)
 	w->idle_count++;
 	err = pthread_cond_timedwait(&w->work, &w->lock, &until);
 	w->idle_count--;
-	return err != ETIMEDOUT || w->count <= WORKERS_FEW;
+	return err == ETIMEDOUT;
+}
+
+/* What to do next; NULL: this thread is not needed any more. Who submits counts
+ * on a thread until it has let the lock go, also on one whose wait has just
+ * ended: so it looks once more before it ends. */
+static struct ctl_exchange *next(struct workers *w)
+{
+	struct ctl_exchange *e = pick(w);
+	bool was_long = false;
+
+	while (!e && !(was_long && w->count > WORKERS_FEW)) {
+		if (w->stops && list_is_empty(&w->queue))
+			return NULL;
+		was_long = wait_for_work(w);
+		e = pick(w);
+	}
+	return e;
 }
 
 static void *work(void *arg)
@@ -81,13 +98,7 @@ static void *work(void *arg)
 	struct ctl_exchange *e;
 
 	pthread_mutex_lock(&w->lock);
-	for (;;) {
-		e = pick(w);
-		if (!e &&
-		    (w->stops ? list_is_empty(&w->queue) : !wait_for_work(w)))
-			break;
-		if (!e)
-			continue;
+	for (e = next(w); e; e = next(w)) {
 		list_remove(&e->link);
 		w->queue_count--;
 		self->key = e->caller->key;
@@ -161,9 +172,12 @@ bool workers_look(struct workers *w, uint64_t now_ns)
 	pthread_mutex_lock(&w->lock);
 	waits = !list_is_empty(&w->queue);
 	first = waits ? exchange_of(w->queue.next) : NULL;
-	if (first && w->queue_count > w->idle_count && w->count < WORKERS_MAX &&
-	    now_ns > first->since_ns + WORKER_WAIT_MS * 1000000ull)
-		start(w);
+	if (first && now_ns > first->since_ns + WORKER_WAIT_MS * 1000000ull) {
+		if (w->queue_count > w->idle_count && w->count < WORKERS_MAX)
+			start(w);
+		/* Who was woken for it may have been about to end. */
+		pthread_cond_signal(&w->work);
+	}
 	pthread_mutex_unlock(&w->lock);
 	return waits;
 }

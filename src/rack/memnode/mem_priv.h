@@ -415,6 +415,9 @@ const char *tenant_limit_name(enum mem_limit kind);
 int tenant_take(struct mem_tenant *t, enum mem_limit kind,
 		uint64_t amount) MUST_CHECK;
 void tenant_give(struct mem_tenant *t, enum mem_limit kind, uint64_t amount);
+/* Of a file: what is more than this node has by now, with other settings or
+ * another NIC, becomes all that it has. */
+void tenant_limit_cut(const struct mem_node *node, json_t *row);
 /* "limits" of a body, all of them or none. */
 int tenant_limit_parse(const struct mem_node *node, const json_t *body,
 		       struct mem_tenant *t) MUST_CHECK;

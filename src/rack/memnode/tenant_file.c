@@ -20,7 +20,7 @@ enum {
 	PATH_BYTES = 512,
 };
 
-static int load_one(struct mem_node *node, const json_t *row)
+static int load_one(struct mem_node *node, json_t *row)
 {
 	struct ctl_token_hash token;
 	const char *name, *hash;
@@ -40,8 +40,10 @@ static int load_one(struct mem_node *node, const json_t *row)
 		if (!err)
 			err = tenant_add(node, name, &token, &t);
 	}
-	if (!err)
-		err = tenant_limit_parse(node, row, t);
+	if (err)
+		return err;
+	tenant_limit_cut(node, row);
+	err = tenant_limit_parse(node, row, t);
 	if (err)
 		return err;
 	t->quota_bytes = quota;

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "mem_priv.h"
 
 static const struct {
@@ -105,6 +106,24 @@ int tenant_limit_parse(const struct mem_node *node, const json_t *body,
 		t->is_set[i] = true;
 	}
 	return 0;
+}
+
+void tenant_limit_cut(const struct mem_node *node, json_t *row)
+{
+	const json_t *limits = json_object_get(row, "limits");
+
+	for (unsigned i = 0; i < MEM_LIMIT_COUNT; i++) {
+		json_t *n = json_object_get(limits, kinds[i].name);
+
+		if (json_integer_value(n) <= (json_int_t)node->total[i])
+			continue;
+		log_warn("memnode",
+			 "tenant %s may have %" JSON_INTEGER_FORMAT
+			 " %s, and this node has %" PRIu64 " by now",
+			 json_string_value(json_object_get(row, "name")),
+			 json_integer_value(n), kinds[i].words, node->total[i]);
+		(void)json_integer_set(n, (json_int_t)node->total[i]);
+	}
 }
 
 json_t *tenant_limit_json(const struct mem_tenant *t, bool only_set)

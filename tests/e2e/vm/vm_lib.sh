@@ -10,6 +10,8 @@ VM_HOST=10.88.0.1
 # shellcheck disable=SC2034 # for who sources us
 VM_GUEST=10.88.0.2
 VM_JOB=0
+# What a guest has beside the usual: options of QEMU.
+VM_DEVICES=()
 
 # The folder that keeps the guest's kernel from one run to the next.
 vm_cache() {
@@ -112,8 +114,8 @@ vm_start() {
 	mkdir "$VM_SHARE"
 	cp "$VM_DIR/guest_agent.sh" "$VM_SHARE"
 	ip netns exec "$VM_NS" timeout -k 5 "${VM_LIMIT:-400}" \
-		qemu-system-x86_64 -machine q35 -accel "$accel" -cpu "$cpu" \
-		-m "${VM_MEMORY:-384}" -smp 2 -nodefaults -no-user-config -display none \
+		qemu-system-x86_64 -machine "${VM_MACHINE:-q35}" -accel "$accel" \
+		-cpu "$cpu" -m "${VM_MEMORY:-384}" -smp 2 -nodefaults -no-user-config -display none \
 		-serial "file:$TMP/console" -no-reboot \
 		-kernel "$cache/vmlinux" -initrd "$cache/initramfs" \
 		-append "console=ttyS0 quiet panic=-1 mitigations=off audit=0 \
@@ -125,6 +127,7 @@ multidevs=remap" -device virtio-9p-pci,fsdev=root,mount_tag=root \
 		-device virtio-9p-pci,fsdev=share,mount_tag=share \
 		-netdev tap,id=net,ifname=tap0,script=no,downscript=no \
 		-device "virtio-net-pci,netdev=net,romfile=,host_mtu=$1" \
+		"${VM_DEVICES[@]}" \
 		>"$TMP/qemu" 2>&1 &
 	VM_PID=$!
 	PIDS+=("$VM_PID")

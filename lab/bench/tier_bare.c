@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bare loops: one that follows pointers, and some that read. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/rng.h"
+#include "shield.h"
+#include "stats.h"
+#include "ticks.h"
+#include "tier_bench.h"
+
+enum {
+	PIECE = 4096,	       /* loads that are timed together */
+	PIECES_MAX = 4096,     /* of a window */
+	READ_BYTES = 64 << 20, /* of each thread */
+	CHUNK = 1 << 20,       /* between looks at the clock */
+	THREADS_MAX = 64,
+};
+
+static void *map(uint64_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	(void)madvise(p, bytes, MADV_HUGEPAGE); /* or it takes longer */
+	return p;
+}
+
+/* ---- pointers ----------------------------------------------------------- */
+
+struct cell {
+	struct cell *next;
+	uint8_t rest[CACHE_LINE - sizeof(struct cell *)];
+};
+
+/* A random order of all cells, joined at its ends. */
+static int link_cells(struct cell *cells, uint64_t count)
+{
+	uint32_t *order = malloc(count * sizeof(*order));
+	struct rng rng;
+
+	if (!order)
+		return -ENOMEM;
+	rng_init(&rng, 2);
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t k = rng_below(&rng, i + 1);
+
+		order[i] = order[k];
+		order[k] = (uint32_t)i;
+	}
+	for (uint64_t i = 0; i < count; i++)
+		cells[order[i]].next = &cells[order[(i + 1) % count]];
+	free(order);
+	return 0;
+}
+
+static double follow(struct cell *at, uint64_t window_ns)
+{
+	uint64_t end_ns = bench_now_ns() + window_ns, from_ns, to_ns;
+	double sample[PIECES_MAX];
+	size_t n = 0;
+
+	do {
+		from_ns = bench_now_ns();
+		for (unsigned i = 0; i < PIECE; i++)
+			at = at->next;
+		/* The compiler must believe that somebody wants the last. */
+		__asm__ volatile("" : : "r"(at));
+		to_ns = bench_now_ns();
+		sample[n++] = (double)(to_ns - from_ns) / PIECE;
+	} while (to_ns < end_ns && n < PIECES_MAX);
+	return stats_median(sample, n);
+}
+
+int tier_bare_chase(uint64_t bytes, uint64_t window_ns, double *ns)
+{
+	uint64_t count = bytes / sizeof(struct cell);
+	struct cell *cells = map(bytes);
+	int rc;
+
+	if (!cells)
+		return -ENOMEM;
+	rc = link_cells(cells, count);
+	if (!rc)
+		*ns = follow(cells, window_ns);
+	(void)munmap(cells, bytes);
+	return rc;
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+static uint64_t sum_words(const void *from)
+{
+	const uint64_t *w = from;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < CHUNK / sizeof(*w); i++)
+		sum += w[i];
+	return sum;
+}
+
+static uint64_t one_word_a_line(const void *from)
+{
+	const uint64_t *w = from;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < CHUNK / sizeof(*w); i += CACHE_LINE / sizeof(*w))
+		sum += w[i];
+	return sum;
+}
+
+/* The C library's own loop: it looks at every byte. */
+static uint64_t look_for(const void *from)
+{
+	return memchr(from, 0xa5, CHUNK) != NULL;
+}
+
+static const struct {
+	const char *name;
+	uint64_t (*read)(const void *from);
+} loops[] = {{"sum", sum_words},
+	     {"word a line", one_word_a_line},
+	     {"memchr", look_for}};
+
+struct reader {
+	pthread_t thread;
+	int cpu;
+	uint64_t (*read)(const void *from);
+	uint64_t window_ns;
+	double gbs;
+	int rc;
+};
+
+static void *run_reader(void *arg)
+{
+	struct reader *r = arg;
+	uint8_t *memory = map(READ_BYTES);
+	uint64_t start_ns, now_ns, done = 0;
+
+	if (!memory) {
+		r->rc = -ENOMEM;
+		return NULL;
+	}
+	(void)shield_pin(r->cpu); /* then it may move */
+	memset(memory, 1, READ_BYTES);
+	start_ns = now_ns = bench_now_ns();
+	while (now_ns < start_ns + r->window_ns) {
+		uint64_t got = r->read(memory + done % READ_BYTES);
+
+		__asm__ volatile("" : : "r"(got));
+		done += CHUNK;
+		now_ns = bench_now_ns();
+	}
+	r->gbs = (double)done / (double)(now_ns - start_ns);
+	(void)munmap(memory, READ_BYTES);
+	return NULL;
+}
+
+static int run_loop(unsigned loop, uint32_t threads, uint64_t window_ns,
+		    double *gbs)
+{
+	struct reader r[THREADS_MAX] = {{0}};
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	uint32_t started = 0;
+	int rc = 0;
+
+	for (; started < threads && started < THREADS_MAX && !rc;
+	     started += !rc) {
+		r[started] = (struct reader){
+			.cpu = (int)(started % (uint32_t)(cpus > 0 ? cpus : 1)),
+			.read = loops[loop].read,
+			.window_ns = window_ns};
+		rc = -pthread_create(&r[started].thread, NULL, run_reader,
+				     &r[started]);
+	}
+	*gbs = 0;
+	for (uint32_t i = 0; i < started; i++) {
+		(void)pthread_join(r[i].thread, NULL);
+		*gbs += r[i].gbs;
+		rc = rc ? rc : r[i].rc;
+	}
+	return rc;
+}
+
+int tier_bare_read(uint32_t threads, uint64_t window_ns, double *gbs,
+		   const char **name)
+{
+	int rc = 0;
+
+	*gbs = 0;
+	for (unsigned i = 0; i < ARRAY_LEN(loops) && !rc; i++) {
+		double got;
+
+		rc = run_loop(i, threads, window_ns, &got);
+		if (!rc && got > *gbs) {
+			*gbs = got;
+			*name = loops[i].name;
+		}
+	}
+	return rc;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counters of resctrl, and what the firmware says about a node. */
+#include "bandwidth.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+	PATH_BYTES = 512,
+};
+
+const struct bandwidth_roots bandwidth_roots = {
+	.resctrl = "/sys/fs/resctrl",
+	.system = "/sys/devices/system",
+};
+
+/* A number at the beginning of a file; false: there is none. */
+static bool read_number(int fd, uint64_t *out)
+{
+	char text[32], *end;
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+	if (n <= 0 || text[0] < '0' || text[0] > '9')
+		return false;
+	text[n] = '\0';
+	errno = 0;
+	*out = strtoull(text, &end, 10);
+	return errno == 0 && (*end == '\0' || *end == '\n');
+}
+
+static bool read_file(const char *path, uint64_t *out)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool ok = fd >= 0 && read_number(fd, out);
+
+	if (fd >= 0)
+		(void)close(fd);
+	return ok;
+}
+
+/* The groups have the numbers of last caches; a node's processors are links in
+ * its folder. */
+static void find_groups(const struct bandwidth_roots *roots, uint32_t node,
+			uint64_t group[BANDWIDTH_GROUPS_MAX], unsigned *count)
+{
+	char path[PATH_BYTES];
+	struct dirent *d;
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "%s/node/node%" PRIu32,
+		       roots->system, node);
+	dir = opendir(path);
+	while (dir && (d = readdir(dir))) {
+		unsigned cpu, i = 0;
+		uint64_t id;
+		char rest;
+
+		if (sscanf(d->d_name, "cpu%u%c", &cpu, &rest) != 1)
+			continue;
+		(void)snprintf(path, sizeof(path),
+			       "%s/cpu/cpu%u/cache/index3/id", roots->system,
+			       cpu);
+		if (!read_file(path, &id))
+			continue;
+		while (i < *count && group[i] != id)
+			i++;
+		if (i == *count && *count < BANDWIDTH_GROUPS_MAX)
+			group[(*count)++] = id;
+	}
+	if (dir)
+		(void)closedir(dir);
+}
+
+int bandwidth_open(struct bandwidth *b, const struct bandwidth_roots *roots,
+		   uint32_t node)
+{
+	uint64_t group[BANDWIDTH_GROUPS_MAX];
+	char path[PATH_BYTES];
+	unsigned count = 0;
+
+	*b = (struct bandwidth){.count = 0};
+	find_groups(roots, node, group, &count);
+	for (unsigned i = 0; i < count; i++) {
+		(void)snprintf(path, sizeof(path),
+			       "%s/mon_data/mon_L3_%02" PRIu64
+			       "/mbm_local_bytes",
+			       roots->resctrl, group[i]);
+		b->fd[b->count] = open(path, O_RDONLY | O_CLOEXEC);
+		if (b->fd[b->count] >= 0)
+			b->count++;
+	}
+	return b->count ? 0 : -ENOENT;
+}
+
+void bandwidth_close(struct bandwidth *b)
+{
+	for (unsigned i = 0; i < b->count; i++)
+		(void)close(b->fd[i]);
+	b->count = 0;
+}
+
+int bandwidth_read(const struct bandwidth *b, uint64_t *bytes)
+{
+	uint64_t sum = 0, one;
+
+	for (unsigned i = 0; i < b->count; i++) {
+		/* "Unavailable" is what the kernel says while a counter is
+		 * given to somebody else. */
+		if (!read_number(b->fd[i], &one))
+			return -EIO;
+		sum += one;
+	}
+	*bytes = sum;
+	return 0;
+}
+
+uint64_t bandwidth_promised(const struct bandwidth_roots *roots, uint32_t node)
+{
+	char path[PATH_BYTES];
+	uint64_t mb;
+
+	(void)snprintf(path, sizeof(path),
+		       "%s/node/node%" PRIu32
+		       "/access0/initiators/read_bandwidth",
+		       roots->system, node);
+	return read_file(path, &mb) && mb < UINT64_MAX / 1000000 ? mb * 1000000
+								 : 0;
+}

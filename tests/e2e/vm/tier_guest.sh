@@ -1,0 +1,229 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# In the guest: tier_guest.sh AQUIFER PROGRAM SCENARIO. Two NUMA nodes, of which
+# the second has no processors, and a rack of the guest's own. All files are in
+# its memory, because QEMU's devices do not reach what is behind CXL.
+set -euo pipefail
+
+AQUIFER=$1 PROGRAM=$2 SCENARIO=$3
+TMP=$(mktemp -d /tmp/tier.XXXXXX)
+export AQUIFER_RUNDIR=$TMP AQUIFER_RACK_NAME=tier AQUIFER_CONFIG=$TMP/rack.ini
+trap '"$AQUIFER" down >/dev/null 2>&1 || true; rm -rf "$TMP"' EXIT
+
+fail() {
+	echo "FAIL: $*"
+	cat "$TMP/err" 2>/dev/null || true
+	exit 1
+}
+
+# wait_for COMMAND...: until it succeeds; its patience is that of the test.
+wait_for() {
+	until "$@"; do
+		sleep 0.2
+	done
+}
+
+# rack SIZE...: a memory node of each size.
+rack() {
+	local n=0 size
+	for size; do
+		printf '[memory m%d]\nsize = %s\n' "$n" "$size"
+		n=$((n + 1))
+	done >"$AQUIFER_CONFIG"
+	"$AQUIFER" up >"$TMP/up" 2>&1 || fail "$(cat "$TMP/up")"
+}
+
+# tiers OPTIONS -- WORDS...: the program; its report is in $TMP/report.
+tiers() {
+	local options=() status=0
+	while [[ $1 != -- ]]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	"$AQUIFER" run --json "${options[@]}" -- "$PROGRAM" "$@" >"$TMP/out" \
+		2>"$TMP/err" || status=$?
+	grep '^{"local"' "$TMP/err" | tail -n 1 >"$TMP/report" || true
+	return "$status"
+}
+
+# report NAME: a number of the last report.
+report() {
+	sed -n "s/.*\"$1\": \([0-9]*\).*/\1/p" "$TMP/report"
+}
+
+# ---- where pages are --------------------------------------------------------
+
+# place RATIO SIZE PAGES: as many pages on each node as the ratio says, within
+# one in 1,000. SIZE: of each tier.
+place() {
+	local n=${1%:*} m=${1#*:} top slow off
+	tiers --tier "top=$2@0,slow=$2@1" --interleave "$1" -- place "$3" ||
+		fail "place $1"
+	read -r top slow <"$TMP/out"
+	echo "$1: $top and $slow of $3 pages"
+	((top + slow == $3)) || fail "not all pages are there"
+	off=$((top - $3 * n / (n + m)))
+	((off * off * 1000000 <= $3 * $3)) || fail "not $1"
+}
+
+scenario_place() {
+	local ratio top slow
+	rack 64M
+	for ratio in 3:1 1:1 1:3 7:5 1:0 0:1; do
+		place "$ratio" 24M 3000
+	done
+	# Without a ratio top is first, and what has no room there is slow.
+	tiers --tier top=8M@0,slow=24M@1 --promote off -- place 3000 ||
+		fail "place without a ratio"
+	read -r top slow <"$TMP/out"
+	echo "none: $top and $slow of 3000 pages"
+	((top + slow == 3000 && top <= 2048 && top >= 1536)) || fail "not so"
+	[[ $(report promoted) == 0 && $(report loads) == 0 ]] || fail "moved"
+}
+
+# ---- pages that move --------------------------------------------------------
+
+# moves OPTIONS -- WORDS...: all bytes are right, and how pages moved.
+moves() {
+	tiers "$@" || fail "$* ended with $?"
+	grep -q right "$TMP/out" || fail "$*"
+	echo "$*: promoted $(report promoted) demoted $(report demoted)" \
+		"sampled $(report sampled) loads $(report loads) stored" \
+		"$(report stored)"
+	[[ $(report lost_pages) == 0 ]] || fail "lost pages"
+}
+
+# All of it is wanted all the time, so that all of it moves; for as many rounds
+# as it takes to move so many pages.
+scenario_churn() {
+	local moved=0
+	rack 64M
+	while ((moved < MOVES)); do
+		moves --tier top=8M@0,slow=64M@1 --promote 1024 -- \
+			churn 6000 1 40
+		((moved += $(report promoted) + $(report demoted)))
+		((moved)) || fail "nothing moves"
+	done
+	echo "moved $moved"
+}
+
+# Three tiers, of which far memory is one.
+scenario_three() {
+	rack 64M
+	moves --tier top=4M@0,slow=6M@1 --promote 1024 -- churn 3500 4 8
+	(($(report promoted) && $(report demoted) && $(report stored) &&
+		$(report loads))) || fail "not all of it happened"
+}
+
+scenario_fork() {
+	rack 64M
+	moves --tier top=4M@0,slow=12M@1 --promote 1024 -- churn 2500 1 8 fork
+	(($(report forks) && $(report promoted) && $(report demoted))) ||
+		fail "not all of it happened"
+}
+
+# A memory node is killed: what was there is an error, never zeros; and with a
+# second copy nothing is lost at all.
+scenario_lost() {
+	local status=0 copies run
+	for copies in 1 2; do
+		rack 64M 64M
+		"$AQUIFER" run --tier top=4M@0,slow=4M@1 --copies "$copies" \
+			--patience 1 -- "$PROGRAM" loop 5000 >"$TMP/out" \
+			2>"$TMP/err" &
+		run=$!
+		wait_for grep -q filled "$TMP/out"
+		kill -9 "$(cut -d' ' -f1 "$TMP/tier/m0.pid")"
+		if ((copies == 1)); then
+			wait "$run" || status=$?
+			# 3 would be bytes that are not right.
+			((status == 128 + 7)) || fail "ended with $status"
+			grep -q 'm0 is lost' "$TMP/err" || fail "not told"
+		else
+			wait_for grep -q 'm0 is lost' "$TMP/err"
+			sleep 5
+			kill -TERM "$run" 2>/dev/null || fail "it ended"
+			wait "$run" || status=$?
+			((status == 128 + 15)) || fail "ended with $status"
+		fi
+		echo "$copies copies: status $status"
+		"$AQUIFER" down >/dev/null 2>&1 || true
+	done
+}
+
+# ---- the guard --------------------------------------------------------------
+
+# A kernel without counters of memory's bandwidth; so a file stands for one, with
+# which the top node is busy or not.
+scenario_guard() {
+	local counter=/sys/fs/resctrl/mon_data/mon_L3_00/mbm_local_bytes
+	local rate counting promoted=()
+	rack 64M
+	mount -t tmpfs tmpfs /sys/fs
+	mkdir -p "$(dirname "$counter")"
+	# Far from 75 % of the peak: who counts may stand still and catch up.
+	for rate in 100000 100000000000; do
+		"$PROGRAM" count "$counter" "$rate" &
+		counting=$!
+		wait_for test -s "$counter"
+		moves --tier top=4M@0,slow=96M@1 --top-peak 100M -- \
+			churn 3000 1 20
+		kill "$counting"
+		wait "$counting" || true
+		promoted+=("$(report promoted)")
+	done
+	umount /sys/fs
+	# Half as many: the file may stand still while the guest does.
+	((promoted[1] * 2 < promoted[0])) || fail "the guard is open"
+}
+
+# ---- memory behind CXL ------------------------------------------------------
+
+# Makes a NUMA node of the device. $EXTRA: the modules for it, in order.
+scenario_cxl() {
+	local module
+	while read -r module; do
+		insmod "$EXTRA/$module" || fail "no module $module"
+	done <"$EXTRA/order"
+	wait_for test -e /sys/bus/cxl/devices/mem0
+	cxl create-region -m -d decoder0.0 -w 1 -g 256 mem0 >"$TMP/cxl" 2>&1 ||
+		fail "$(cat "$TMP/cxl")"
+	wait_for test -e /sys/bus/nd/devices/region0
+	ndctl create-namespace -m devdax -a 2M -t pmem >"$TMP/cxl" 2>&1 ||
+		fail "$(cat "$TMP/cxl")"
+	daxctl reconfigure-device --mode=system-ram dax0.0 >"$TMP/cxl" 2>&1 ||
+		fail "$(cat "$TMP/cxl")"
+	head -n 1 /sys/devices/system/node/node1/meminfo
+}
+
+# zipf READS OPTIONS...: sets TOP, of 1,000 reads those of pages on the top node at
+# the end, the median of three rounds; and HERE, those of pages on any node.
+zipf() {
+	local reads=$1 ns
+	shift
+	tiers "$@" -- zipf 4000 "$reads" || fail "$*"
+	read -r ns TOP HERE < <(tail -n 3 "$TMP/out" | sort -n -k 2 | sed -n 2p)
+	echo "$*: $TOP of 1000 on top, $HERE here, $ns ns each, promoted" \
+		"$(report promoted), demoted $(report demoted)"
+}
+
+# Few pages are wanted often. Where what is wanted lies is counted, and times are
+# only told: an emulated processor beside other work has none that can be judged.
+scenario_zipf() {
+	local ratio last promoted
+	rack 64M
+	zipf 2000 --tier top=32M@0,slow=32M@1 --interleave 1:0
+	((TOP == 1000)) || fail "not all are on top"
+	zipf 40000 --tier top=9M@0,slow=32M@1
+	promoted=$TOP last=$TOP
+	for ratio in 3:1 1:1 1:3; do
+		zipf 2000 --tier top=32M@0,slow=32M@1 --interleave "$ratio"
+		((TOP < last)) || fail "not fewer than what is above"
+		last=$TOP
+	done
+	zipf 2000 --local 4M
+	((HERE < promoted)) || fail "more is here than was on top"
+}
+
+"scenario_$SCENARIO"
