@@ -218,6 +218,11 @@ assert run("index del i k")["deleted"]
 run("index drop i")
 run("index drop i", 1)
 run("sim verbs --seeds 1")
+os.environ["AQUIFER_RACK_CONTROL"] = "c0"
+assert run("up")["controllers"][0]["name"] == "c0"
+assert run("node ls")["nodes"] is not None
+run("node forget nobody", 1)
+del os.environ["AQUIFER_RACK_CONTROL"]
 run("down")
 
 # bench takes long, run needs a right: their own tests read their objects.
