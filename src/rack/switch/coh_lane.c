@@ -111,8 +111,8 @@ static uint8_t fault_of(const struct coh_lane *l, const struct wire_pkt *w)
 	return 0;
 }
 
-/* The rest of the last get's answer, as a requester that missed some of it asks
- * for it. */
+/* The rest of the answer to the last get, as a requester that missed some of it
+ * asks for it. */
 static bool is_rest(const struct coh_lane *l, const struct wire_pkt *w)
 {
 	uint32_t skip = (uint32_t)wire_psn_diff(w->psn, l->psn);
