@@ -226,4 +226,30 @@ scenario_zipf() {
 	((HERE < promoted)) || fail "more is here than was on top"
 }
 
+# ---- the probe --------------------------------------------------------------
+
+# `tier probe` finds both nodes and tells the slower one: by what the firmware
+# says where it is slow by name only, by its bandwidth where it really is. The
+# latency of an emulated processor is mostly its own.
+scenario_probe() {
+	env -u AQUIFER_CONFIG "$AQUIFER" tier probe --mix 1:0 --threads 1 --json \
+		>"$TMP/probe" 2>"$TMP/err" || fail "probe"
+	python3 - "$TMP/probe" <<-'PY' || fail "$(cat "$TMP/probe")"
+		import json, sys
+		d = json.load(open(sys.argv[1]))
+		tiers = {t["node"]: t for t in d["tiers"] if t["way"] == "numa"}
+		for n, t in sorted(tiers.items()):
+		    print("node", n, t.get("error") or (t["idle_ns"], t["peak_gbs"]), t["system"])
+		top, slow = tiers[0], tiers[1]
+		assert top["system"]["has_cpus"] and not slow["system"]["has_cpus"]
+		assert slow["system"]["cpu_node"] == 0
+		assert slow["system"]["distance"] > top["system"]["distance"]
+		if "hmat" in top["system"]:
+		    a, b = top["system"]["hmat"], slow["system"]["hmat"]
+		    assert a["read_ns"] < b["read_ns"] and a["read_mbs"] > b["read_mbs"]
+		else:
+		    assert top["bandwidth"][0]["gbs"] > 2 * slow["bandwidth"][0]["gbs"] > 0
+	PY
+}
+
 "scenario_$SCENARIO"
