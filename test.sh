@@ -293,6 +293,10 @@ if ((full)) && build/aquifer sim walk --help >/dev/null 2>&1; then
 	check "sim-walk" build/aquifer sim walk --seeds 2000 || true
 fi
 
+if ((full)) && build/aquifer sim mind --help >/dev/null 2>&1; then
+	check "sim-mind" build/aquifer sim mind --seeds 5000 || true
+fi
+
 if check build-fuzz built fuzz; then
 	check fuzz built fuzzing || true
 fi

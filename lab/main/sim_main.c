@@ -8,8 +8,10 @@
 #include "edm/edm_net.h"
 #include "figures/commands.h"
 #include "model/mind_cmd.h"
+#include "plays/control_play.h"
 #include "plays/hostile_play.h"
 #include "plays/kv_play.h"
+#include "plays/mind_play.h"
 #include "plays/offload_play.h"
 #include "plays/page_play.h"
 #include "plays/sword_play.h"
@@ -23,7 +25,7 @@
 static const struct play *const plays[] = {
 	&verbs_play,   &offload_play, &kv_play,	    &vlist_play,
 	&tree_play,    &sword_play,   &switch_play, &page_play,
-	&hostile_play, &walk_play,    NULL,
+	&hostile_play, &walk_play,    &mind_play,   NULL,
 };
 
 static int paging(int argc, char **argv)
@@ -34,8 +36,8 @@ static int paging(int argc, char **argv)
 static const struct cli_entry others[] = {
 	{"paging", paging,
 	 "far paging with many clients, beside the ODRP paper's figures"},
-	{"mind", mind_model_cmd,
-	 "the protocol of coherent shared memory, all states of it"},
+	{"control", control_play_cmd,
+	 "controllers that fail over, nodes, quotas, on virtual time"},
 	{"tier", tier_figure_cmd,
 	 "memory tiers, beside the figures of the chapter on CXL"},
 	{"check", sim_check_cmd, "is a recorded history linearizable"},
@@ -50,6 +52,10 @@ static const struct cli_entry others[] = {
 
 static int play(int argc, char **argv)
 {
+	/* The model check has options of its own. */
+	for (int i = 1; i < argc && !strcmp(argv[0], mind_play.name); i++)
+		if (!strcmp(argv[i], "--model"))
+			return mind_model_cmd(argc, argv);
 	return play_cmd(plays, edm_net_choices, argc, argv);
 }
 

@@ -166,6 +166,7 @@ struct wp {
 	struct aq_walk *guest_walk;
 	uint64_t guest_acked, guest_unknown; /* visits */
 	bool guest_lost;		     /* its node was killed */
+	bool is_revoked;		     /* its key was taken back */
 	bool guest_done, writer_done, trouble_done;
 	bool is_paused; /* nobody begins a walk */
 };

@@ -249,6 +249,7 @@ static void revoke(struct wp *p)
 	    walk_rack_is_asking(p->guest.rack))
 		return;
 	walk_rack_bar(p->guest.rack, true);
+	p->is_revoked = true;
 	err = walk_rack_revoke(p->keeper.rack, p->guest.rack);
 	before = wp_guest_visits(p);
 	sim_fiber_sleep_ps(p->run.sim, REVOKED_US * SIM_US);

@@ -63,6 +63,35 @@ static bool is_absolute(const char *text)
 	return text[0] == '\0' || text[0] == '/';
 }
 
+static bool is_zone(const char *text)
+{
+	return text[0] == '\0' || rundir_rack_is_valid(text);
+}
+
+/* A name, or addresses with commas between them. */
+static bool is_control(const char *text)
+{
+	static const char *const schemes[] = {"http://", "https://", "unix:/"};
+	size_t i;
+
+	if (rundir_rack_is_valid(text))
+		return true;
+	for (;; text++) {
+		size_t len = strcspn(text, ",");
+
+		for (i = 0; i < ARRAY_LEN(schemes); i++)
+			if (strncmp(text, schemes[i], strlen(schemes[i])) ==
+				    0 &&
+			    len > strlen(schemes[i]))
+				break;
+		if (i == ARRAY_LEN(schemes))
+			return false;
+		text += len;
+		if (!*text)
+			return true;
+	}
+}
+
 static const struct config_key keys[] = {
 	{"rack", "name", CONFIG_STRING, "local",
 	 .help = "name of the rack; names the runtime directory",
@@ -91,6 +120,24 @@ static const struct config_key keys[] = {
 	 .help = "file with the token for engines. None: made by the first "
 		 "engine",
 	 .check = is_absolute, .allowed = "an absolute path"},
+	{"rack", "node_token_file", CONFIG_STRING, "",
+	 .help = "file with the token by which nodes join a controller. None: "
+		 "made by the first of them",
+	 .check = is_absolute, .allowed = "an absolute path"},
+	{"rack", "control", CONFIG_STRING, "none",
+	 .help = "the rack's controllers: the name of one on this machine, "
+		 "which 'aquifer up' starts, or addresses with commas; none",
+	 .check = is_control,
+	 .allowed = "none, a name of 1 to 32 of a-z, 0-9 and '-', or "
+		    "http://HOST:PORT, https://HOST:PORT, unix:/PATH"},
+	{"rack", "ca", CONFIG_STRING, "",
+	 .help = "certificates to trust when a controller has https, a PEM "
+		 "file",
+	 .check = is_absolute, .allowed = "an absolute path"},
+	{"rack", "zone", CONFIG_STRING, "",
+	 .help = "what this machine's nodes may fail together with; copies go "
+		 "to different ones",
+	 .check = is_zone, .allowed = "1 to 32 of a-z, 0-9 and '-'"},
 	{"nic", "mode", CONFIG_CHOICE, "auto",
 	 .help = "which NIC to use; auto takes an RNIC where there is one",
 	 .choices = "auto|soft|hw"},

@@ -91,6 +91,23 @@ static const struct config_key keys[] = {
 	{"engine", "switch", CONFIG_STRING, "auto",
 	 .help = "the switch whose program cowbird moves the data; auto: one "
 		 "that has it, if any; none"},
+	{"control", "listen", CONFIG_STRING, "",
+	 .help = "ADDRESS:PORT for other machines, beside the unix socket",
+	 .check = is_address, .allowed = "ADDRESS:PORT"},
+	{"control", "tls_cert", CONFIG_STRING, "",
+	 .help = "certificate for the TCP port, a PEM file"},
+	{"control", "tls_key", CONFIG_STRING, "",
+	 .help = "private key of the certificate"},
+	{"control", "tls_ca", CONFIG_STRING, "",
+	 .help = "callers need a certificate of this authority, a PEM file"},
+	{"control", "insecure", CONFIG_CHOICE, "no",
+	 .help = "listen without TLS also where others can connect",
+	 .choices = "no|yes"},
+	{"control", "store", CONFIG_STRING, "",
+	 .help = "where its state is: sqlite:PATH, or memory, which forgets. "
+		 "None: a file in the state directory"},
+	{"control", "audit", CONFIG_STRING, "",
+	 .help = "file for a JSON line for each change and each refusal"},
 	{"switch", "ports", CONFIG_STRING, "",
 	 .help = "ports beside the NICs that plug in, separated by blanks"},
 	{"switch", "address", CONFIG_STRING, "",
@@ -134,7 +151,7 @@ static int split(const char *text, struct section *out)
 		return error_set(-EINVAL,
 				 "unknown section [%.40s]; with a name there "
 				 "are [memory NAME], [node NAME], [engine "
-				 "NAME] and [switch NAME]",
+				 "NAME], [switch NAME] and [control NAME]",
 				 text);
 	/* Nodes are named like racks. */
 	if (!rundir_rack_is_valid(name))

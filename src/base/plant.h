@@ -170,13 +170,38 @@
 	X(mind_join_owners, "join-owners", "regions of two owners are joined") \
 	X(coh_ack_early, "ack-before-memory",                                  \
 	  "the switch acknowledges a give-back that memory has not")           \
-	X(coh_read_ahead, "read-past-writes",                                  \
-	  "the switch reads memory ahead of give-backs that wait")             \
 	X(coh_old_bytes, "answer-of-before",                                   \
 	  "a repeated get is answered with the bytes of the one before")       \
 	X(coh_hold_old, "hold-old-bytes",                                      \
 	  "a writer is answered with other bytes than the owner gave")         \
-	X(coh_no_serial, "no-serials", "INVALs on the wire name no gets")
+	X(coh_no_serial, "no-serials", "INVALs on the wire name no gets")      \
+	/* The controller. */                                                  \
+	X(ctl_no_guard, "no-term-guard",                                       \
+	  "the ledger takes transactions of older terms")                      \
+	X(ctl_answer_early, "answer-before-commit",                            \
+	  "replies leave before what they tell of is committed")               \
+	X(ctl_unknown_failed, "unknown-is-failed",                             \
+	  "a transaction whose end is unknown is said to have failed")         \
+	X(ctl_any_version, "any-version",                                      \
+	  "reports about older grants lower the allowance")                    \
+	X(ctl_any_epoch, "any-epoch",                                          \
+	  "beats of a node's former runs are taken")                           \
+	X(ctl_sum_up, "down-uses-nothing",                                     \
+	  "what nodes that are down may use is not counted")                   \
+	X(ctl_join_resets, "join-resets",                                      \
+	  "a node that joins is taken for empty")                              \
+	X(ctl_no_reload, "no-reload",                                          \
+	  "a new leader goes on from what it remembers")                       \
+	X(ctl_old_clock, "old-clock",                                          \
+	  "silence towards the former leader counts for the new one")          \
+	X(ctl_create_twice, "create-twice",                                    \
+	  "a name that exists is made again")                                  \
+	X(ctl_forget_up, "forget-living",                                      \
+	  "a node that is up may be forgotten")                                \
+	X(ctl_no_lease, "leads-for-ever",                                      \
+	  "who was cut off goes on answering from what it remembers")          \
+	X(ctl_keep_limit, "give-back-in-words",                                \
+	  "a node says that it gives back, and uses it all the same")
 
 enum plant {
 	PLANT_none,

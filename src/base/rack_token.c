@@ -23,6 +23,8 @@ static const struct {
 			      "AQUIFER_ADMIN_TOKEN"},
 	[RACK_TOKEN_ENGINE] = {"engine-token", "engine_token_file",
 			       "AQUIFER_ENGINE_TOKEN"},
+	[RACK_TOKEN_NODE] = {"node-token", "node_token_file",
+			     "AQUIFER_NODE_TOKEN"},
 };
 
 const char *rack_token_name(enum rack_token_kind kind)

@@ -21,6 +21,7 @@ enum rack_token_kind {
 	RACK_TOKEN_DEFAULT, /* of the tenant "default" */
 	RACK_TOKEN_ADMIN,   /* of the administrator */
 	RACK_TOKEN_ENGINE,  /* of who may use engines */
+	RACK_TOKEN_NODE,    /* of what joins a controller */
 	RACK_TOKEN_KINDS,
 };
 
@@ -49,10 +50,10 @@ int rack_token_kept(const struct rack_token_place *place,
 
 /*
  * What a program of this machine uses: the environment (AQUIFER_TOKEN,
- * AQUIFER_ADMIN_TOKEN, AQUIFER_ENGINE_TOKEN), else the file that is given, else
- * the runtime directory's. `from` gets which of them, or is NULL. -ENOENT: the
- * runtime directory has none; -EACCES: this user cannot read it; -EINVAL: what
- * is there or given is no token; -EPERM as in secret.h.
+ * AQUIFER_ADMIN_TOKEN, AQUIFER_ENGINE_TOKEN, AQUIFER_NODE_TOKEN), else the file
+ * that is given, else the runtime directory's. `from` gets which of them, or is
+ * NULL. -ENOENT: the runtime directory has none; -EACCES: this user cannot read
+ * it; -EINVAL: what is there or given is no token; -EPERM as in secret.h.
  */
 int rack_token_find(const struct rack_token_place *place,
 		    enum rack_token_kind kind, char text[SECRET_TEXT],

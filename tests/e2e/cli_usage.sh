@@ -49,6 +49,9 @@ memory --size 1M --name 'a b'|not 'a b'
 memory --size 1M --listen nowhere|nowhere
 memory --size 1M --tls-cert x|go with --listen
 engine --batch 0|from 1 to 65536
+control --name 'a b'|not 'a b'
+node forget 'a b'|not 'a b'
+control --store nowhere|no place for
 engine --name 'a b'|not 'a b'
 switch --port bogus|a port is raw:INTERFACE or udp:ADDRESS
 switch --program nonsense|nonsense

@@ -29,12 +29,10 @@ expect 1 "$AQUIFER" sim mind --model --case calm --bug no-clean
 # Not all states looked at is not a pass.
 expect 2 "$AQUIFER" sim mind --model --states 100
 
-expect 0 "$AQUIFER" sim mind --help
+expect 0 "$AQUIFER" sim mind --model --help
 grep -q '^usage: aquifer sim mind --model' "$TMP/out" || fail "no usage"
-expect 0 "$AQUIFER" sim mind --bug list
+expect 0 "$AQUIFER" sim mind --model --bug list
 [[ $(wc -l <"$TMP/out") == 13 ]] || fail "not all bugs are listed"
-expect 2 "$AQUIFER" sim mind
-grep -q -- '--model is missing' "$TMP/err" || fail "no reason"
 expect 2 "$AQUIFER" sim mind --model --bug none-such
 expect 2 "$AQUIFER" sim mind --model --case none-such
 expect 2 "$AQUIFER" sim mind --model --states 0

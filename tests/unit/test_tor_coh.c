@@ -230,6 +230,7 @@ static void give(struct bed *b, unsigned machine, uint64_t page, uint8_t byte)
 		w.dma_len = COHERENCE_PAGE_BYTES;
 		w.payload = bytes;
 		w.payload_len = MTU;
+		w.ack_req = i + 1 == PARTS;
 		rig_send(b->r, machine, &w);
 		b->psn[machine][LANES] =
 			wire_psn_add(b->psn[machine][LANES], 1);
@@ -499,6 +500,30 @@ static void give_backs_are_acknowledged_again(void **state)
 /* ---- refusals
  * ------------------------------------------------------------------------ */
 
+/* A NIC that repeats a message sends some of it, and waits for a word. */
+static void parts_are_acknowledged_if_asked(void **state)
+{
+	uint8_t bytes[MTU] = {0};
+	struct bed *b = make("");
+	struct wire_pkt w;
+
+	get(b, 0, 0, 1, true);
+	answer(b, 0, 0, 1);
+	w = from(b, 0, LANES, WIRE_RC_WRITE_FIRST);
+	w.rkey = GIVE_KEY;
+	w.va = COHERENCE_BASE + COHERENCE_PAGE_BYTES;
+	w.dma_len = COHERENCE_PAGE_BYTES;
+	w.payload = bytes;
+	w.payload_len = MTU;
+	rig_send(b->r, 0, &w);
+	b->psn[0][LANES] = wire_psn_add(b->psn[0][LANES], 1);
+	acked(b, 0);
+	rig_send(b->r, 0, &w);
+	acked(b, 0);
+	nothing(b, 0);
+	destroy(b);
+}
+
 /* A get that the domain has no right to is told so, and its lane lives. */
 static void rights_are_looked_at(void **state)
 {
@@ -669,6 +694,10 @@ static void a_lost_memory_node_is_an_error(void **state)
 	get(b, 1, 0, 1, false);
 	assert_int_equal(record(b, 1).why, COHERENCE_WHY_NODE);
 	answer(b, 1, 0, 0xdb);
+	/* An answer that was lost cannot be read again either. */
+	get_psn(b, 0, 0, 0xfffffe, 1, WRITE_KEY);
+	assert_int_equal(record(b, 0).why, COHERENCE_WHY_NODE);
+	answer(b, 0, 0, 0xdb);
 	destroy(b);
 }
 
@@ -723,6 +752,7 @@ static void bad_calls_say_why(void **state)
 		"coherence allow domain=1 va=1 size=4096 right=r",
 		"coherence allow domain=1 va=0 size=4096 right=x",
 		"coherence gone machine=7",
+		"coherence find",
 		"coherence outlier va=0 size=4096 node=9 addr=0",
 		"coherence split va=35184372088832 size=4096",
 		"coherence join va=35184372088832 size=4096",
@@ -788,6 +818,7 @@ int main(void)
 		cmocka_unit_test(who_meets_a_busy_region_waits),
 		cmocka_unit_test(a_lost_answer_is_read_again),
 		cmocka_unit_test(give_backs_are_acknowledged_again),
+		cmocka_unit_test(parts_are_acknowledged_if_asked),
 		cmocka_unit_test(rights_are_looked_at),
 		cmocka_unit_test(what_no_machine_asks_ends_the_lane),
 		cmocka_unit_test(forged_words_have_no_effect),

@@ -48,6 +48,46 @@ int cli_admin_open_tenant(struct cli_admin *a)
 	return open_as(a, RACK_TOKEN_DEFAULT);
 }
 
+/* The controller that leads, behind so many nodes. */
+static int add_control(struct cli_admin *a, unsigned behind)
+{
+	const struct client_node *control = NULL;
+	json_t *status;
+	int err;
+
+	if (!a->rack.control_count)
+		return 0;
+	err = cli_rack_control(&a->rack, ASK_MS, &control, &status);
+	json_decref(status);
+	if (err) {
+		cli_error("%s", error_last());
+		cli_error("the tenants of this rack are the controller's "
+			  "(rack.control), and it does not answer");
+		cli_admin_close(a);
+		return err;
+	}
+	if (behind == CLIENT_NODE_MAX)
+		behind--;
+	a->rack.node[behind] = *control;
+	a->rack.node_count = behind + 1;
+	a->controllers = 1;
+	return 0;
+}
+
+int cli_admin_open_rack(struct cli_admin *a)
+{
+	int err = cli_admin_open(a);
+
+	return err ? err : add_control(a, 0);
+}
+
+int cli_admin_open_all(struct cli_admin *a)
+{
+	int err = cli_admin_open(a);
+
+	return err ? err : add_control(a, a->rack.node_count);
+}
+
 void cli_admin_close(struct cli_admin *a)
 {
 	secret_forget(a->token);

@@ -15,6 +15,9 @@ struct cli_admin {
 	char token[CLIENT_TOKEN_MAX];
 	json_t *done;	/* names of nodes */
 	json_t *failed; /* {"node", "error"} */
+	/* Of rack.node, the last ones: 0, all of them, or one behind the nodes.
+	 */
+	unsigned controllers;
 };
 
 enum {
@@ -25,6 +28,11 @@ enum {
 int cli_admin_open(struct cli_admin *a) MUST_CHECK;
 /* The same with the token that programs use. */
 int cli_admin_open_tenant(struct cli_admin *a) MUST_CHECK;
+/* Where rack.control names a controller, it is asked in place of the nodes, and
+ * is m->rack.node[0]: tenants are its own. */
+int cli_admin_open_rack(struct cli_admin *a) MUST_CHECK;
+/* Or it is one more node: what the administrator says to each process. */
+int cli_admin_open_all(struct cli_admin *a) MUST_CHECK;
 void cli_admin_close(struct cli_admin *a);
 
 /* One request to one node, with the token that was found. `body` is taken

@@ -62,12 +62,32 @@ void cli_rack_close(struct cli_rack *rack)
 	rack->config = NULL;
 }
 
+/* What only the controller knows: nodes of other machines. */
+static void add_controlled(struct cli_rack *rack)
+{
+	char token[CLIENT_TOKEN_MAX] = "";
+
+	if (!rack->control_count)
+		return;
+	if (client_token_read(rack->config, rack->rundir, RACK_TOKEN_DEFAULT,
+			      token))
+		token[0] = '\0'; /* on this machine none is needed */
+	if (client_control_nodes(rack->config, rack->rundir, token, "memory",
+				 rack->node, &rack->node_count) ||
+	    client_control_nodes(rack->config, rack->rundir, token, "engine",
+				 rack->engine, &rack->engine_count))
+		error_clear(); /* status says what is the matter with it */
+}
+
 void cli_rack_scan(struct cli_rack *rack)
 {
 	rack->node_count =
 		client_nodes_find(rack->config, rack->rundir, rack->node);
 	rack->engine_count =
 		client_engines_find(rack->config, rack->rundir, rack->engine);
+	rack->control_count = client_controllers_find(
+		rack->config, rack->rundir, rack->control);
+	add_controlled(rack);
 }
 
 static int ask(const struct client_node *node, const char *path, char *token,
@@ -102,6 +122,37 @@ int cli_rack_ask(const struct cli_rack *rack, const struct client_node *node,
 		token[0] = '\0'; /* it is asked as a stranger */
 	return ask(node, "/v1/status", token, CLIENT_REPLY_MAX, timeout_ms,
 		   status);
+}
+
+int cli_rack_control(const struct cli_rack *rack, uint32_t timeout_ms,
+		     const struct client_node **control, json_t **status)
+{
+	int err = error_set(-ENOENT, "rack.control names no controller");
+	json_t *answer;
+
+	*status = NULL;
+	for (unsigned i = 0; i < rack->control_count; i++) {
+		int one = ask(&rack->control[i], "/v1/status", NULL,
+			      CLIENT_REPLY_MAX, timeout_ms, &answer);
+		bool leads =
+			!one && json_is_true(json_object_get(answer, "leads"));
+
+		if (one) {
+			err = *status ? 0 : one;
+			continue;
+		}
+		err = 0;
+		if (*status && !leads) {
+			json_decref(answer);
+			continue;
+		}
+		json_decref(*status);
+		*status = answer;
+		*control = &rack->control[i];
+		if (leads)
+			break;
+	}
+	return err;
 }
 
 int cli_rack_list(const struct cli_rack *rack, const struct client_node *node,

@@ -20,6 +20,8 @@ struct cli_rack {
 	unsigned node_count;
 	struct client_node engine[CLIENT_NODE_MAX];
 	unsigned engine_count;
+	struct client_node control[CLIENT_CONTROL_MAX];
+	unsigned control_count;
 };
 
 /*
@@ -41,6 +43,12 @@ void cli_rack_scan(struct cli_rack *rack);
  * a token; the token is not sent to engines. Free it with json_decref. */
 int cli_rack_ask(const struct cli_rack *rack, const struct client_node *node,
 		 uint32_t timeout_ms, json_t **status) MUST_CHECK;
+
+/* What a controller answers: of those that rack.control names the one that
+ * leads, or else one that answers, and which. -ENOENT: none is named. */
+int cli_rack_control(const struct cli_rack *rack, uint32_t timeout_ms,
+		     const struct client_node **control,
+		     json_t **status) MUST_CHECK;
 
 /* What a node answers to the tenant of our token. Free it with json_decref. */
 int cli_rack_list(const struct cli_rack *rack, const struct client_node *node,

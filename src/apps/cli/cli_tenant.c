@@ -41,6 +41,18 @@ static json_t *row_of(json_t *rows, const char *name)
 	return row;
 }
 
+/* A controller says at which nodes a tenant has something. */
+static void add_nodes(json_t *nodes, json_t *at, const char *node)
+{
+	const char *name;
+	json_t *v;
+
+	if (!at)
+		(void)json_array_append_new(nodes, json_string(node));
+	json_object_foreach(at, name, v)(void)
+		json_array_append_new(nodes, json_string(name));
+}
+
 /* What one node says of its tenants; rows are added up over all nodes. */
 static void merge(json_t *rows, const json_t *answer, const char *node)
 {
@@ -66,8 +78,8 @@ static void merge(json_t *rows, const json_t *answer, const char *node)
 		else if (json_integer_value(quota) != number(one, "quota"))
 			(void)json_object_set_new(row, "quotas_differ",
 						  json_true());
-		(void)json_array_append_new(json_object_get(row, "nodes"),
-					    json_string(node));
+		add_nodes(json_object_get(row, "nodes"),
+			  json_object_get(one, "at"), node);
 	}
 }
 
@@ -109,7 +121,7 @@ int cli_tenant_ls(void *args)
 	struct cli_admin m;
 	int code;
 
-	if (cli_admin_open(&m)) {
+	if (cli_admin_open_rack(&m)) {
 		json_decref(rows);
 		return CLI_FAILED;
 	}
@@ -126,7 +138,7 @@ int cli_tenant_ls(void *args)
 	if (!code && json_array_size(m.failed))
 		code = CLI_FAILED;
 	if (!a->common.json)
-		print_rows(rows, json_array_size(m.done));
+		print_rows(rows, m.controllers ? 0 : json_array_size(m.done));
 	else if (cli_report_print(json_pack("{s:O, s:O, s:O}", "tenants", rows,
 					    "nodes", m.done, "failed",
 					    m.failed),
@@ -258,7 +270,7 @@ int cli_tenant_rm(void *args)
 	int code = CLI_USAGE;
 
 	if (cli_admin_path(path, a->common.word[0], "") == 0)
-		code = cli_admin_open(&m) ? CLI_FAILED : CLI_GO;
+		code = cli_admin_open_rack(&m) ? CLI_FAILED : CLI_GO;
 	if (code == CLI_GO) {
 		code = cli_admin_has_nodes(&m);
 		if (!code)

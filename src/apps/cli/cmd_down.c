@@ -25,6 +25,7 @@ enum kind {
 	KIND_NODE,
 	KIND_ENGINE,
 	KIND_SWITCH,
+	KIND_CONTROL,
 	KIND_COUNT,
 };
 
@@ -32,6 +33,7 @@ static const char *const kind_names[KIND_COUNT] = {
 	[KIND_NODE] = "nodes",
 	[KIND_ENGINE] = "engines",
 	[KIND_SWITCH] = "switches",
+	[KIND_CONTROL] = "controllers",
 };
 
 struct victim {
@@ -50,7 +52,10 @@ static enum kind kind_of(const struct cli_rack *rack, const char *name)
 		if (strcmp(config_named_name(rack->config, "switch", i),
 			   name) == 0)
 			return KIND_SWITCH;
-	/* The lock on its name, which an engine leaves behind. */
+	/* The lock on its name, which they leave behind. */
+	snprintf(path, sizeof(path), "%s/%s.control.lock", rack->rundir, name);
+	if (access(path, F_OK) == 0)
+		return KIND_CONTROL;
 	snprintf(path, sizeof(path), "%s/%s.engine.lock", rack->rundir, name);
 	return access(path, F_OK) == 0 ? KIND_ENGINE : KIND_NODE;
 }
@@ -187,7 +192,8 @@ static int end_all(const struct cli_rack *rack, bool as_json)
 	}
 	cli_report_set(tree, "rack", "%s", rack->name);
 	for (i = 0; i < KIND_COUNT; i++)
-		if (i == KIND_NODE || as_json || json_array_size(rows[i]))
+		if (i == KIND_NODE || json_array_size(rows[i]) ||
+		    (as_json && i != KIND_CONTROL))
 			(void)json_object_set(tree, kind_names[i], rows[i]);
 	if (as_json) {
 		(void)json_object_set(tree, "clients", clients);

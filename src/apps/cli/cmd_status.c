@@ -123,12 +123,40 @@ static void add_regions(json_t *tree)
 				  indexes ? indexes : json_array());
 }
 
+/* The controller, where rack.control names one. False: it does not answer, or
+ * none of them leads. */
+static bool add_control(const struct cli_rack *rack, json_t *tree)
+{
+	const struct client_node *control = NULL;
+	json_t *status = NULL;
+	bool leads;
+	int err;
+
+	if (!rack->control_count)
+		return true;
+	err = cli_rack_control(rack, ASK_MS, &control, &status);
+	if (err) {
+		(void)json_object_set_new(tree, "controller",
+					  json_pack("{s:s, s:s}", "state",
+						    "down", "error",
+						    error_last()));
+		return false;
+	}
+	leads = json_is_true(json_object_get(status, "leads"));
+	(void)json_object_set_new(status, "state", json_string("up"));
+	(void)json_object_set_new(status, "address",
+				  json_string(control->address));
+	(void)json_object_set_new(tree, "controller", status);
+	return leads;
+}
+
 static json_t *collect(const struct cli_rack *rack, bool *all_up)
 {
 	json_t *tree = json_object(), *rows = json_array();
 	json_t *engines = json_array();
 	json_int_t size = 0, used = 0;
 	unsigned i, up = 0, engines_up = 0;
+	bool controlled = add_control(rack, tree);
 
 	for (i = 0; i < rack->node_count; i++) {
 		json_t *row = describe_node(rack, &rack->node[i]);
@@ -162,7 +190,7 @@ static json_t *collect(const struct cli_rack *rack, bool *all_up)
 	else
 		(void)json_object_set_new(tree, "regions", json_array());
 	*all_up = up > 0 && up == rack->node_count &&
-		  engines_up == rack->engine_count;
+		  engines_up == rack->engine_count && controlled;
 	return tree;
 }
 
@@ -208,6 +236,22 @@ static void print_nodes(const json_t *rows)
 		       cell(row, "connections", "", b),
 		       cell(row, "uptime_s", "s", c), cell(row, "pid", "", d));
 	}
+}
+
+static void print_control(const json_t *c)
+{
+	if (!c)
+		return;
+	if (json_object_get(c, "error"))
+		printf("controller down: %s\n\n", text(c, "error"));
+	else if (json_is_true(json_object_get(c, "leads")))
+		printf("controller %s leads (term %" PRIu64 "): %" PRIu64
+		       " of %" PRIu64 " up\n\n",
+		       text(c, "controller"), number(c, "term"),
+		       number(c, "nodes_up"), number(c, "nodes"));
+	else
+		printf("controller %s does not lead: %s\n\n",
+		       text(c, "controller"), text(c, "why"));
 }
 
 static void print_engines(const json_t *rows)
@@ -300,6 +344,7 @@ int cmd_status(const struct cli_command *self, int argc, char **argv)
 		if (cli_report_print(tree, true) != 0)
 			all_up = false;
 	} else {
+		print_control(json_object_get(tree, "controller"));
 		if (rack.node_count == 0 &&
 		    client_nodes_none(rack.name, rack.rundir))
 			printf("%s\n", error_last());

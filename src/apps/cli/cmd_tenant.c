@@ -175,7 +175,7 @@ static int tenant_create(void *args)
 	if (cli_admin_path(path, a->common.word[0], "") ||
 	    (a->quota && !parse_quota(a->quota, &quota)))
 		return CLI_USAGE;
-	if (cli_admin_open(&m))
+	if (cli_admin_open_rack(&m))
 		return CLI_FAILED;
 	code = cli_admin_has_nodes(&m);
 	if (!code)
@@ -208,7 +208,7 @@ static int tenant_quota(void *args)
 			  "--limit");
 		return CLI_USAGE;
 	}
-	if (cli_admin_open(&m))
+	if (cli_admin_open_rack(&m))
 		return CLI_FAILED;
 	body = json_pack("{s:O*}", "limits", a->limits);
 	tree = json_pack("{s:s, s:O*}", "name", name, "limits", a->limits);

@@ -118,9 +118,12 @@ static int pick(const struct token_args *a, char token[SECRET_TEXT])
 /* Who came with the old token is shut out: not without being told. */
 static int check_connections(struct cli_admin *m, const char *path, bool force)
 {
+	/* What nodes say, a controller says again. */
+	bool is_alone = m->controllers == m->rack.node_count;
+	unsigned nodes = m->rack.node_count - (is_alone ? 0 : m->controllers);
 	json_int_t count = 0;
 
-	for (unsigned i = 0; i < m->rack.node_count && !force; i++) {
+	for (unsigned i = 0; i < nodes && !force; i++) {
 		json_t *answer;
 
 		/* A node that fails is met again, and named, below. */
@@ -155,7 +158,7 @@ static int new_of_tenant(const struct token_args *a, const char *name)
 		cli_error("%s", error_last());
 		return CLI_FAILED;
 	}
-	if (cli_admin_open(&m))
+	if (cli_admin_open_rack(&m))
 		return CLI_FAILED;
 	code = cli_admin_has_nodes(&m);
 	if (!code)
@@ -262,7 +265,7 @@ static int new_of_rack(const struct token_args *a, struct cli_rack *rack,
 	} else if (is_first || kind == RACK_TOKEN_ENGINE ||
 		   rack->node_count == 0) {
 		code = new_in_files(a, &place, kind, token);
-	} else if (cli_admin_open(&m)) {
+	} else if (cli_admin_open_all(&m)) {
 		code = CLI_FAILED;
 	} else {
 		code = new_at_nodes(a, &m, kind, token);
@@ -399,7 +402,7 @@ static int token_revoke(void *args)
 	}
 	if (cli_admin_path(path, name, "/token"))
 		return CLI_USAGE;
-	if (cli_admin_open(&m))
+	if (cli_admin_open_rack(&m))
 		return CLI_FAILED;
 	code = cli_admin_has_nodes(&m);
 	if (!code) {

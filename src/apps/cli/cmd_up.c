@@ -53,6 +53,13 @@ static const struct kind engine_kind = {"engine",
 					 "tls_ca", "insecure", "batch",
 					 "flush_us", "sessions", NULL}};
 
+static const struct kind control_kind = {"control",
+					 ".control.sock",
+					 "c0",
+					 {"listen", "tls_cert", "tls_key",
+					  "tls_ca", "insecure", "store",
+					  "audit", NULL}};
+
 /* One of them, as configured or as it is without configuration. */
 struct role {
 	const struct kind *kind;
@@ -252,6 +259,28 @@ static int bring_up_engines(const struct cli_rack *rack, json_t *rows)
 	return failed;
 }
 
+/* The controller of this machine, if rack.control names one, with what its
+ * section says. */
+static int bring_up_control(const struct cli_rack *rack, json_t *rows)
+{
+	const char *name = config_string(rack->config, "rack", "control");
+	unsigned count = config_named_count(rack->config, "control");
+	struct role role = {&control_kind, name, -1};
+	json_t *row;
+	int err;
+
+	if (strcmp(name, "none") == 0 || !rundir_rack_is_valid(name))
+		return 0;
+	for (unsigned i = 0; i < count; i++)
+		if (strcmp(config_named_name(rack->config, "control", i),
+			   name) == 0)
+			role.index = (int)i;
+	row = json_object();
+	err = bring_up(rack, &role, row);
+	(void)json_array_append_new(rows, row);
+	return err ? 1 : 0;
+}
+
 /* Two at a time would start the same node twice. Held until the exit. */
 static int take_lock(const struct cli_rack *rack)
 {
@@ -273,6 +302,7 @@ static int bring_up_all(struct cli_rack *rack, bool as_json)
 	unsigned i, count = config_named_count(rack->config, "memory");
 	json_t *tree = json_object(), *rows = json_array();
 	json_t *engines = json_array(), *switches = json_array();
+	json_t *controllers = json_array();
 	char *address = secure_getenv("AQUIFER_NIC_ADDRESS"), own[16];
 	int failed = 0, lock = take_lock(rack);
 
@@ -280,12 +310,14 @@ static int bring_up_all(struct cli_rack *rack, bool as_json)
 		cli_error("%s", lock == -EBUSY
 					? "another 'aquifer up' is at work"
 					: error_last());
+		json_decref(controllers);
 		json_decref(switches);
 		json_decref(engines);
 		json_decref(rows);
 		json_decref(tree);
 		return CLI_FAILED;
 	}
+	failed += bring_up_control(rack, controllers);
 	failed += (int)cli_switch_up(rack, switches);
 	for (i = 0; i < (count ? count : 1); i++) {
 		if (!address && cli_switch_address(rack, i, own))
@@ -303,6 +335,9 @@ static int bring_up_all(struct cli_rack *rack, bool as_json)
 	close(lock);
 	cli_report_set(tree, "rack", "%s", rack->name);
 	cli_report_set(tree, "runtime_directory", "%s", rack->rundir);
+	if (json_array_size(controllers))
+		(void)json_object_set(tree, "controllers", controllers);
+	json_decref(controllers);
 	if (json_array_size(switches))
 		(void)json_object_set(tree, "switches", switches);
 	json_decref(switches);

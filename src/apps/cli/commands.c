@@ -56,6 +56,8 @@ const struct cli_command cli_commands[] = {
 	 "Needs root, nbdkit, nbd-client and a kernel with NBD.\n"},
 	{"memory", cmd_memory, "serve memory to the rack, until a signal",
 	 "--size SIZE [OPTION...]", cmd_memory_options, NULL},
+	{"control", cmd_control, "run the rack's controller, until a signal",
+	 "[OPTION...]", cmd_control_options, NULL},
 	{"switch", cmd_switch, "run a programmable switch, until a signal",
 	 "[OPTION...]", cmd_switch_options, NULL},
 	{"engine", cmd_engine,
@@ -78,9 +80,14 @@ const struct cli_command cli_commands[] = {
 	{"region", cmd_region, "make, list, resize and delete regions",
 	 "create|stat|grants|resize|delete NAME [SIZE] | list [OPTION...]",
 	 cmd_region_options, NULL},
+	{"node", cmd_node, "list, drain and forget what joined the controller",
+	 "drain|undrain|forget NODE | ls [--json]", json_options,
+	 "Needs a controller: rack.control names it.\n"},
 	{"tenant", cmd_tenant, "make, list, limit and remove tenants",
 	 "create|quota|rm TENANT [SIZE] | ls [OPTION...]", cmd_tenant_options,
-	 "All nodes of the rack are asked; exit code 1 when one failed.\n"},
+	 "All nodes of the rack are asked, or its controller if there is "
+	 "one; exit code\n"
+	 "1 when one failed.\n"},
 	{"token", cmd_token, "show, replace and take away tokens",
 	 "show | new [TENANT] | narrow [REGION] | revoke [TENANT] "
 	 "[OPTION...]",

@@ -37,6 +37,22 @@ bool client_node_name_is_valid(const char *name);
 unsigned client_nodes_find(const struct config *config, const char *rundir,
 			   struct client_node nodes[CLIENT_NODE_MAX]);
 
+/*
+ * The controllers that rack.control names: one of this machine, whose socket is
+ * NAME.control.sock, or addresses. 0: none.
+ */
+unsigned client_controllers_find(const struct config *config,
+				 const char *rundir,
+				 struct client_node out[CLIENT_CONTROL_MAX]);
+
+/* Adds the nodes of a kind that the controller knows, where they are not known
+ * yet and can be reached. -EHOSTDOWN: no controller answers; -ENOENT: there is
+ * none. */
+int client_control_nodes(const struct config *config, const char *rundir,
+			 const char *token, const char *kind,
+			 struct client_node nodes[CLIENT_NODE_MAX],
+			 unsigned *count) MUST_CHECK;
+
 /* The same for engines: NAME.engine.sock, and the [engine NAME] sections. */
 unsigned client_engines_find(const struct config *config, const char *rundir,
 			     struct client_node engines[CLIENT_NODE_MAX]);

@@ -9,6 +9,7 @@ enum {
 	CLIENT_CLOSED_KEPT = 32, /* region handles kept after closing */
 	CLIENT_NODE_MAX = PIECE_COUNT_MAX, /* memory nodes of a rack */
 	CLIENT_NODE_NAME_MAX = 33,	   /* with the NUL, as the others */
+	CLIENT_CONTROL_MAX = 5,
 	CLIENT_ADDRESS_MAX = 256,
 	CLIENT_PEER_MAX = 46, /* an IP address in words, with the NUL */
 	CLIENT_TOKEN_MAX = 65,

@@ -122,6 +122,8 @@ struct aq_rack {
 	uint32_t closed_count; /* ever */
 
 	struct client_why why[CLIENT_NODE_MAX]; /* under the lock */
+	/* Until when the controller is left alone; only a hint. */
+	_Atomic uint64_t control_off_ns;
 
 	/* The NIC, opened by the first operation; under the lock. */
 	const struct client_verbs *verbs;
@@ -235,6 +237,19 @@ const struct config *client_rack_listed(const struct aq_rack *rack);
 /* Looks for nodes that were not there before. */
 void client_rack_rescan(struct aq_rack *rack);
 uint32_t client_rack_nodes(const struct aq_rack *rack);
+
+/* ---- control.c ---------------------------------------------------------- */
+
+/* The nodes and those that the controller knows; how many. */
+unsigned client_control_scan(struct aq_rack *rack,
+			     struct client_node nodes[CLIENT_NODE_MAX],
+			     unsigned count);
+/* The node that has a region of one piece, as far as the controller knows. */
+bool client_control_find(struct aq_rack *rack, const char *region,
+			 uint32_t *node);
+/* Nodes for so many pieces of that size, by the controller's choice. */
+bool client_control_place(struct aq_rack *rack, uint64_t size_bytes,
+			  uint32_t copies, uint32_t *nodes);
 
 /* ---- thread_end.c ------------------------------------------------------- */
 

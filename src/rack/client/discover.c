@@ -158,6 +158,38 @@ unsigned client_engines_find(const struct config *config, const char *rundir,
 	return find(config, rundir, ".engine.sock", "engine", engines);
 }
 
+unsigned client_controllers_find(const struct config *config,
+				 const char *rundir,
+				 struct client_node out[CLIENT_CONTROL_MAX])
+{
+	const char *at =
+		config ? config_string(config, "rack", "control") : "none";
+	unsigned count = 0;
+
+	if (strcmp(at, "none") == 0)
+		return 0;
+	for (; *at && count < CLIENT_CONTROL_MAX; at += *at == ',') {
+		struct client_node *c = &out[count++];
+		int len = (int)strcspn(at, ",");
+
+		memset(c, 0, sizeof(*c));
+		if (rundir_rack_is_valid(at)) {
+			(void)snprintf(c->name, sizeof(c->name), "%s", at);
+			(void)snprintf(c->address, sizeof(c->address),
+				       "unix:%.200s/%s.control.sock", rundir,
+				       at);
+		} else {
+			(void)snprintf(c->name, sizeof(c->name), "control");
+			(void)snprintf(c->address, sizeof(c->address), "%.*s",
+				       len, at);
+		}
+		(void)snprintf(c->ca_path, sizeof(c->ca_path), "%s",
+			       config_string(config, "rack", "ca"));
+		at += len;
+	}
+	return count;
+}
+
 /* Root's rack, which others do not find by themselves. */
 static bool is_hidden(const char *rundir)
 {

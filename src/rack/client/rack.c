@@ -76,6 +76,7 @@ void client_rack_rescan(struct aq_rack *rack)
 		return;
 	count = client_nodes_find(client_rack_listed(rack), rack->rundir,
 				  found);
+	count = client_control_scan(rack, found, count);
 	pthread_mutex_lock(&rack->lock);
 	known = client_rack_nodes(rack);
 	for (i = 0; i < count; i++) {

@@ -77,13 +77,18 @@ static int find_striped(struct client_thread *t, const char *name,
 int client_region_find(struct client_thread *t, const char *name,
 		       uint64_t deadline_ns, struct client_map *map)
 {
-	uint32_t i, count;
+	uint32_t i, count, hint = 0;
 	int err;
 
 	client_rack_rescan(t->rack);
 	count = client_rack_nodes(t->rack);
 	memset(map, 0, sizeof(*map));
-	for (i = 0; i < count; i++) {
+	if (client_control_find(t->rack, name, &hint) &&
+	    client_piece_stat(t, hint, name,
+			      client_rack_share_ns(t->rack, deadline_ns, 2),
+			      &map->piece[0]) == 0)
+		map->piece_count = 1;
+	for (i = 0; i < count && !map->piece_count; i++) {
 		/* They may have to be asked a second time, for stripes. */
 		err = client_piece_stat(t, i, name,
 					client_rack_share_ns(t->rack,

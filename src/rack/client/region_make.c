@@ -24,6 +24,24 @@ static int by_free(const void *a, const void *b)
 					       : 0;
 }
 
+/* The controller's choice, which also knows what others are making now. */
+static bool let_choose(struct client_thread *t,
+		       const struct aq_region_options *o, uint64_t size_bytes,
+		       struct client_map *map)
+{
+	uint32_t node[CLIENT_NODE_MAX], wanted = o->nodes ? o->nodes : 1;
+
+	if (o->node || wanted == AQ_REGION_NODES_ALL ||
+	    wanted > CLIENT_NODE_MAX ||
+	    !client_control_place(t->rack, size_bytes / wanted + 1, wanted,
+				  node))
+		return false;
+	map->piece_count = wanted;
+	for (uint32_t i = 0; i < wanted; i++)
+		map->piece[i].node = node[i];
+	return true;
+}
+
 /* Fills in map->piece[].node and piece_count. */
 static int choose_nodes(struct client_thread *t,
 			const struct aq_region_options *o, uint64_t deadline_ns,
@@ -145,7 +163,7 @@ static int make_region(struct client_thread *t, const char *name,
 	int err = check_absent(t, name, deadline_ns, map);
 
 	memset(map, 0, sizeof(*map));
-	if (!err)
+	if (!err && !let_choose(t, o, size_bytes, map))
 		err = choose_nodes(t, o, deadline_ns, map);
 	if (err)
 		return err;

@@ -45,6 +45,10 @@ void coh_cache_connect(struct coh_cache *c, uint32_t term, bool was_member,
 	ASSERT(c->link == COH_CACHE_CUT);
 	c->term = term;
 	c->at = 0;
+	/* Lanes are new, and the switch counts their gets from the first one.
+	 */
+	for (uint8_t i = 0; i < c->lane_count; i++)
+		c->lanes[i].serial = 0;
 	c->link = was_member ? COH_CACHE_CLEANS : COH_CACHE_MEMBER;
 	if (!was_member)
 		return;

@@ -26,7 +26,7 @@
 
 enum {
 	CONFINE_PATH_MAX = 64,
-	CONFINE_DIRS = 16,
+	CONFINE_DIRS = 18,
 };
 
 enum confine_use {

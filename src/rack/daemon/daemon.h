@@ -38,6 +38,7 @@ enum {
 
 struct ctl_audit;
 struct daemon;
+struct env_ops;
 
 /* What a command line says about any daemon. NULL: not given. */
 struct daemon_options {
@@ -112,6 +113,9 @@ int daemon_token(const struct daemon *d, enum rack_token_kind kind,
 /* From now on it is another one. */
 int daemon_token_keep(const struct daemon *d, enum rack_token_kind kind,
 		      const char *text) MUST_CHECK;
+
+/* Clock, randomness and relax for the core of a daemon. */
+extern const struct env_ops daemon_env_ops;
 
 /* Waits for a signal for this long; returns whether one has come that ends the
  * daemon. */

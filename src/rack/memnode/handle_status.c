@@ -23,7 +23,7 @@ void handle_status(void *ctx, struct ctl_call *call)
 	struct mem_node *node = ctx;
 	const struct mem_tenant *t = call->sees_all ? NULL : call->caller;
 	uint64_t size = node->pool_bytes, used = node->used_bytes;
-	uint64_t left = size - used;
+	uint64_t left = node->is_drained ? 0 : size - used;
 	json_t *tree = json_pack("{s:s, s:s, s:s}", "node", node->name, "proto",
 				 CTL_PROTO, "incarnation", node->incarnation);
 

@@ -7,7 +7,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "mem_priv.h"
+#include "ruled.h"
 
 json_t *tenant_describe(const struct mem_tenant *t)
 {
@@ -194,6 +194,8 @@ static int patch(struct mem_node *node, struct ctl_call *call,
 	uint64_t quota;
 	int err = tenant_of_call(node, call, out);
 
+	if (!err)
+		err = ruled_check(node, *out);
 	if (err)
 		return err;
 	t = *out;
@@ -241,6 +243,8 @@ static int strike(struct mem_node *node, struct ctl_call *call,
 {
 	int err = tenant_of_call(node, call, out);
 
+	if (!err)
+		err = ruled_check(node, *out);
 	if (err)
 		return err;
 	if (strcmp((*out)->name, "default") == 0)

@@ -7,7 +7,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/lock.h"
-#include "mem_priv.h"
+#include "ruled.h"
 
 static bool is_default(const struct mem_tenant *t)
 {
@@ -75,6 +75,8 @@ static int patch(struct mem_node *node, struct ctl_call *call, const char *text,
 	int err = tenant_of_call(node, call, out);
 
 	if (!err)
+		err = ruled_check(node, *out);
+	if (!err)
 		err = ctl_token_hash(text, &hash);
 	/* Who asks again because an answer was lost changes nothing. */
 	if (err || ctl_token_hash_equal(&(*out)->token, &hash))
@@ -116,6 +118,8 @@ static int revoke(struct mem_node *node, struct ctl_call *call)
 	struct mem_tenant *t;
 	int err = tenant_of_call(node, call, &t);
 
+	if (!err)
+		err = ruled_check(node, t);
 	if (err)
 		return err;
 	if (is_default(t))

@@ -11,6 +11,8 @@ enum {
 	MEM_CLIENT_NAME_MAX = 63,
 
 	MEM_TENANT_MAX = 256,
+	MEM_TENANT_TOKENS = 8, /* of a tenant of a rack with a controller */
+	MEM_NAMES_TOLD = 400,  /* to the controller, in one beat */
 	MEM_REGION_MAX = 4000, /* the NIC has 4096 grants */
 	MEM_CONN_MAX = 8192,   /* the NIC has 16384 queue pairs */
 	MEM_GRANT_PER_CONN = 1024,
@@ -55,7 +57,9 @@ enum {
 	MEM_LATE_MAX = 256,	  /* ends that a switch could not be told */
 	MEM_LATE_BYTES = 256,
 
-	MEM_REQUESTS = 20000, /* of HTTP in a second, that tenants share */
+	MEM_GRANT_MS = 3000,	 /* a request waits for an allowance */
+	MEM_GRANT_LOOK_MS = 100, /* and looks whether it is there */
+	MEM_REQUESTS = 20000,	 /* of HTTP in a second, that tenants share */
 	MEM_STRANGER_REQUESTS = 500, /* ... of an address without a token */
 	MEM_BODY_SMALL = 8 << 10,    /* bytes of most requests' bodies */
 

@@ -36,6 +36,7 @@
 #include "narrow.h"
 #include "pageframe/pframe_chain.h"
 #include "pageframe/pframe_server.h"
+#include "uplink/up_share.h"
 
 enum mem_level {
 	MEM_LEVEL_ANY,	   /* no token */
@@ -84,7 +85,16 @@ struct mem_tenant {
 	enum mem_tenant_state state;
 	char name[MEM_TENANT_NAME_MAX + 1];
 	struct ctl_token_hash token;
-	uint64_t quota_bytes; /* 0: only the pool is the limit */
+	/* At this node, or if it is ruled in the rack; 0: only the pool is the
+	 * limit. */
+	uint64_t quota_bytes;
+	/* By the controller: whether it is, its allowance here, and tokens
+	 * beside the first one. */
+	bool is_ruled;
+	bool is_tokenless; /* `token` is nobody's */
+	struct up_share share;
+	unsigned more_count;
+	struct ctl_token_hash more[MEM_TENANT_TOKENS];
 	uint64_t used_bytes;
 	/* Bytes of all pages of its clients, and of their tables and
 	 * buffers. */
@@ -330,6 +340,16 @@ struct mem_node {
 	struct pframe_server *server; /* or NULL */
 	pthread_t server_thread;
 	atomic_bool server_stops;
+
+	/* The controller, if there is one (ruled.h). */
+	struct mem_control control;
+	bool is_drained;
+	json_t *conflicts; /* names of tenants */
+	/* Counts changes: when names were last told, and in the beat under
+	 * way. */
+	uint64_t names_told, names_now;
+	uint64_t regions_gone;
+	pthread_cond_t granted;
 
 	struct mem_switch at_switch;
 	struct mem_walk_config walk_config;

@@ -10,6 +10,8 @@
 #ifndef AQ_MEMNODE_H
 #define AQ_MEMNODE_H
 
+#include <jansson.h>
+
 #include "base/base.h"
 #include "base/env.h"
 #include "daemon/daemon.h"
@@ -77,6 +79,23 @@ void mem_node_handle(void *ctx, const struct ctl_request *request,
 /* Ends the connections of clients that are gone; every MEM_TICK_MS. */
 void mem_node_tick(struct mem_node *node);
 
+/* ---- a rack with a controller ------------------------------------------- */
+
+/* How a node reaches whoever talks to the controller for it. */
+struct mem_control {
+	void *ctx;
+	void (*wake)(void *ctx); /* there is news */
+	bool (*is_fresh)(void *ctx);
+};
+
+void mem_node_control(struct mem_node *node, const struct mem_control *control);
+/* As uplink/ calls them; ctx is the node. */
+void mem_node_joined(void *ctx);
+void mem_node_say(void *ctx, json_t *beat);
+void mem_node_hear(void *ctx, const json_t *answer);
+/* Of this run. */
+const char *mem_node_incarnation(const struct mem_node *node);
+
 /* Measures what walks cost on this machine, in some milliseconds. -ENOMEM, with
  * words. */
 int mem_walk_gauge(bool has_jit, struct mem_walk_gauge *out) MUST_CHECK;
@@ -88,7 +107,8 @@ struct mem_serve {
 	uint64_t pool_bytes;
 	bool has_numa; /* see mem_node_config */
 	uint32_t numa;
-	struct env env; /* its own */
+	struct env env;	       /* its own */
+	struct uplink *uplink; /* to the controller; or NULL */
 };
 
 /* A node until a signal; see daemon/daemon.h. */

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/rundir.h"
 #include "census.h"
-#include "mem_priv.h"
+#include "ruled.h"
 #include "walks_priv.h"
 
 enum {
@@ -169,6 +169,7 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 {
 	struct mem_node *node;
 	uint64_t first_epoch, incarnation;
+	pthread_condattr_t attr;
 	int err;
 
 	if (!rundir_rack_is_valid(c->name) || c->pool_bytes == 0 ||
@@ -182,6 +183,11 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 		return error_set(-ENOMEM, "no memory for the node");
 	pthread_mutex_init(&node->lock, NULL);
 	pthread_cond_init(&node->changed, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&node->granted, &attr);
+	pthread_condattr_destroy(&attr);
+	node->conflicts = json_array();
 	list_init(&node->inside);
 	list_init(&node->ended);
 	list_init(&node->sessions);
@@ -259,11 +265,18 @@ void mem_node_destroy(struct mem_node *node)
 		(void)ibv_destroy_cq(node->cq); /* unused by now */
 	if (node->context)
 		(void)ibv_close_device(node->context); /* the end anyway */
+	pthread_cond_destroy(&node->granted);
 	pthread_cond_destroy(&node->changed);
+	json_decref(node->conflicts);
 	pthread_mutex_destroy(&node->lock);
 	census_destroy(node->census);
 	free(node->state_path);
 	free(node);
+}
+
+const char *mem_node_incarnation(const struct mem_node *node)
+{
+	return node->incarnation;
 }
 
 /* ---- requests ----------------------------------------------------------- */
@@ -345,6 +358,21 @@ static int authorize(struct mem_node *node, struct inquiry *q)
 	return call->scope ? narrow_check_route(call->route) : 0;
 }
 
+/* What lacked an allowance is tried again when the controller has granted it.
+ */
+static void run_route(struct mem_node *node, struct ctl_call *call)
+{
+	uint64_t deadline_ns =
+		env_now_ns(node->env) + MEM_GRANT_MS * 1000000ull;
+
+	call->route->run(node, call);
+	while (call->reply->status == 507 &&
+	       ruled_await(node, call->caller, deadline_ns)) {
+		ctl_reply_release(call->reply);
+		call->route->run(node, call);
+	}
+}
+
 static void run_locked(struct mem_node *node, struct inquiry *q)
 {
 	struct ctl_call *call = &q->call;
@@ -363,7 +391,7 @@ static void run_locked(struct mem_node *node, struct inquiry *q)
 	} else if (q->body_err) {
 		ctl_reply_error(call->reply, q->body_err, "%s", q->body_words);
 	} else {
-		call->route->run(node, call);
+		run_route(node, call);
 	}
 }
 

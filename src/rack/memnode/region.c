@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/size.h"
 #include "memory_priv.h"
+#include "ruled.h"
 
 uint64_t region_pages(uint64_t size_bytes)
 {
@@ -62,14 +63,12 @@ static int charge(struct mem_node *node, struct mem_region *r, uint64_t more)
 {
 	struct mem_tenant *t = r->tenant;
 
-	if (t->quota_bytes &&
-	    (more > t->quota_bytes ||
-	     t->used_bytes + t->page_bytes > t->quota_bytes - more))
-		return error_set(-EDQUOT,
-				 "tenant %s uses %s of its %s; %s more do not "
-				 "fit",
-				 t->name, SIZE_TEXT(t->used_bytes),
-				 SIZE_TEXT(t->quota_bytes), SIZE_TEXT(more));
+	int err = ruled_admit(node);
+
+	if (!err)
+		err = ruled_charge(node, t, more);
+	if (err)
+		return err;
 	if (more > node->pool_bytes - node->used_bytes)
 		return error_set(-ENOSPC,
 				 "the pool of %s has %s left; %s more do not "
@@ -165,6 +164,7 @@ static void extract(struct mem_node *node, struct mem_region *r)
 	node->region_count--;
 	tenant_give(r->tenant, MEM_LIMIT_REGIONS, 1);
 	tenant_give(r->tenant, MEM_LIMIT_DEVICE, r->device_bytes);
+	node->regions_gone++;
 	life_end(node, &r->life);
 }
 

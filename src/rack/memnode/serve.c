@@ -1,49 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The node as a daemon. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
-#include "base/clock.h"
 #include "base/error.h"
-#include "base/relax.h"
 #include "base/statedir.h"
 #include "mem_priv.h"
-
-/* ---- the env: only what a node needs, not what a NIC does --------------- */
-
-static uint64_t now_ns(struct env *env)
-{
-	return clock_mono_ns();
-}
-
-static void random_bytes(struct env *env, void *buf, size_t len_bytes)
-{
-	uint8_t *p = buf;
-
-	while (len_bytes) {
-		ssize_t n = getrandom(p, len_bytes, 0);
-
-		if (n < 0) {
-			ASSERT(errno == EINTR);
-			continue;
-		}
-		p += n;
-		len_bytes -= (size_t)n;
-	}
-}
-
-static void relax(struct env *env)
-{
-	relax_briefly();
-}
-
-static const struct env_ops env_ops = {
-	.now_ns = now_ns,
-	.random = random_bytes,
-	.relax = relax,
-};
+#include "uplink/uplink.h"
 
 /* ---- life --------------------------------------------------------------- */
 
@@ -104,7 +67,7 @@ static int open_node(struct daemon *d)
 	};
 	int err = statedir_make(d->rack, dir);
 
-	s->env.ops = &env_ops;
+	s->env.ops = &daemon_env_ops;
 	if (strncmp(port, "switch:", 7) == 0) {
 		if (!err)
 			err = ctl_switch_path(d->rundir, port + 7, path);
@@ -126,10 +89,65 @@ static int open_node(struct daemon *d)
 	return err;
 }
 
+/* ---- the controller ----------------------------------------------------- */
+
+static void wake(void *ctx)
+{
+	uplink_wake(ctx);
+}
+
+static bool is_fresh(void *ctx)
+{
+	return uplink_is_fresh(ctx);
+}
+
+/* Where rack.control names one: the node joins, and beats until it ends. */
+static int join(struct daemon *d)
+{
+	char token[SECRET_TEXT], address[CLIENT_ADDRESS_MAX];
+	struct mem_serve *s = d->self;
+	struct uplink_config config = {
+		.config = d->config,
+		.rundir = d->rundir,
+		.token = token,
+		.kind = "memory",
+		.name = d->options.name,
+		.address = address,
+		.incarnation = mem_node_incarnation(d->served),
+		.size_bytes = s->pool_bytes,
+		.ctx = d->served,
+		.joined = mem_node_joined,
+		.say = mem_node_say,
+		.hear = mem_node_hear,
+	};
+	int err;
+
+	if (!uplink_is_wanted(d->config))
+		return 0;
+	uplink_address(d->options.listen, d->options.tls_cert != NULL,
+		       d->socket, address);
+	err = daemon_token(d, RACK_TOKEN_NODE, token);
+	if (!err)
+		err = uplink_start(&config, &s->uplink);
+	secret_forget(token);
+	if (!err)
+		mem_node_control(d->served, &(struct mem_control){
+						    s->uplink, wake, is_fresh});
+	return err;
+}
+
 static int run(struct daemon *d)
 {
+	struct mem_serve *s = d->self;
+	int err = join(d);
+
+	if (err)
+		return err;
 	while (!daemon_is_ending(d, MEM_TICK_MS))
 		mem_node_tick(d->served);
+	/* Requests under way may still look at it, so it is only forgotten. */
+	mem_node_control(d->served, &(struct mem_control){0});
+	uplink_stop(s->uplink);
 	return 0;
 }
 

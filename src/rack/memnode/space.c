@@ -15,7 +15,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/size.h"
-#include "mem_priv.h"
+#include "ruled.h"
 
 /* ---- what is charged ---------------------------------------------------- */
 
@@ -29,15 +29,12 @@ int space_charge(struct mem_node *node, struct mem_tenant *t,
 		 uint64_t page_bytes, uint64_t own_bytes)
 {
 	uint64_t all = page_bytes + own_bytes;
-	uint64_t used = t->used_bytes + t->page_bytes;
+	int err = ruled_charge(node, t, all);
 
-	if (t->quota_bytes &&
-	    (used > t->quota_bytes || all > t->quota_bytes - used))
-		return error_set(-EDQUOT,
-				 "tenant %s uses %s of its %s; pages and "
-				 "tables of %s do not fit",
-				 t->name, SIZE_TEXT(used),
-				 SIZE_TEXT(t->quota_bytes), SIZE_TEXT(all));
+	if (!err)
+		err = page_bytes ? ruled_admit(node) : 0;
+	if (err)
+		return err;
 	if (page_bytes > node->pool_bytes || own_bytes > left(node))
 		return error_set(-ENOSPC,
 				 "the pool of %s has %s, of which %s are left; "

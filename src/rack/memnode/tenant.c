@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/lock.h"
 #include "base/log.h"
-#include "mem_priv.h"
+#include "ruled.h"
 
 struct mem_tenant *tenant_find(const struct mem_node *node, const char *name)
 {
@@ -26,7 +26,8 @@ struct mem_tenant *tenant_of_token(const struct mem_node *node,
 
 	/* No early end: the time tells nothing about which one it was. */
 	for (unsigned i = 0; i < node->tenant_count; i++)
-		if (ctl_token_hash_equal(&node->tenants[i]->token, token))
+		if (ctl_token_hash_equal(&node->tenants[i]->token, token) |
+		    ruled_has_token(node->tenants[i], token))
 			found = node->tenants[i];
 	return found;
 }

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/lock.h"
-#include "mem_priv.h"
+#include "ruled.h"
 
 enum {
 	FILE_VERSION = 1,
@@ -48,7 +48,7 @@ static int load_one(struct mem_node *node, json_t *row)
 		return err;
 	t->quota_bytes = quota;
 	t->state = MEM_TENANT_LIVE;
-	return 0;
+	return ruled_load(t, row);
 }
 
 int tenant_file_load(struct mem_node *node)
@@ -99,10 +99,13 @@ static json_t *to_json(const struct mem_node *node)
 			continue;
 		ctl_token_hash_format(&t->token, hash);
 		(void)json_array_append_new(
-			rows, json_pack("{s:s, s:I, s:s, s:o}", "name", t->name,
-					"quota", (json_int_t)t->quota_bytes,
-					"token_sha256", hash, "limits",
-					tenant_limit_json(t, true)));
+			rows,
+			json_pack("{s:s, s:I, s:s, s:o, s:b, s:o}", "name",
+				  t->name, "quota", (json_int_t)t->quota_bytes,
+				  "token_sha256", hash, "limits",
+				  tenant_limit_json(t, true), "ruled",
+				  t->is_ruled, "more_sha256",
+				  ruled_tokens_json(t)));
 	}
 	return json_pack("{s:i, s:o}", "version", FILE_VERSION, "tenants",
 			 rows);

@@ -408,6 +408,29 @@ static int check(const struct coh *c, struct tor_words *p, struct json_out *out)
 	return err;
 }
 
+/* The region of a page, and who may have copies of it. */
+static int find(const struct coh *c, struct tor_words *p, struct json_out *out)
+{
+	uint64_t va = tor_words_u64(p, "va", UINT64_MAX);
+	const struct coh_dir_entry *e;
+	int err = tor_words_end(p);
+
+	if (err)
+		return err;
+	if (!c->has_begun)
+		return error_set(-EAGAIN, "coherence: no term has begun");
+	e = coh_dir_find(&c->dir, va >> COHERENCE_PAGE_SHIFT);
+	if (!out)
+		return 0;
+	json_out_string(out, "state",
+			coh_dir_state_name(e ? (enum coh_dir_state)e->state
+					     : COH_DIR_FREE));
+	json_out_u64(out, "sharers", e ? e->sharers : 0);
+	json_out_u64(out, "va", e ? coh_va(e->page) : va);
+	json_out_u64(out, "size", e ? coh_va(coh_dir_pages(e)) : 0);
+	return 0;
+}
+
 int coh_control(void *state, const char *text, struct json_out *out)
 {
 	enum {
@@ -424,13 +447,14 @@ int coh_control(void *state, const char *text, struct json_out *out)
 		RECALL,
 		SPLIT,
 		JOIN,
+		FIND,
 		CHECK,
 		SHOW
 	};
 	static const char *const verbs[] = {
-		"begin", "node",  "outlier", "allow",  "machine", "lane",
-		"key",	 "gone",  "lost",    "repair", "recall",  "split",
-		"join",	 "check", "show",    NULL};
+		"begin", "node", "outlier", "allow",  "machine", "lane",
+		"key",	 "gone", "lost",    "repair", "recall",	 "split",
+		"join",	 "find", "check",   "show",   NULL};
 	static const char region_verbs[] = {[LOST] = 'l',
 					    [REPAIR] = 'r',
 					    [RECALL] = 'c',
@@ -463,6 +487,8 @@ int coh_control(void *state, const char *text, struct json_out *out)
 	case SPLIT:
 	case JOIN:
 		return about_region(c, &p, region_verbs[verb]);
+	case FIND:
+		return find(c, &p, out);
 	case CHECK:
 		return check(c, &p, out);
 	case SHOW:

@@ -69,17 +69,30 @@ void coh_lane_reject(struct coh_lane *l, uint32_t psn, uint8_t syndrome)
 	end_rx_ack(&l->rx, psn, l->rx.next_msn, syndrome);
 }
 
+/* They came for a repetition. If they cannot, the get is refused after all; a
+ * machine that has its answer knows better. */
+static void read_again_done(struct coh_lane *l)
+{
+	l->is_again = false;
+	if (!l->used)
+		return;
+	if (l->op.has_failed) {
+		l->is_open = true;
+		l->rx.incomplete++;
+		coh_lane_refuse(l, COHERENCE_WHY_NODE);
+		return;
+	}
+	say(l, l->skip, l->bytes);
+	end_rx_invite(&l->rx);
+}
+
 /* Memory's bytes have come. */
 static void read_done(struct coh *c, struct coh_op *op)
 {
 	struct coh_lane *l = container_of(op, struct coh_lane, op);
 
 	if (l->is_again) {
-		l->is_again = false;
-		if (l->used && !op->has_failed)
-			say(l, l->skip, l->bytes);
-		if (l->used)
-			end_rx_invite(&l->rx);
+		read_again_done(l);
 		return;
 	}
 	coh_dir_read_done(&c->dir, l->machine, l->number, &c->out);
@@ -98,8 +111,8 @@ static uint8_t fault_of(const struct coh_lane *l, const struct wire_pkt *w)
 	return 0;
 }
 
-/* The rest of the last get's answer, as a requester that missed some of it asks
- * for it. */
+/* The rest of the answer to the last get, as a requester that missed some of it
+ * asks for it. */
 static bool is_rest(const struct coh_lane *l, const struct wire_pkt *w)
 {
 	uint32_t skip = (uint32_t)wire_psn_diff(w->psn, l->psn);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/plant.h"
 #include "coh.h"
 
 STATIC_ASSERT(COH_C_end_dead - COH_C_coalesced == END_TX_C_dead &&
@@ -108,16 +107,9 @@ void coh_op_start(struct coh *c, struct coh_op *op, uint64_t page,
 	op->is_write = is_write;
 	op->is_active = true;
 	op->has_failed = false;
-	if (PLANTED(coh_read_ahead) && !is_write) {
-		op->next = n->first;
-		n->first = op;
-		if (!op->next)
-			n->last = &op->next;
-	} else {
-		op->next = NULL;
-		*n->last = op;
-		n->last = &op->next;
-	}
+	op->next = NULL;
+	*n->last = op;
+	n->last = &op->next;
 	coh_node_due(n);
 }
 

@@ -22,7 +22,8 @@ static void show_machine(const struct coh_machine *m, struct json_out *out)
 			inet_ntop(AF_INET6, m->at.peer_ip, ip, sizeof(ip)));
 	json_out_string(out, "state", m->used ? "member" : "going");
 	json_out_u64(out, "lanes", lanes);
-	json_out_u64(out, "unanswered", m->unanswered);
+	json_out_u64(out, "unanswered",
+		     m->unanswered + m->inval_next - m->inval_first);
 	json_out_close(out);
 }
 

@@ -35,19 +35,33 @@ void coh_talk_reject(struct coh_machine *m, uint32_t psn, uint8_t syndrome)
 	coh_machine_due(m);
 }
 
+/* All that was executed, and packets of a message behind it that has not ended:
+ * a NIC that repeats one sends some of it and waits. */
+static void acknowledge(struct coh_machine *m)
+{
+	if (m->said_first == m->said_next)
+		end_rx_ack(&m->rx, wire_psn_add(m->rx.next_psn, WIRE_PSN_MASK),
+			   m->rx.next_msn, WIRE_ACK_UNLIMITED);
+	else if (m->said_first)
+		end_rx_ack(&m->rx, said_at(m, m->said_first - 1)->psn,
+			   said_at(m, m->said_first - 1)->msn,
+			   WIRE_ACK_UNLIMITED);
+}
+
 void coh_talk_done(struct coh_machine *m, uint32_t said)
 {
-	const struct coh_said *last = NULL;
+	bool is_more = false;
 
 	said_at(m, said)->is_done = true;
 	while (m->said_first != m->said_next &&
 	       said_at(m, m->said_first)->is_done) {
-		last = said_at(m, m->said_first++);
+		m->said_first++;
 		m->rx.incomplete--;
+		is_more = true;
 	}
-	if (!last)
+	if (!is_more)
 		return;
-	end_rx_ack(&m->rx, last->psn, last->msn, WIRE_ACK_UNLIMITED);
+	acknowledge(m);
 	end_rx_invite(&m->rx);
 }
 
@@ -166,16 +180,6 @@ static void record(struct coh_machine *m, const struct wire_pkt *w)
 /* ---- packets ---------------------------------------------------------------
  */
 
-/* It came before: an acknowledgement may be lost. */
-static void again(struct coh_machine *m, const struct wire_pkt *w)
-{
-	const struct coh_said *last = said_at(m, m->said_first - 1);
-
-	if (!m->said_first || wire_psn_diff(w->psn, last->psn) > 0)
-		return;
-	end_rx_ack(&m->rx, last->psn, last->msn, WIRE_ACK_UNLIMITED);
-}
-
 /* Where a message that begins goes; NULL: there is no room. */
 static uint8_t *room_for(struct coh_machine *m, const struct wire_pkt *w)
 {
@@ -195,7 +199,8 @@ void coh_talk_request(struct coh_machine *m, const struct wire_pkt *w)
 
 	end_rx_hear(&m->rx, w, m->qpn);
 	if (step < 0) {
-		again(m, w);
+		/* It came before: an acknowledgement may be lost. */
+		acknowledge(m);
 		return;
 	}
 	if (step > 0) {
@@ -219,8 +224,11 @@ void coh_talk_request(struct coh_machine *m, const struct wire_pkt *w)
 		return;
 	}
 	end_rx_take(&m->rx, 1, part == END_RX_WHOLE);
-	if (part == END_RX_PART)
+	if (part == END_RX_PART) {
+		if (w->ack_req && m->said_first == m->said_next)
+			acknowledge(m);
 		return;
+	}
 	if (m->message.kind == WIRE_WRITE)
 		give(m, w);
 	else

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rack of `aquifer sim control`: processes, messages, time. */
+#ifndef AQ_PLAYS_CONTROL_WORLD_H
+#define AQ_PLAYS_CONTROL_WORLD_H
+
+#include "base/env.h"
+#include "base/rng.h"
+#include "control_play.h"
+#include "controld/controld.h"
+#include "ledger/ledger_mem.h"
+#include "uplink/up_share.h"
+
+#define MS 1000000ull
+
+enum {
+	CONTROLLERS = 3,
+	NODES = 4,
+	TENANTS = 2,  /* with quotas, from the beginning */
+	NAMES = 3,    /* clients that make and remove one tenant each */
+	WAITING = 96, /* requests that a controller has */
+	EVENTS = 4096,
+	LEASE_MS = 2000,
+	ASK_MS = 2500, /* a node's patience */
+	CLIENT_MS = 9000,
+	PIECE = 1 << 20, /* bytes, what is handed out at a time */
+};
+
+enum event_kind {
+	EV_NONE,
+	EV_REQUEST, /* reaches a controller */
+	EV_REPLY,   /* reaches who asked */
+	EV_TXN,	    /* reaches the ledger */
+	EV_TXN_END, /* its result reaches the controller */
+	EV_TICK,    /* of a controller */
+	EV_START,   /* of a controller that was dead */
+	EV_NODE,    /* a node looks what to do */
+	EV_WORK,    /* of a node: memory is taken or given back */
+	EV_CLIENT,
+	EV_FAULT,
+};
+
+struct message {
+	unsigned controller;
+	/* Who asked: a node's run, or a client. */
+	bool is_node;
+	unsigned who;
+	uint64_t run, id;
+	uint64_t sent_ns; /* by its own clock */
+	enum ctl_method method;
+	char path[64];
+	const char *token;
+	char *body; /* heap */
+	unsigned status;
+};
+
+struct txn {
+	unsigned controller;
+	uint64_t id, term;
+	unsigned count;
+	struct ledger_change change[LEDGER_CHANGES_MAX];
+	int err;
+};
+
+struct event {
+	uint64_t at_ns, order;
+	enum event_kind kind;
+	unsigned who;
+	uint64_t number;
+	struct message *message;
+	struct txn *txn;
+};
+
+/* A request that waits at a controller. */
+struct waiting {
+	bool is_used;
+	struct message *message;
+	struct cd_held held;
+	bool has_reply;
+	struct ctl_reply reply;
+	uint64_t mark;
+};
+
+struct process {
+	struct env env;
+	struct world *world;
+	uint64_t base_ns;
+	double drift; /* of its clock */
+	bool is_dead;
+	uint64_t stopped_ns; /* until then it does nothing */
+	uint64_t cut_ns;     /* until then no message gets through */
+};
+
+struct controller {
+	struct process p;
+	struct cd_core *core;
+	struct ledger *ledger;
+	uint64_t cut_store_ns;
+	struct waiting waiting[WAITING];
+	uint64_t txn;	      /* under way; 0: none */
+	uint64_t txn_late_ns; /* it gives up then */
+	uint64_t lead_ns;
+	uint64_t heard_ns[NODES]; /* when it handled a beat */
+};
+
+struct node {
+	struct process p;
+	uint64_t run;
+	unsigned at; /* the controller that it asks */
+	struct up_state up;
+	struct up_share share[TENANTS];
+	uint64_t used[TENANTS];
+	uint64_t asked;	  /* id of the request under way; 0: none */
+	uint64_t late_ns; /* and when it gives up */
+	bool is_joining;
+	uint64_t term_max;    /* of answers that it took, in this run */
+	bool is_known;	      /* the ledger has its row, for sure */
+	uint64_t answered_ns; /* true time */
+};
+
+/* What may be, as far as a client knows. */
+enum belief {
+	ABSENT,
+	PRESENT,
+	ABANDONED, /* an answer was lost: the name is not used any more */
+};
+
+struct client {
+	enum belief belief;
+	uint64_t generation; /* of its name */
+	uint64_t asked, late_ns;
+	unsigned doing;
+};
+
+struct world {
+	struct rng rng;
+	uint64_t now_ns, order, ids;
+	uint64_t seed;
+	struct event event[EVENTS]; /* a heap */
+	unsigned event_count;
+	struct ledger_store *store;
+	struct controller controller[CONTROLLERS];
+	struct node node[NODES];
+	struct client client[NAMES];
+	uint64_t quota[TENANTS];
+	bool is_set_up; /* the tenants exist */
+	struct control_result *result;
+};
+
+extern const char control_token_admin[], control_token_node[];
+extern const char control_tenants[TENANTS][8];
+
+/* ---- control_world.c ---------------------------------------------------- */
+
+int world_open(struct world *w, const struct control_options *o,
+	       struct control_result *result) MUST_CHECK;
+void world_close(struct world *w);
+void world_at(struct world *w, uint64_t at_ns, enum event_kind kind,
+	      unsigned who);
+/* Sends a request, which may be lost, doubled or late. */
+void world_ask(struct world *w, const struct message *m, bool may_double);
+/* The reply takes the request's place, which is given away. */
+void world_reply(struct world *w, struct message *m);
+/* A transaction on its way, or its result; it is given away. */
+void world_txn(struct world *w, struct txn *t, enum event_kind kind);
+void txn_free(struct txn *t);
+/* Takes the next event; false: the end. */
+bool world_step(struct world *w);
+void world_wrong(struct world *w, const char *fmt, ...) PRINTF(2, 3);
+uint64_t process_now(const struct process *p);
+void process_init(struct world *w, struct process *p);
+bool chance(struct world *w, unsigned percent);
+uint64_t between_ms(struct world *w, uint64_t low, uint64_t high);
+
+/* ---- control_process.c: the controllers --------------------------------- */
+
+void controller_start(struct world *w, unsigned i);
+void controller_end(struct world *w, unsigned i);
+void controller_request(struct world *w, struct message *m);
+void controller_txn(struct world *w, struct txn *t);
+void controller_txn_end(struct world *w, struct txn *t);
+void controller_tick(struct world *w, unsigned i);
+/* What it can do now: answers, transactions. */
+void controller_pump(struct world *w, unsigned i);
+/* The one that leads in the ledger's term; -1: none. */
+int controller_leader(const struct world *w);
+
+/* ---- control_node.c ----------------------------------------------------- */
+
+void node_start(struct world *w, unsigned i);
+void node_look(struct world *w, unsigned i);
+void node_work(struct world *w, unsigned i);
+void node_reply(struct world *w, const struct message *m);
+
+/* ---- control_client.c --------------------------------------------------- */
+
+void client_look(struct world *w, unsigned i);
+void client_reply(struct world *w, const struct message *m);
+void world_fault(struct world *w);
+
+/* ---- control_judge.c ---------------------------------------------------- */
+
+void judge_step(struct world *w);
+void judge_tick(struct world *w, unsigned controller);
+
+#endif

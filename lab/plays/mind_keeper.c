@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keeper of members, outside the switch: terms, deaths, what is lost, and
+ * repair. It does not die. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/json_out.h"
+#include "mind_play_priv.h"
+#include "pair/pair.h"
+#include "wire/wire.h"
+
+enum {
+	OWN_HOST = 250,
+	ANSWER_MAX = 8192,
+	NODE_QPN = 0x8000,
+};
+
+#define REPAIR_NS 100000000ull
+
+void mp_ask(struct mp *p, const char *line, char *out, size_t out_bytes)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+	struct json_out json;
+
+	out[0] = '\0';
+	ASSERT(f);
+	json_out_init(&json, f);
+	json_out_object(&json, NULL);
+	if (tor_control(rig_tor_get(p->tor), line, &json) == 0) {
+		json_out_close(&json);
+		if (json_out_end(&json) == 0 && fflush(f) == 0)
+			snprintf(out, out_bytes, "%s", text);
+	}
+	fclose(f);
+	free(text);
+}
+
+/* A number of an answer. */
+static uint64_t number(const char *answer, const char *name)
+{
+	char key[32];
+	const char *at;
+
+	snprintf(key, sizeof(key), "\"%s\":", name);
+	at = strstr(answer, key);
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+/* ---- a term
+ * -------------------------------------------------------------------- */
+
+/* The node ends the connection of a former switch before it takes another. */
+static int connect_node(struct mp *p, unsigned i)
+{
+	struct rig_host *h = p->nodes[i].host;
+	uint32_t own_qpn = NODE_QPN + p->turn * 4 + i;
+	uint32_t psn = (uint32_t)rng_u64(&p->run.rand) & WIRE_PSN_MASK;
+	struct ibv_qp_init_attr attr = {.send_cq = h->cq,
+					.recv_cq = h->cq,
+					.qp_type = IBV_QPT_RC,
+					.cap = {1, 1, 1, 1, 0}};
+	struct pair_end end = {.qpn = own_qpn,
+			       .psn = psn,
+			       .mtu = p->mtu,
+			       .reads_in = 8,
+			       .rnr_timer = PAIR_RNR_TIMER};
+	char ip[INET6_ADDRSTRLEN], own[INET6_ADDRSTRLEN];
+	int err = 0;
+
+	memcpy(end.gid.raw, h->gid.raw, 16);
+	end.gid.raw[15] = OWN_HOST;
+	rig_ip_text(h->gid.raw, ip);
+	rig_ip_text(end.gid.raw, own);
+	/* A dead one is told all the same: it does not answer. */
+	if (!p->nodes[i].is_dead) {
+		if (p->nodes[i].qp)
+			(void)ibv_destroy_qp(p->nodes[i].qp);
+		p->nodes[i].qp = ibv_create_qp(h->pd, &attr);
+		if (!p->nodes[i].qp)
+			return -ENOMEM;
+		err = pair_init(ibv_modify_qp, p->nodes[i].qp,
+				IBV_ACCESS_REMOTE_READ |
+					IBV_ACCESS_REMOTE_WRITE);
+		if (!err)
+			err = pair_receive(ibv_modify_qp, p->nodes[i].qp, &end);
+	}
+	return err ? err
+		   : rig_tor_tell(
+			     p->tor,
+			     "coherence node node=%u ip=%s own_ip=%s qpn=%u "
+			     "own_qpn=%u psn=%u mtu=%u rkey=%u addr=%" PRIu64
+			     " size=%u reads=8",
+			     i, ip, own,
+			     p->nodes[i].qp ? p->nodes[i].qp->qp_num : 1,
+			     own_qpn, psn, 128u << p->mtu,
+			     p->nodes[i].arena->rkey, p->nodes[i].arena->addr,
+			     MP_PAGES * COHERENCE_PAGE_BYTES);
+}
+
+static int begin_term(struct mp *p)
+{
+	int err;
+
+	p->term++;
+	p->turn++;
+	err = rig_tor_tell(p->tor, "coherence begin term=%u unclean=%u%s",
+			   p->term, p->members, p->all_lost ? " lost=1" : "");
+	for (unsigned i = 0; !err && i < p->node_count; i++)
+		err = connect_node(p, i);
+	if (!err && p->node_count > 1)
+		err = rig_tor_tell(p->tor,
+				   "coherence outlier va=%llu size=%u node=1 "
+				   "addr=%" PRIu64,
+				   COHERENCE_BASE +
+					   MP_PAGES / 2 * COHERENCE_PAGE_BYTES,
+				   MP_PAGES / 2 * COHERENCE_PAGE_BYTES,
+				   p->nodes[1].arena->addr);
+	if (!err)
+		err = rig_tor_tell(p->tor,
+				   "coherence allow domain=1 va=%llu size=%u "
+				   "right=rw",
+				   COHERENCE_BASE,
+				   MP_PAGES * COHERENCE_PAGE_BYTES);
+	for (uint32_t i = 0; !err && i < MP_PAGES; i++)
+		if (p->is_page_lost[i])
+			err = rig_tor_tell(
+				p->tor, "coherence lost va=%llu size=%u",
+				COHERENCE_BASE +
+					(uint64_t)i * COHERENCE_PAGE_BYTES,
+				COHERENCE_PAGE_BYTES);
+	p->has_begun = !err;
+	return err;
+}
+
+int mp_keeper_start(struct mp *p)
+{
+	int err = begin_term(p);
+
+	for (unsigned i = 0; !err && i < p->machine_count; i++) {
+		err = mp_machine_connect(&p->machines[i], false);
+		p->members |= (uint16_t)(1u << i);
+	}
+	return err;
+}
+
+/* Another switch: it knows nothing. The dead among its members are told again.
+ */
+static bool begin_again(struct mp *p)
+{
+	int err = 0;
+
+	p->has_switch_died = false;
+	p->to_tell |= p->going;
+	p->going = 0;
+	for (unsigned i = 0; i < p->machine_count; i++)
+		if (!p->machines[i].is_dead)
+			mp_machine_cut(&p->machines[i]);
+	err = begin_term(p);
+	for (unsigned i = 0; !err && i < p->machine_count; i++)
+		if (!p->machines[i].is_dead)
+			err = mp_machine_connect(&p->machines[i], true);
+	if (err)
+		play_fail(&p->run, "a new term: %s", error_last());
+	return !err;
+}
+
+/* ---- deaths
+ * ---------------------------------------------------------------------- */
+
+void mp_keeper_dead(struct mp *p, unsigned machine)
+{
+	p->to_tell |= (uint16_t)(1u << machine);
+	p->tell_ns =
+		play_now_ns(&p->run) + sim_rand_below(&p->run.rand, 20000000);
+}
+
+/* What the switch says to be lost. */
+static void note_lost(struct mp *p, const char *answer)
+{
+	const char *at = strstr(answer, "\"lost\":[");
+
+	if (strstr(answer, "\"all_lost\":true"))
+		p->all_lost = true;
+	while (at && (at = strstr(at, "{\"va\":"))) {
+		uint64_t first = (number(at, "va") - COHERENCE_BASE) >>
+				 COHERENCE_PAGE_SHIFT;
+		uint64_t count = number(at, "size") >> COHERENCE_PAGE_SHIFT;
+
+		for (uint64_t i = first; i < first + count && i < MP_PAGES;
+		     i++) {
+			p->n->lost_regions += !p->is_page_lost[i];
+			p->is_page_lost[i] = true;
+		}
+		at++;
+	}
+}
+
+static void look_after_the_dead(struct mp *p)
+{
+	char answer[ANSWER_MAX];
+
+	for (unsigned i = 0; i < p->machine_count; i++) {
+		if (!(p->to_tell & 1u << i) ||
+		    play_now_ns(&p->run) < p->tell_ns)
+			continue;
+		/* The switch may have found out by itself. */
+		(void)!rig_tor_tell(p->tor, "coherence gone machine=%u", i);
+		p->to_tell &= (uint16_t) ~(1u << i);
+		p->going |= (uint16_t)(1u << i);
+	}
+	if (!p->going)
+		return;
+	mp_ask(p, "coherence show", answer, sizeof(answer));
+	if (strstr(answer, "\"going\""))
+		return;
+	note_lost(p, answer);
+	p->members &= (uint16_t) ~(p->going & ~number(answer, "members"));
+	p->going &= p->members;
+	if (p->may_repair)
+		p->repair_ns = play_now_ns(&p->run) + REPAIR_NS;
+}
+
+/* ---- repair
+ * ------------------------------------------------------------------------ */
+
+/* Memory's bytes count from now on: a new life of these words. */
+static void renew(struct mp *p, uint32_t page)
+{
+	unsigned node = mp_node_of(p, page);
+	uint32_t at = node ? page - MP_PAGES / 2 : page;
+	const uint64_t *words = (const void *)(p->nodes[node].arena->mem +
+					       at * COHERENCE_PAGE_BYTES);
+	struct lin_history *h = p->run.history;
+	uint64_t now = play_now_ns(&p->run);
+
+	p->gen[page]++;
+	p->is_page_lost[page] = false;
+	for (uint32_t w = 0; w < MP_WORDS; w++) {
+		int64_t op;
+
+		p->shadow[page][w] = words[w];
+		if (!words[w])
+			continue;
+		op = lin_invoke(h, 1000,
+				lin_int((uint64_t)p->gen[page] << 32 |
+					page * MP_WORDS | w),
+				LIN_WRITE, lin_int(words[w]), lin_nil(), now);
+		ASSERT(op >= 0);
+		lin_return_ok(h, op, now);
+	}
+}
+
+/* The switch may have died meanwhile, or a machine may not be clean. */
+static void repair(struct mp *p)
+{
+	bool all = p->all_lost;
+
+	p->repair_ns = 0;
+	for (uint32_t i = 0; i < MP_PAGES; i++) {
+		if (!all && !p->is_page_lost[i])
+			continue;
+		if (rig_tor_tell(p->tor, "coherence repair va=%llu size=4096",
+				 COHERENCE_BASE +
+					 (uint64_t)i * COHERENCE_PAGE_BYTES)) {
+			p->repair_ns = play_now_ns(&p->run) + REPAIR_NS;
+			return;
+		}
+		p->all_lost = false;
+		p->n->repairs++;
+		renew(p, i);
+	}
+}
+
+bool mp_keeper_run(struct mp *p)
+{
+	if (p->has_switch_died && !begin_again(p))
+		return false;
+	if (!p->has_begun)
+		return true;
+	look_after_the_dead(p);
+	if (p->repair_ns && play_now_ns(&p->run) >= p->repair_ns)
+		repair(p);
+	return true;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of the play "mind". */
+#ifndef AQ_PLAYS_MIND_PLAY_PRIV_H
+#define AQ_PLAYS_MIND_PLAY_PRIV_H
+
+#include "coherence/cache.h"
+#include "coherence/record.h"
+#include "mind_litmus.h"
+#include "mind_play.h"
+#include "rig/tor_net.h"
+#include "sim/fiber.h"
+
+enum {
+	MP_MACHINES = 8,
+	MP_THREADS = 4, /* of a machine */
+	MP_NODES = 2,
+	MP_PAGES = 16,
+	MP_WORDS = COHERENCE_PAGE_BYTES / 8,
+	MP_HOT_WORDS = 2, /* of a page, that random operations use */
+	MP_LANES = 4,
+	MP_JOBS = COH_CACHE_JOBS_MAX,
+	MP_LEAVES = 2,
+	MP_GIVES = COH_CACHE_GIVES_MAX,
+	MP_SAYS = 128,	/* records on their way */
+	MP_RECVS = 128, /* receives of a talk */
+	MP_OPS = 24,	/* of a thread */
+};
+
+/* Steps of a machine at which it may die. */
+#define MP_POINTS(X)                                  \
+	X(GET, "a get is sent")                       \
+	X(MAP, "a page that has come is mapped")      \
+	X(MAPPED, "threads have used the page")       \
+	X(INVAL, "an INVAL is looked at")             \
+	X(PROTECT, "a range is protected")            \
+	X(GIVE, "a page is given back")               \
+	X(GIVEN, "a give-back's completion is taken") \
+	X(UNMAP, "a range is unmapped")               \
+	X(FIN, "FIN is sent")                         \
+	X(EVICT, "EVICT is sent")                     \
+	X(CLEAN, "CLEAN is sent")
+
+enum mp_point {
+#define MP_POINT_ENUM(id, text) MP_POINT_##id,
+	MP_POINTS(MP_POINT_ENUM)
+#undef MP_POINT_ENUM
+	MP_POINT_COUNT
+};
+
+struct mp;
+
+/* One instruction of a thread. */
+struct mp_op {
+	struct mp_op *next; /* of those that wait */
+	uint8_t call;	    /* enum lin_call */
+	uint8_t right;	    /* enum coh_right */
+	bool is_done, has_failed;
+	uint32_t process;
+	uint32_t page, word;
+	uint64_t a, b;
+	uint64_t got;
+	uint32_t gen; /* of the page, when it began */
+	int64_t lin;
+};
+
+struct mp_machine {
+	struct mp *p;
+	uint8_t number;
+	struct rig_host *host;
+	struct rng rand;
+	bool is_dead, is_connected;
+	unsigned threads; /* that have not ended */
+	uint32_t turn;	  /* of connections */
+	uint32_t limit;	  /* pages that it keeps */
+
+	struct coh_cache cache;
+	struct coh_cache_page pages[MP_PAGES];
+	struct coh_cache_lane lanes[MP_LANES];
+	struct coh_cache_job jobs[MP_JOBS];
+	struct coh_cache_leave leaves[MP_LEAVES];
+	struct coh_cache_out out;
+
+	/* The MMU: what processes may do, as actions said; and the pages. */
+	uint8_t mmu[MP_PAGES];
+	uint64_t mem[MP_PAGES][MP_WORDS];
+	struct mp_op *waiting;
+	struct sim_wait changed;
+
+	struct ibv_cq *cq;
+	struct ibv_qp *talk, *lane[MP_LANES];
+	struct rig_region *buffer;
+	uint32_t say_next;
+	bool lane_lost[MP_LANES];
+	int give_page[MP_GIVES]; /* -1: the slot is free */
+};
+
+struct mp_thread {
+	struct mp_machine *m;
+	struct rng rand;
+	uint32_t process;
+	int litmus; /* which thread of the shape; -1: none */
+};
+
+struct mp {
+	struct play_run run;
+	struct mind_play_counts *n;
+	struct rig_tor *tor;
+	enum ibv_mtu mtu;
+	char program[160];
+	unsigned machine_count, node_count, page_count;
+	struct mp_machine machines[MP_MACHINES];
+	struct mp_thread threads[MP_MACHINES * MP_THREADS];
+	struct {
+		struct rig_host *host;
+		struct rig_region *arena;
+		struct ibv_qp *qp;
+		bool is_dead;
+	} nodes[MP_NODES];
+	bool is_over; /* servers end */
+
+	/* The last store to each word, and which life of it this is: what is
+	 * repaired begins anew. */
+	uint64_t shadow[MP_PAGES][MP_WORDS];
+	uint32_t gen[MP_PAGES];
+	uint64_t next_value;
+
+	/* The keeper of members, outside the switch. */
+	uint32_t term;
+	uint32_t turn; /* of connections to nodes */
+	uint16_t members;
+	uint16_t going;	  /* dead ones that the switch was told of */
+	uint16_t to_tell; /* dead ones that it was not */
+	uint64_t tell_ns;
+	bool has_switch_died, has_begun;
+	bool all_lost, is_page_lost[MP_PAGES];
+	uint64_t repair_ns; /* when to; 0: nothing to repair */
+
+	/* Fate. */
+	int victim; /* machine; -1: none */
+	enum mp_point death_point;
+	unsigned death_countdown;
+	bool may_repair;
+
+	struct mind_litmus litmus;
+};
+
+static inline uint64_t mp_page_number(uint32_t page)
+{
+	return (COHERENCE_BASE >> COHERENCE_PAGE_SHIFT) + page;
+}
+
+/* Which node has the page: the upper half is moved to the second one. */
+static inline unsigned mp_node_of(const struct mp *p, uint32_t page)
+{
+	return p->node_count > 1 && page >= MP_PAGES / 2;
+}
+
+/* ---- mind_machine.c: a machine and its server -----------------------------
+ */
+
+int mp_machine_start(struct mp *p, unsigned number) MUST_CHECK;
+void mp_machine_stop(struct mp_machine *m);
+/* New connections to a switch that has begun a term. */
+int mp_machine_connect(struct mp_machine *m, bool was_member) MUST_CHECK;
+/* The switch is gone. */
+void mp_machine_cut(struct mp_machine *m);
+/* Begins an instruction; it may be done at once. */
+void mp_op_begin(struct mp_machine *m, struct mp_op *op);
+/* Whether nothing of it is under way. */
+bool mp_machine_is_idle(const struct mp_machine *m);
+
+/* ---- mind_thread.c: what threads do ----------------------------------------
+ */
+
+int mp_threads_start(struct mp *p) MUST_CHECK;
+/* Executes it on the machine's copy, which has the right. */
+void mp_op_execute(struct mp_machine *m, struct mp_op *op);
+void mp_op_fail(struct mp_machine *m, struct mp_op *op);
+
+/* ---- mind_keeper.c: members, terms, repair ----------------------------------
+ */
+
+/* The first term, with all machines. */
+int mp_keeper_start(struct mp *p) MUST_CHECK;
+/* The machine is dead; the switch hears of it later. */
+void mp_keeper_dead(struct mp *p, unsigned machine);
+/* Does what is due; call it often. False: it went wrong. */
+bool mp_keeper_run(struct mp *p);
+/* The words of the switch's answer; "": none, or an error. */
+void mp_ask(struct mp *p, const char *line, char *out, size_t out_bytes);
+
+#endif

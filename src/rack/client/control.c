@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a program asks the rack's controller: which nodes there are, where a
+ * name is, where new memory should go. Each of them is a hint: without an
+ * answer the nodes themselves are asked, as in a rack without a controller, and
+ * one that does not answer is left alone for a while.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "client_priv.h"
+
+enum {
+	ASK_MS = 1000,
+	OFF_MS = 2000, /* after no answer */
+};
+
+/* The first controller that answers; what it does not know, the others do not
+ * know either. */
+static int ask(const struct config *config, const char *rundir,
+	       const char *token, const char *method, const char *path,
+	       json_t *body, json_t **reply)
+{
+	struct client_node control[CLIENT_CONTROL_MAX];
+	unsigned count = client_controllers_find(config, rundir, control);
+	struct client_caller caller = {.token = token};
+	int err = count ? client_http_create(&caller.http) : -ENOENT;
+
+	for (unsigned i = 0; i < count && caller.http; i++) {
+		*reply = NULL;
+		err = client_call(&caller, &control[i], method, path,
+				  json_incref(body), ASK_MS, CLIENT_LIST_MAX,
+				  reply);
+		if (err != -EHOSTDOWN)
+			break;
+	}
+	if (caller.http)
+		client_http_destroy(caller.http);
+	json_decref(body);
+	return err;
+}
+
+/* ---- nodes -------------------------------------------------------------- */
+
+static bool is_reachable(const char *address)
+{
+	return strncmp(address, "unix:", 5) != 0 ||
+	       access(address + 5, R_OK | W_OK) == 0;
+}
+
+static bool is_known(const struct client_node *nodes, unsigned count,
+		     const char *name)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (strcmp(nodes[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static unsigned add(const struct config *config, const json_t *rows,
+		    const char *kind, struct client_node *nodes, unsigned count)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		const char *name =
+			json_string_value(json_object_get(row, "name"));
+		const char *address =
+			json_string_value(json_object_get(row, "address"));
+		const char *is =
+			json_string_value(json_object_get(row, "kind"));
+		struct client_node *n = &nodes[count];
+
+		if (!name || !address || !is || strcmp(is, kind) != 0 ||
+		    count == CLIENT_NODE_MAX ||
+		    !client_node_name_is_valid(name) ||
+		    strlen(address) >= sizeof(n->address) ||
+		    is_known(nodes, count, name) || !is_reachable(address))
+			continue;
+		memset(n, 0, sizeof(*n));
+		(void)snprintf(n->name, sizeof(n->name), "%s", name);
+		(void)snprintf(n->address, sizeof(n->address), "%s", address);
+		(void)snprintf(n->ca_path, sizeof(n->ca_path), "%s",
+			       config_string(config, "rack", "ca"));
+		count++;
+	}
+	return count;
+}
+
+int client_control_nodes(const struct config *config, const char *rundir,
+			 const char *token, const char *kind,
+			 struct client_node nodes[CLIENT_NODE_MAX],
+			 unsigned *count)
+{
+	json_t *reply = NULL;
+	int err = ask(config, rundir, token, "GET", "/v1/nodes", NULL, &reply);
+
+	if (!err)
+		*count = add(config, json_object_get(reply, "nodes"), kind,
+			     nodes, *count);
+	json_decref(reply);
+	return err;
+}
+
+/* ---- for a rack --------------------------------------------------------- */
+
+static bool is_off(struct aq_rack *rack)
+{
+	uint64_t off = atomic_load_explicit(&rack->control_off_ns,
+					    memory_order_relaxed);
+
+	return off && client_rack_now_ns(rack) < off;
+}
+
+/* Only a controller that does not answer is left alone; its no is an answer. */
+static void note(struct aq_rack *rack, int err)
+{
+	uint64_t off = err == -EHOSTDOWN
+			       ? client_rack_now_ns(rack) + OFF_MS * 1000000ull
+			       : 0;
+
+	atomic_store_explicit(&rack->control_off_ns, off, memory_order_relaxed);
+	if (err)
+		log_debug("client", "the controller: %s", error_last());
+	error_clear();
+}
+
+static bool has_control(struct aq_rack *rack)
+{
+	const struct config *c = client_rack_listed(rack);
+
+	return c && rack->transport == client_transport_verbs() &&
+	       strcmp(config_string(c, "rack", "control"), "none") != 0 &&
+	       !is_off(rack);
+}
+
+static void token_of(struct aq_rack *rack, char token[CLIENT_TOKEN_MAX])
+{
+	pthread_mutex_lock(&rack->lock);
+	memcpy(token, rack->token, CLIENT_TOKEN_MAX);
+	pthread_mutex_unlock(&rack->lock);
+}
+
+unsigned client_control_scan(struct aq_rack *rack,
+			     struct client_node nodes[CLIENT_NODE_MAX],
+			     unsigned count)
+{
+	char token[CLIENT_TOKEN_MAX];
+
+	if (!has_control(rack))
+		return count;
+	token_of(rack, token);
+	note(rack, client_control_nodes(rack->config, rack->rundir, token,
+					"memory", nodes, &count));
+	return count;
+}
+
+static bool find_node(struct aq_rack *rack, const char *name, uint32_t *out)
+{
+	uint32_t i, count = client_rack_nodes(rack);
+
+	for (i = 0; name && i < count; i++) {
+		if (strcmp(rack->node[i].name, name) != 0)
+			continue;
+		*out = i;
+		return true;
+	}
+	return false;
+}
+
+bool client_control_find(struct aq_rack *rack, const char *region,
+			 uint32_t *node)
+{
+	char token[CLIENT_TOKEN_MAX], path[CLIENT_PATH_MAX];
+	const json_t *rows, *row;
+	json_t *reply = NULL;
+	bool found = false;
+	size_t i;
+	int err;
+
+	if (!has_control(rack))
+		return false;
+	token_of(rack, token);
+	(void)snprintf(path, sizeof(path), "/v1/names/%s", region);
+	err = ask(rack->config, rack->rundir, token, "GET", path, NULL, &reply);
+	note(rack, err);
+	rows = json_object_get(reply, "pieces");
+	json_array_foreach(rows, i, row)
+	{
+		const char *name =
+			json_string_value(json_object_get(row, "name"));
+
+		/* Pieces of a striped one are asked for at all nodes. */
+		if (!found && name && strcmp(name, region) == 0)
+			found = find_node(
+				rack,
+				json_string_value(json_object_get(row, "node")),
+				node);
+	}
+	json_decref(reply);
+	return found;
+}
+
+bool client_control_place(struct aq_rack *rack, uint64_t size_bytes,
+			  uint32_t copies, uint32_t *nodes)
+{
+	char token[CLIENT_TOKEN_MAX];
+	const json_t *rows, *row;
+	json_t *reply = NULL;
+	uint32_t found = 0;
+	size_t i;
+	int err;
+
+	if (!has_control(rack))
+		return false;
+	token_of(rack, token);
+	err = ask(rack->config, rack->rundir, token, "POST", "/v1/place",
+		  json_pack("{s:I, s:I}", "size", (json_int_t)size_bytes,
+			    "copies", (json_int_t)copies),
+		  &reply);
+	note(rack, err);
+	rows = json_object_get(reply, "nodes");
+	json_array_foreach(rows, i, row) if (found < copies) found +=
+		find_node(rack, json_string_value(json_object_get(row, "name")),
+			  &nodes[found]);
+	json_decref(reply);
+	return found == copies;
+}

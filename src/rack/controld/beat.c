@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Beats of nodes: what they say, and what they are told. A beat waits until
+ * there is something to say, CD_HOLD_MS at most. What it says may come late or
+ * twice; only what names the epoch of the node's last join is taken.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/env.h"
+#include "base/error.h"
+#include "base/plant.h"
+#include "cd_priv.h"
+
+/* ---- what a node says --------------------------------------------------- */
+
+static int find_node(struct cd_core *core, const struct ctl_call *call,
+		     struct cd_node **out)
+{
+	const char *incarnation = NULL;
+	uint64_t epoch = 0;
+	struct cd_node *n = cd_node_find(core, call->segment[0]);
+	int err =
+		ctl_field_string(call->body, "incarnation", true, &incarnation);
+
+	if (!err)
+		err = ctl_field_u64(call->body, "epoch", true, 0, INT64_MAX,
+				    &epoch);
+	if (err)
+		return err;
+	/* It joins, and all is well. */
+	if (!n ||
+	    ((strcmp(n->incarnation, incarnation) != 0 || n->epoch != epoch) &&
+	     !PLANTED(ctl_any_epoch)))
+		return error_set(-ESTALE, "node %s has to join",
+				 call->segment[0]);
+	*out = n;
+	return 0;
+}
+
+struct said {
+	const char *tenant;
+	uint64_t used, limit, version, wish, regions, connections;
+};
+
+static int parse_share(const json_t *row, struct said *s)
+{
+	int err = json_is_object(row)
+			  ? ctl_field_string(row, "tenant", true, &s->tenant)
+			  : error_set(-EINVAL, "\"shares\" has objects");
+
+	if (!err)
+		err = ctl_field_u64(row, "used", false, 0, INT64_MAX, &s->used);
+	if (!err)
+		err = ctl_field_u64(row, "limit", false, 0, INT64_MAX,
+				    &s->limit);
+	if (!err)
+		err = ctl_field_u64(row, "version", false, 0, INT64_MAX,
+				    &s->version);
+	if (!err)
+		err = ctl_field_u64(row, "wish", false, 0, INT64_MAX, &s->wish);
+	if (!err)
+		err = ctl_field_u64(row, "regions", false, 0, INT64_MAX,
+				    &s->regions);
+	return err ? err
+		   : ctl_field_u64(row, "connections", false, 0, INT64_MAX,
+				   &s->connections);
+}
+
+/* The list is checked before any of it is taken. */
+static int check_lists(const json_t *body)
+{
+	static const char *const lists[] = {"shares", "names", "own",
+					    "conflicts"};
+	const json_t *rows = json_object_get(body, "names"), *row;
+	struct said s;
+	size_t i;
+
+	for (i = 0; i < ARRAY_LEN(lists); i++) {
+		const json_t *v = json_object_get(body, lists[i]);
+
+		if (v && !json_is_array(v))
+			return error_set(-EINVAL, "\"%s\" is a list", lists[i]);
+	}
+	if (json_array_size(rows) > CD_NAMES_MAX)
+		return error_set(-E2BIG, "\"names\" has %d at most",
+				 CD_NAMES_MAX);
+	json_array_foreach(rows, i, row)
+	{
+		const char *name =
+			json_string_value(json_object_get(row, "name"));
+
+		if (!name || strlen(name) > CD_NAME_TEXT_MAX ||
+		    !json_is_string(json_object_get(row, "tenant")))
+			return error_set(-EINVAL,
+					 "\"names\" has objects with tenant "
+					 "and name");
+	}
+	rows = json_object_get(body, "shares");
+	json_array_foreach(rows, i, row)
+	{
+		int err = parse_share(row, &s);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static void take_shares(struct cd_core *core, struct cd_node *n,
+			const json_t *rows)
+{
+	const json_t *row;
+	size_t i;
+
+	for (i = 0; i < core->tenant_count; i++) {
+		struct cd_share *s = &core->tenant[i]->share[n->slot];
+
+		s->used = s->regions = s->connections = s->wish = 0;
+	}
+	json_array_foreach(rows, i, row)
+	{
+		struct said said = {0};
+		struct cd_tenant *t =
+			parse_share(row, &said)
+				? NULL
+				: cd_tenant_find(core, said.tenant);
+		struct cd_share *s = t ? &t->share[n->slot] : NULL;
+
+		if (!s)
+			continue;
+		if (said.wish && !s->waits)
+			cd_share_ask_anew(core, t);
+		s->waits = said.wish != 0;
+		s->gave |= s->told;
+		s->used = said.used;
+		s->regions = said.regions;
+		s->connections = said.connections;
+		s->wish = said.wish;
+		s->is_refused = false;
+		cd_share_report(core, t, n, said.version, said.limit);
+	}
+	for (i = 0; i < core->tenant_count; i++)
+		if (core->tenant[i]->quota &&
+		    (core->tenant[i]->share[n->slot].wish ||
+		     core->tenant[i]->squeeze))
+			cd_share_serve(core, core->tenant[i]);
+}
+
+static void take_soft(struct cd_core *core, struct cd_node *n,
+		      const json_t *body)
+{
+	json_t *names = json_object_get(body, "names");
+	json_t *conflicts = json_object_get(body, "conflicts");
+	uint64_t used = 0, regions = 0, connections = 0;
+
+	/* Numbers that are none count as 0; the limits have told already. */
+	if (ctl_field_u64(body, "used", false, 0, INT64_MAX, &used) ||
+	    ctl_field_u64(body, "regions", false, 0, INT64_MAX, &regions) ||
+	    ctl_field_u64(body, "connections", false, 0, INT64_MAX,
+			  &connections))
+		error_clear();
+	n->used_bytes = used;
+	n->regions = regions;
+	n->connections = connections;
+	n->promised_bytes = 0;
+	n->state = CD_UP;
+	n->has_beaten = true;
+	n->seen_ns = env_now_ns(core->env);
+	if (names) {
+		json_decref(n->names);
+		n->names = json_incref(names);
+		n->names_complete =
+			json_is_true(json_object_get(body, "names_complete"));
+	}
+	if (conflicts) {
+		json_decref(n->conflicts);
+		n->conflicts = json_incref(conflicts);
+	}
+}
+
+void cd_handle_node_beat(void *ctx, struct ctl_call *call)
+{
+	struct cd_core *core = ctx;
+	struct cd_who *who = call->caller;
+	struct cd_held *held = who->held;
+	const char *tenants = "";
+	struct cd_node *n = NULL;
+	int err = find_node(core, call, &n);
+
+	if (!err)
+		err = ctl_field_string(call->body, "tenants", false, &tenants);
+	if (!err)
+		err = check_lists(call->body);
+	if (err) {
+		ctl_reply_last_error(call->reply, err);
+		return;
+	}
+	core->beats++;
+	*held = (struct cd_held){
+		.is_held = true,
+		.node = n->slot,
+		.epoch = n->epoch,
+		.order = n->order,
+		/* The first one of a leader is answered at once: the node
+		 * learns that it is known, and says its names. */
+		.is_due = !n->has_beaten,
+		.since_ns = env_now_ns(core->env),
+	};
+	(void)snprintf(held->tenants, sizeof(held->tenants), "%s", tenants);
+	take_soft(core, n, call->body);
+	cd_tenant_adopt(core, json_object_get(call->body, "own"));
+	take_shares(core, n, json_object_get(call->body, "shares"));
+}
+
+/* ---- what it is told ---------------------------------------------------- */
+
+static struct cd_node *node_of(const struct cd_core *core,
+			       const struct cd_held *held)
+{
+	struct cd_node *n = core->node[held->node];
+
+	return n && n->epoch == held->epoch ? n : NULL;
+}
+
+bool cd_core_is_due(const struct cd_core *core, const struct cd_held *held)
+{
+	const struct cd_node *n = node_of(core, held);
+	char tenants[32];
+
+	cd_tenants_name(core, tenants);
+	return !cd_core_is_sure(core) || !n || held->is_due ||
+	       n->order != held->order || strcmp(tenants, held->tenants) != 0 ||
+	       env_now_ns(core->env) - held->since_ns >=
+		       CD_HOLD_MS * 1000000ull;
+}
+
+static json_t *shares_for(struct cd_core *core, const struct cd_node *n)
+{
+	json_t *rows = json_array();
+
+	for (unsigned i = 0; i < core->tenant_count; i++) {
+		struct cd_tenant *t = core->tenant[i];
+		struct cd_share *s = &t->share[n->slot];
+
+		if (!t->quota)
+			continue;
+		(void)json_array_append_new(
+			rows,
+			json_pack("{s:s, s:I, s:I, s:b, s:b}", "tenant",
+				  t->name, "bytes", cd_int(s->bytes), "version",
+				  cd_int(s->version), "squeeze", t->squeeze,
+				  "refused", s->is_refused));
+		s->is_refused = false;
+		s->told |= t->squeeze;
+	}
+	return rows;
+}
+
+void cd_core_answer(struct cd_core *core, const struct cd_held *held,
+		    struct ctl_reply *reply)
+{
+	const struct cd_node *n = node_of(core, held);
+	char tenants[32];
+	json_t *tree;
+
+	if (!cd_core_is_sure(core)) {
+		ctl_reply_error(reply, -EHOSTDOWN, "%s",
+				core->leads ? "the ledger does not answer"
+					    : core->why);
+		reply->status = 503;
+		return;
+	}
+	if (!n) {
+		ctl_reply_error(reply, -ESTALE, "the node has to join");
+		return;
+	}
+	cd_tenants_name(core, tenants);
+	tree = json_pack("{s:I, s:I, s:b, s:s, s:o, s:b}", "term",
+			 cd_int(core->term), "epoch", cd_int(n->epoch), "drain",
+			 n->drain, "tenants_name", tenants, "shares",
+			 shares_for(core, n), "wants_names", !n->names);
+	if (strcmp(tenants, held->tenants) != 0)
+		(void)json_object_set_new(tree, "tenants",
+					  cd_tenants_json(core));
+	ctl_reply_json(reply, 200, tree);
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a controller knows. Rows of the ledger are marked so; all else is soft.
+ *
+ *   node       NAME           kind, address, zone, incarnation, epoch, size,
+ *                             drain
+ *   tenant     NAME           quota, limits
+ *   token      SHA-256        tenant, id, until
+ *   allowance  TENANT/NODE    bytes, version, open
+ *
+ * Allowances. A node hands memory out within its allowance, which it knows by
+ * the node's epoch (new with each join) and a version (new with each grant).
+ * Within a version a node's own limit only goes down. So a report of a smaller
+ * limit that names the epoch and version of the row is safe to believe, however
+ * late it comes, and the row is never below what the node may use. Grants are
+ * made only while the sum of all rows, also of nodes that are down, stays
+ * within the quota. No clock is involved.
+ *
+ * A row that is `open` is the first of its kind at a node, or was made when a
+ * tenant without a quota got one: the node may use more than the row says, and
+ * its first report sets the row.
+ */
+#ifndef AQ_CD_PRIV_H
+#define AQ_CD_PRIV_H
+
+#include <jansson.h>
+
+#include "control/ctl_audit.h"
+#include "control/ctl_token.h"
+#include "controld.h"
+
+enum cd_level {
+	CD_LEVEL_ANY,	 /* no token; strangers learn little */
+	CD_LEVEL_TENANT, /* anybody's token */
+	CD_LEVEL_NODE,
+	CD_LEVEL_ADMIN,
+};
+
+enum {
+	CD_PAST = 64,
+	CD_MARK_BITS = 40, /* the number in a mark; the rest: generation */
+};
+
+enum cd_role {
+	CD_ROLE_NONE,
+	CD_ROLE_TENANT,
+	CD_ROLE_NODE,
+	CD_ROLE_ADMIN,
+};
+
+enum cd_kind {
+	CD_MEMORY,
+	CD_ENGINE,
+	CD_SWITCH,
+	CD_GATEWAY,
+	CD_KINDS,
+};
+
+enum cd_state {
+	CD_UP,
+	CD_SUSPECT,
+	CD_DOWN,
+};
+
+struct cd_node {
+	/* The row. */
+	char name[CD_NAME_MAX + 1];
+	enum cd_kind kind;
+	char address[CD_ADDRESS_MAX + 1];
+	char zone[CD_NAME_MAX + 1];
+	char incarnation[CTL_INCARNATION_TEXT];
+	uint64_t epoch;
+	uint64_t size_bytes;
+	bool drain;
+	/* Soft. */
+	unsigned slot;
+	enum cd_state state;
+	bool has_beaten; /* since this leader leads */
+	uint64_t seen_ns;
+	uint64_t order; /* counts what there is to say to it */
+	uint64_t used_bytes;
+	uint64_t regions;
+	uint64_t connections;
+	uint64_t promised_bytes; /* placed here since its last beat */
+	json_t *names;		 /* [{"tenant", "name", "size"}] or NULL */
+	bool names_complete;
+	json_t *conflicts; /* tenants that it has under another token */
+};
+
+struct cd_share {
+	/* The row. */
+	uint64_t bytes;
+	uint64_t version;
+	bool open;
+	/* Soft: what the node said last. */
+	uint64_t used;
+	uint64_t regions;
+	uint64_t connections;
+	uint64_t wish;	 /* that it waits for; 0: nothing */
+	bool is_refused; /* its wish; it is told once */
+	bool waits;	 /* its last beat had a wish */
+	/* It was told that others wait, and has said since what it uses. */
+	bool told, gave;
+};
+
+struct cd_token {
+	struct ctl_token_hash hash;
+	unsigned id;	  /* by which people name it */
+	uint64_t until_s; /* time of day; 0: no end */
+};
+
+struct cd_tenant {
+	char name[CD_NAME_MAX + 1];
+	uint64_t quota; /* 0: none */
+	json_t *limits; /* an object */
+	unsigned token_count;
+	struct cd_token token[CD_TOKENS_MAX];
+	bool has_row; /* all but "default" before it has a quota */
+	bool squeeze; /* somebody waits for what others do not use */
+	struct cd_share share[CD_NODES_MAX];
+};
+
+/* A staged change, in the order of time. */
+struct cd_staged {
+	struct cd_staged *next;
+	uint64_t number;
+	uint64_t group;
+	char *kind, *key, *value;
+};
+
+struct cd_core {
+	char name[CD_NAME_MAX + 1];
+	struct env *env;
+	struct ctl_token_hash admin, node_hash, default_hash;
+	struct ctl_audit *audit;
+	int (*keep_token)(void *ctx, bool is_admin, const char *token);
+	void *keep_ctx;
+	uint64_t start_ns;
+	bool is_loaded;
+	bool leads;
+	uint64_t until_ns; /* for certain */
+	uint64_t term;
+	uint64_t joins; /* in this term */
+	char leader[LEDGER_WHO_MAX];
+	char why[200]; /* changes are refused */
+	uint64_t wall_s;
+
+	struct cd_node *node[CD_NODES_MAX];
+	struct cd_tenant *tenant[CD_TENANTS_MAX];
+	unsigned node_count, tenant_count;
+	uint64_t tenants_version; /* in this term */
+
+	struct cd_staged *first, **last;
+	unsigned flight; /* changes of the transaction under way */
+	uint64_t group;
+	uint64_t staged, committed;
+	/* Each failure ends a generation, and what was staged and not committed
+	 * in it; the last ones are remembered for those who wait. */
+	uint64_t generation;
+	struct {
+		uint64_t committed;
+		enum cd_settled rest;
+	} past[CD_PAST];
+	char failure[200];
+
+	uint64_t requests, refused, beats, commits, failures;
+	json_t *late; /* rows that need others, while they are read */
+};
+
+/* ---- core.c, stage.c, rows.c -------------------------------------------- */
+
+/* Whether it leads, and nobody else can. */
+bool cd_core_is_sure(const struct cd_core *core);
+/* Each request and each tick is a group: a transaction has whole groups. */
+void cd_stage_group(struct cd_core *core);
+/* Stages a row; the value is taken over, NULL deletes it. */
+void cd_stage(struct cd_core *core, const char *kind, const char *key,
+	      json_t *value);
+void cd_stage_node(struct cd_core *core, const struct cd_node *n);
+void cd_stage_tenant(struct cd_core *core, const struct cd_tenant *t);
+void cd_stage_token(struct cd_core *core, const struct cd_tenant *t,
+		    const struct cd_token *k);
+void cd_stage_share(struct cd_core *core, const struct cd_tenant *t,
+		    const struct cd_node *n);
+/* All that is staged and not committed is lost. */
+void cd_stage_drop(struct cd_core *core, int err);
+
+/* All rows have come. -EBADMSG. */
+int cd_rows_end(struct cd_core *core) MUST_CHECK;
+
+/* -EAGAIN: there are too many. */
+int cd_node_add(struct cd_core *core, const char *name,
+		struct cd_node **out) MUST_CHECK;
+int cd_tenant_add(struct cd_core *core, const char *name,
+		  struct cd_tenant **out) MUST_CHECK;
+struct cd_node *cd_node_find(const struct cd_core *core, const char *name);
+struct cd_tenant *cd_tenant_find(const struct cd_core *core, const char *name);
+void cd_node_free(struct cd_core *core, struct cd_node *n);
+void cd_tenant_free(struct cd_core *core, struct cd_tenant *t);
+
+/* ---- node.c ------------------------------------------------------------- */
+
+const char *cd_kind_name(enum cd_kind kind);
+int cd_kind_parse(const char *text, enum cd_kind *out) MUST_CHECK;
+const char *cd_state_name(const struct cd_node *n);
+/* There is something to say to it, or to all. */
+void cd_order(struct cd_node *n);
+void cd_order_all(struct cd_core *core);
+/* Silence. */
+void cd_nodes_tick(struct cd_core *core);
+
+/* ---- share.c ------------------------------------------------------------ */
+
+/* What all nodes may hand out to a tenant together. */
+uint64_t cd_share_sum(const struct cd_core *core, const struct cd_tenant *t);
+/* A node's report of its own limit. */
+void cd_share_report(struct cd_core *core, struct cd_tenant *t,
+		     struct cd_node *n, uint64_t version, uint64_t limit);
+/* A node has begun to wait: what others said before may be old. */
+void cd_share_ask_anew(struct cd_core *core, struct cd_tenant *t);
+/* Serves the wishes of all nodes, as far as the quota goes. */
+void cd_share_serve(struct cd_core *core, struct cd_tenant *t);
+/* A quota has come to be, or is another one. */
+void cd_share_requota(struct cd_core *core, struct cd_tenant *t,
+		      uint64_t quota);
+
+/* ---- place.c ------------------------------------------------------------ */
+
+struct cd_wish {
+	uint64_t size_bytes; /* of each copy */
+	unsigned copies;
+};
+
+/* Chooses a node for each copy. -ENOSPC with words: how many there are. */
+typedef int (*cd_place_fn)(const struct cd_core *core,
+			   const struct cd_wish *wish,
+			   struct cd_node *out[CD_COPIES_MAX]);
+/* NULL: there is none of that name. */
+cd_place_fn cd_place_policy(const char *name);
+
+/* ---- handlers ----------------------------------------------------------- */
+
+/* What a call's caller points to. */
+struct cd_who {
+	enum cd_role role;
+	struct cd_tenant *tenant; /* of that role */
+	struct cd_held *held;	  /* for beats */
+};
+
+void cd_handle_status(void *ctx, struct ctl_call *call);
+void cd_handle_metrics(void *ctx, struct ctl_call *call);
+void cd_handle_node_join(void *ctx, struct ctl_call *call);
+void cd_handle_node_beat(void *ctx, struct ctl_call *call);
+void cd_handle_node_leave(void *ctx, struct ctl_call *call);
+void cd_handle_node_list(void *ctx, struct ctl_call *call);
+void cd_handle_node_drain(void *ctx, struct ctl_call *call);
+void cd_handle_node_forget(void *ctx, struct ctl_call *call);
+void cd_handle_name_get(void *ctx, struct ctl_call *call);
+void cd_handle_place(void *ctx, struct ctl_call *call);
+void cd_handle_tenant_create(void *ctx, struct ctl_call *call);
+void cd_handle_tenant_list(void *ctx, struct ctl_call *call);
+void cd_handle_tenant_get(void *ctx, struct ctl_call *call);
+void cd_handle_tenant_patch(void *ctx, struct ctl_call *call);
+void cd_handle_tenant_delete(void *ctx, struct ctl_call *call);
+void cd_handle_token_patch(void *ctx, struct ctl_call *call);
+void cd_handle_token_delete(void *ctx, struct ctl_call *call);
+void cd_handle_token_create(void *ctx, struct ctl_call *call);
+void cd_handle_token_list(void *ctx, struct ctl_call *call);
+void cd_handle_token_end(void *ctx, struct ctl_call *call);
+void cd_handle_admin_token(void *ctx, struct ctl_call *call);
+
+/* The tenant that the path names. */
+int cd_tenant_of_call(const struct cd_core *core, const struct ctl_call *call,
+		      struct cd_tenant **out) MUST_CHECK;
+bool cd_tenant_is_default(const struct cd_tenant *t);
+/* `token` is shown, once; or NULL. */
+void cd_reply_tenant(const struct cd_core *core, struct ctl_call *call,
+		     unsigned status, const struct cd_tenant *t,
+		     const char *token);
+
+/* The body's "token", or a random one. */
+int cd_token_pick(struct cd_core *core, const json_t *body,
+		  char text[CTL_TOKEN_TEXT],
+		  struct ctl_token_hash *hash) MUST_CHECK;
+struct cd_tenant *cd_token_owner(const struct cd_core *core,
+				 const struct ctl_token_hash *hash);
+/* -EEXIST: somebody has it. */
+int cd_token_check(const struct cd_core *core,
+		   const struct ctl_token_hash *hash) MUST_CHECK;
+void cd_token_add(struct cd_core *core, struct cd_tenant *t,
+		  const struct ctl_token_hash *hash, uint64_t until_s);
+void cd_token_end(struct cd_core *core, struct cd_tenant *t, unsigned at);
+
+/* Takes over what a node brings along: tenants that nobody knows yet. */
+void cd_tenant_adopt(struct cd_core *core, const json_t *rows);
+/* The list of tenants for nodes, and its name. */
+json_t *cd_tenants_json(const struct cd_core *core);
+void cd_tenants_name(const struct cd_core *core, char out[32]);
+/* The list has changed. */
+void cd_tenants_changed(struct cd_core *core);
+/* Tokens whose time is over. */
+void cd_tokens_tick(struct cd_core *core);
+
+json_int_t cd_int(uint64_t n);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The controller: which nodes a rack has, its tenants with tokens and quotas,
+ * where new memory goes. It is on no data path, and a rack works without it.
+ *
+ * The core is handlers and a tick: requests and time in, replies and rows out.
+ * It does no I/O and takes no lock; the process around it is cd_daemon, and the
+ * simulator and the tests do without. A change is made in memory and staged for
+ * the ledger; a reply may leave only when all that was staged before it is
+ * committed, so nobody learns what a failure could take back (cd_settled).
+ *
+ * Rows are what must survive: nodes, tenants, tokens, allowances. What nodes
+ * say in their beats (used bytes, names, that they live) is soft: a new leader
+ * learns it again, and gives every node a full period of silence first.
+ */
+#ifndef AQ_CONTROLD_H
+#define AQ_CONTROLD_H
+
+#include "base/base.h"
+#include "base/env.h"
+#include "cd_limits.h"
+#include "control/ctl_http.h"
+#include "daemon/daemon.h"
+#include "ledger/ledger.h"
+
+struct cd_core;
+struct ctl_audit;
+
+struct cd_config {
+	const char *name;
+	struct env *env; /* clock and randomness */
+	const char *admin_token;
+	const char *node_token;	   /* of what joins */
+	const char *default_token; /* of the tenant default here */
+	struct ctl_audit *audit;   /* the caller's; or NULL */
+	/* Makes another token last, for the tenant default or for the
+	 * administrator: 0, or -errno with words. NULL: they stay. */
+	int (*keep_token)(void *ctx, bool is_admin, const char *token);
+	void *keep_ctx;
+};
+
+int cd_core_create(const struct cd_config *config,
+		   struct cd_core **out) MUST_CHECK;
+void cd_core_destroy(struct cd_core *core);
+
+/* ---- leading ------------------------------------------------------------ */
+
+/* Forgets what it knows; then come all rows, and cd_core_ready or cd_core_lead.
+ */
+void cd_core_clear(struct cd_core *core);
+/* A ledger_row_fn. -EBADMSG, with words: nothing of this ledger may be used. */
+int cd_core_row(void *core, const char *kind, const char *key,
+		const char *value);
+/* All rows are there, and it does not lead: reads are answered. `leader` is
+ * whom others should ask, or NULL; `why` says why changes are refused.
+ * -EBADMSG as above. */
+int cd_core_ready(struct cd_core *core, const char *leader,
+		  const char *why) MUST_CHECK;
+/* The same, and it leads in this term. */
+int cd_core_lead(struct cd_core *core, uint64_t term) MUST_CHECK;
+/* It leads for certain until then, by its own clock; UINT64_MAX: without end.
+ * After that another one may lead, and it says nothing but that it does not
+ * know. At first it is 0. */
+void cd_core_keep(struct cd_core *core, uint64_t until_ns);
+/* Changes are refused from now on, and what is staged is lost. */
+void cd_core_resign(struct cd_core *core, const char *why);
+bool cd_core_leads(const struct cd_core *core);
+uint64_t cd_core_term(const struct cd_core *core);
+
+/* ---- commits ------------------------------------------------------------ */
+
+/* The next transaction: whole requests, in their order. 0: nothing is staged.
+ * The texts live until cd_core_committed. */
+unsigned cd_core_batch(struct cd_core *core,
+		       struct ledger_change out[LEDGER_CHANGES_MAX]);
+/* What became of it. Other than 0: the core has resigned; its rows have to be
+ * read anew. */
+void cd_core_committed(struct cd_core *core, int err);
+
+enum cd_settled {
+	CD_PENDING,
+	CD_COMMITTED,
+	CD_FAILED,  /* nothing of it has happened */
+	CD_UNKNOWN, /* perhaps it has */
+};
+
+/* What was staged so far; and what became of all up to such a mark. */
+uint64_t cd_core_mark(const struct cd_core *core);
+enum cd_settled cd_core_settled(const struct cd_core *core, uint64_t mark);
+/* The reply in place of one whose changes have failed. */
+void cd_core_excuse(const struct cd_core *core, enum cd_settled how,
+		    struct ctl_reply *reply);
+
+/* ---- requests ----------------------------------------------------------- */
+
+/* A beat that waits for orders. */
+struct cd_held {
+	bool is_held;
+	unsigned node;
+	uint64_t epoch;
+	uint64_t order; /* the node's when the beat came */
+	uint64_t since_ns;
+	bool is_due;	  /* there is something to say at once */
+	char tenants[32]; /* the list that the node has */
+};
+
+/* Fills the reply, or `held`: then the reply comes from cd_core_answer. Neither
+ * may leave before its mark is settled. */
+void cd_core_handle(struct cd_core *core, const struct ctl_request *request,
+		    struct ctl_reply *reply, struct cd_held *held);
+/* Whether a beat need not wait any longer. */
+bool cd_core_is_due(const struct cd_core *core, const struct cd_held *held);
+void cd_core_answer(struct cd_core *core, const struct cd_held *held,
+		    struct ctl_reply *reply);
+
+/* Every CD_TICK_MS; the time of day is for tokens that end. */
+void cd_core_tick(struct cd_core *core, uint64_t wall_s);
+
+/* ---- the process -------------------------------------------------------- */
+
+/* What d->self of a struct daemon points to. */
+struct cd_serve_options {
+	const char *store; /* as ledger_open takes it; NULL: in the state
+			    * directory */
+};
+
+/* A controller until a signal; see daemon/daemon.h. */
+extern const struct daemon_kind cd_daemon;
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A daemon's way to its controller: a thread that joins and beats, for as long
+ * as the daemon lives. Without a controller that answers it tries again, the
+ * controllers in turn, with pauses that differ from node to node; the daemon
+ * works on meanwhile.
+ */
+#ifndef AQ_UPLINK_H
+#define AQ_UPLINK_H
+
+#include <jansson.h>
+
+#include "base/base.h"
+#include "client/client.h"
+#include "up_share.h"
+
+struct uplink;
+
+struct uplink_config {
+	const struct config *config; /* rack.control, rack.ca, rack.zone */
+	const char *rundir;
+	const char *token; /* for nodes */
+	const char *kind;  /* "memory" */
+	const char *name;
+	const char *address; /* where clients reach it, as in http.h */
+	const char *incarnation;
+	uint64_t size_bytes; /* of the pool */
+	/* Called by the thread; or NULL. `joined`: it has joined. `say` adds
+	 * to a beat. `hear` takes an answer; what it does with a list of
+	 * tenants has happened when it returns. */
+	void *ctx;
+	void (*joined)(void *ctx);
+	void (*say)(void *ctx, json_t *beat);
+	void (*hear)(void *ctx, const json_t *answer);
+};
+
+/* Whether rack.control names a controller. */
+bool uplink_is_wanted(const struct config *config);
+/* Copies what it needs. -EINVAL, -ENOMEM, with words. */
+int uplink_start(const struct uplink_config *c, struct uplink **out) MUST_CHECK;
+/* Says goodbye, and waits for the thread. NULL is fine. */
+void uplink_stop(struct uplink *u);
+/* There is news: a beat that waits for orders is given up for a new one. Any
+ * thread. */
+void uplink_wake(struct uplink *u);
+/* Whether the controller was heard of in the last UP_SILENT_MS. Any thread. */
+bool uplink_is_fresh(struct uplink *u);
+
+/* Where clients of other machines reach a daemon: its TCP address, or the
+ * unix socket. */
+void uplink_address(const char *listen, bool has_tls, const char *socket,
+		    char out[CLIENT_ADDRESS_MAX]);
+
+#endif

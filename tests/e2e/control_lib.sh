@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Sourced by the control_* tests after lib.sh and rack_lib.sh: waiting for what
+# the controller knows.
+
+# until_node EXPRESSION: until it holds of d, the rows of `node ls` by name.
+until_node() {
+	for _ in {1..1200}; do
+		if "$AQUIFER" node ls --json >"$TMP/nodes" 2>"$TMP/err" &&
+			python3 -c 'import json, sys
+d = {n["name"]: n for n in json.load(open(sys.argv[1]))["nodes"]}
+sys.exit(not eval(sys.argv[2]))' "$TMP/nodes" "$1" 2>/dev/null; then
+			return 0
+		fi
+		sleep 0.05
+	done
+	fail "never: $1 in $(cat "$TMP/nodes" "$TMP/err")"
+}
+
+# as TOKEN COMMAND...
+as() {
+	AQUIFER_TOKEN=$1 "${@:2}"
+}
+
+# until_ok COMMAND...: until it succeeds.
+until_ok() {
+	for _ in {1..600}; do
+		! "$@" >"$TMP/out" 2>"$TMP/err" || return 0
+		sleep 0.05
+	done
+	fail "'$*' never succeeds: $(cat "$TMP/err")"
+}
+
+# until_fails COMMAND...: until it does not any more.
+until_fails() {
+	for _ in {1..600}; do
+		"$@" >"$TMP/out" 2>"$TMP/err" || return 0
+		sleep 0.05
+	done
+	fail "'$*' goes on to succeed: $(cat "$TMP/out")"
+}

@@ -1,0 +1,824 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The controller's core on a ledger in memory and a clock that only moves when
+ * told to. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "controld/controld.h"
+#include "ledger/ledger_mem.h"
+
+#define T8(c)	       c c c c c c c c
+#define T64(c)	       T8(T8(c))
+#define TOKEN_ADMIN    T64("a")
+#define TOKEN_NODE     T64("b")
+#define TOKEN_DEFAULT  T64("c")
+#define TOKEN_TENANT   T64("d")
+#define TOKEN_OTHER    T64("e")
+#define TOKEN_STRANGER T64("f")
+#define MIB	       (1ull << 20)
+#define FIRST	       "0000000000000001"
+#define SECOND	       "0000000000000002"
+
+struct bed {
+	struct env env;
+	uint64_t clock_ns;
+	struct cd_core *core;
+	struct ledger *ledger;
+	struct ledger_store *store;
+	json_t *answer;
+	int commit_err;	    /* of the next transaction */
+	bool commit_anyway; /* it happens all the same */
+};
+
+static uint64_t bed_now(struct env *env)
+{
+	return container_of(env, struct bed, env)->clock_ns;
+}
+
+static void bed_random(struct env *env, void *buf, size_t len)
+{
+	static uint8_t next;
+
+	memset(buf, ++next, len);
+}
+
+static const struct env_ops bed_ops = {.now_ns = bed_now, .random = bed_random};
+
+static void bed_lead(struct bed *b, const char *who)
+{
+	uint64_t term;
+
+	assert_int_equal(ledger_lead(b->ledger, who, &term), 0);
+	cd_core_clear(b->core);
+	assert_int_equal(ledger_read(b->ledger, cd_core_row, b->core), 0);
+	assert_int_equal(cd_core_lead(b->core, term), 0);
+	cd_core_keep(b->core, UINT64_MAX);
+}
+
+static void bed_core(struct bed *b)
+{
+	const struct cd_config config = {
+		.name = "c0",
+		.env = &b->env,
+		.admin_token = TOKEN_ADMIN,
+		.node_token = TOKEN_NODE,
+		.default_token = TOKEN_DEFAULT,
+	};
+
+	assert_int_equal(cd_core_create(&config, &b->core), 0);
+}
+
+static void bed_make(struct bed *b)
+{
+	*b = (struct bed){.env.ops = &bed_ops, .clock_ns = 1000000000};
+	assert_int_equal(ledger_store_create(&b->store), 0);
+	assert_int_equal(ledger_mem_open(b->store, &b->ledger), 0);
+	bed_core(b);
+	bed_lead(b, "c0");
+}
+
+static void bed_end(struct bed *b)
+{
+	json_decref(b->answer);
+	cd_core_destroy(b->core);
+	ledger_close(b->ledger);
+	ledger_store_destroy(b->store);
+}
+
+static void commit(struct bed *b)
+{
+	struct ledger_change change[LEDGER_CHANGES_MAX];
+	unsigned count;
+
+	while (cd_core_leads(b->core) &&
+	       (count = cd_core_batch(b->core, change))) {
+		int err = b->commit_err;
+
+		if (!err || b->commit_anyway)
+			assert_int_equal(ledger_commit(b->ledger,
+						       cd_core_term(b->core),
+						       change, count),
+					 0);
+		b->commit_err = 0;
+		if (err)
+			(void)error_set(err, "the disk is gone");
+		cd_core_committed(b->core, err);
+	}
+}
+
+/* "POST /v1/nodes"; the status, after the commit. */
+static unsigned ask_from(struct bed *b, bool is_local, const char *token,
+			 const char *line, const char *body)
+{
+	struct ctl_reply reply = {0};
+	struct ctl_request q = {
+		.token = token,
+		.path = strchr(line, ' ') + 1,
+		.body = body,
+		.body_bytes = body ? strlen(body) : 0,
+		.is_local = is_local,
+	};
+	struct cd_held held;
+	enum cd_settled how;
+	char method[16];
+	uint64_t mark;
+	unsigned status;
+
+	snprintf(method, sizeof(method), "%.*s", (int)strcspn(line, " "), line);
+	q.method = ctl_method_parse(method);
+	cd_core_handle(b->core, &q, &reply, &held);
+	if (held.is_held)
+		cd_core_answer(b->core, &held, &reply);
+	mark = cd_core_mark(b->core);
+	commit(b);
+	how = cd_core_settled(b->core, mark);
+	assert_int_not_equal(how, CD_PENDING);
+	if (how != CD_COMMITTED)
+		cd_core_excuse(b->core, how, &reply);
+	json_decref(b->answer);
+	b->answer = reply.body
+			    ? json_loadb(reply.body, reply.body_bytes, 0, NULL)
+			    : NULL;
+	status = reply.status;
+	ctl_reply_release(&reply);
+	return status;
+}
+
+static unsigned ask(struct bed *b, const char *token, const char *line,
+		    const char *body)
+{
+	return ask_from(b, false, token, line, body);
+}
+
+static uint64_t number(struct bed *b, const char *name)
+{
+	return (uint64_t)json_integer_value(json_object_get(b->answer, name));
+}
+
+static const char *words(struct bed *b)
+{
+	json_t *e = json_object_get(b->answer, "error");
+	const char *text = json_string_value(json_object_get(e, "message"));
+
+	return text ? text : "";
+}
+
+static uint64_t join(struct bed *b, const char *name, const char *incarnation)
+{
+	char body[300];
+
+	snprintf(body, sizeof(body),
+		 "{\"name\":\"%s\",\"kind\":\"memory\",\"address\":"
+		 "\"unix:/%s\",\"incarnation\":\"%s\",\"size\":1073741824}",
+		 name, name, incarnation);
+	assert_int_equal(ask(b, TOKEN_NODE, "POST /v1/nodes", body), 200);
+	return number(b, "epoch");
+}
+
+/* A beat about the tenant t; the allowance that is told. */
+static uint64_t beat(struct bed *b, const char *name, uint64_t epoch,
+		     uint64_t used, uint64_t limit, uint64_t version,
+		     uint64_t wish)
+{
+	char line[80], body[400];
+	json_t *row;
+	size_t i;
+
+	snprintf(line, sizeof(line), "POST /v1/nodes/%s/beat", name);
+	snprintf(body, sizeof(body),
+		 "{\"incarnation\":\"" FIRST "\",\"epoch\":%llu,\"used\":%llu,"
+		 "\"shares\":[{\"tenant\":\"t\",\"used\":%llu,\"limit\":%llu,"
+		 "\"version\":%llu,\"wish\":%llu}]}",
+		 (unsigned long long)epoch, (unsigned long long)used,
+		 (unsigned long long)used, (unsigned long long)limit,
+		 (unsigned long long)version, (unsigned long long)wish);
+	assert_int_equal(ask(b, TOKEN_NODE, line, body), 200);
+	json_array_foreach(json_object_get(b->answer, "shares"), i, row)
+	{
+		if (strcmp(json_string_value(json_object_get(row, "tenant")),
+			   "t") == 0)
+			return (uint64_t)json_integer_value(
+				json_object_get(row, "bytes"));
+	}
+	return UINT64_MAX;
+}
+
+static void make_tenant(struct bed *b, uint64_t quota)
+{
+	char body[200];
+
+	snprintf(body, sizeof(body),
+		 "{\"name\":\"t\",\"quota\":%llu,\"token\":\"" TOKEN_TENANT
+		 "\"}",
+		 (unsigned long long)quota);
+	assert_int_equal(ask(b, TOKEN_ADMIN, "POST /v1/tenants", body), 201);
+}
+
+/* Every route, by everybody. */
+static void only_those_who_may(void **state)
+{
+	static const struct {
+		const char *line, *body;
+		unsigned none, tenant, node, admin;
+	} rows[] = {
+		{"GET /v1/status", NULL, 200, 200, 200, 200},
+		{"GET /metrics", NULL, 401, 200, 200, 200},
+		{"GET /v1/nodes", NULL, 401, 200, 200, 200},
+		{"GET /v1/names/x", NULL, 401, 200, 403, 403},
+		{"POST /v1/place", "{\"size\":1}", 401, 507, 507, 507},
+		{"POST /v1/nodes", "{}", 401, 403, 400, 400},
+		{"POST /v1/nodes/m9/beat", "{}", 401, 403, 400, 400},
+		{"POST /v1/nodes/m9/leave", "{}", 401, 403, 404, 404},
+		{"POST /v1/nodes/m9/drain", "{}", 401, 403, 403, 404},
+		{"DELETE /v1/nodes/m9", NULL, 401, 403, 403, 404},
+		{"POST /v1/tenants", "{}", 401, 403, 403, 400},
+		{"GET /v1/tenants", NULL, 401, 403, 403, 200},
+		{"GET /v1/tenants/x", NULL, 401, 403, 403, 404},
+		{"PATCH /v1/tenants/x", "{\"quota\":1}", 401, 403, 403, 404},
+		{"DELETE /v1/tenants/x", NULL, 401, 403, 403, 404},
+		{"PATCH /v1/tenants/x/token", "{}", 401, 403, 403, 404},
+		{"DELETE /v1/tenants/x/token", NULL, 401, 403, 403, 404},
+		{"GET /v1/tenants/x/tokens", NULL, 401, 403, 403, 404},
+		{"POST /v1/tenants/x/tokens", "{}", 401, 403, 403, 404},
+		{"DELETE /v1/tenants/x/tokens/0", NULL, 401, 403, 403, 404},
+		{"PATCH /v1/admin/token", "{}", 401, 403, 403, 403},
+		{"GET /v1/none", NULL, 404, 404, 404, 404},
+		{"PATCH /v1/nodes", NULL, 405, 405, 405, 405},
+	};
+	struct bed b;
+
+	bed_make(&b);
+	make_tenant(&b, 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const char *line = rows[i].line, *body = rows[i].body;
+
+		assert_int_equal(ask(&b, NULL, line, body), rows[i].none);
+		assert_int_equal(ask(&b, TOKEN_STRANGER, line, body),
+				 rows[i].none);
+		assert_int_equal(ask(&b, "none", line, body), rows[i].none);
+		assert_int_equal(ask(&b, TOKEN_TENANT, line, body),
+				 rows[i].tenant);
+		assert_int_equal(ask(&b, TOKEN_NODE, line, body), rows[i].node);
+		assert_int_equal(ask(&b, TOKEN_ADMIN, line, body),
+				 rows[i].admin);
+	}
+	/* One that was taken back is a stranger's. */
+	assert_int_equal(
+		ask(&b, TOKEN_ADMIN, "DELETE /v1/tenants/t/token", NULL), 204);
+	assert_int_equal(ask(&b, TOKEN_TENANT, "GET /v1/nodes", NULL), 401);
+	bed_end(&b);
+}
+
+static void bad_words_name_the_field(void **state)
+{
+	static const struct {
+		const char *line, *body, *says;
+	} rows[] = {
+		{"POST /v1/nodes",
+		 "{\"name\":\"M\",\"kind\":\"memory\","
+		 "\"address\":\"a\",\"incarnation\":\"" FIRST "\"}",
+		 "\"name\""},
+		{"POST /v1/nodes", "{\"name\":\"m\",\"kind\":\"toaster\"}",
+		 "\"kind\""},
+		{"POST /v1/nodes",
+		 "{\"name\":\"m\",\"kind\":\"memory\","
+		 "\"address\":\"a b\",\"incarnation\":"
+		 "\"" FIRST "\"}",
+		 "\"address\""},
+		{"POST /v1/nodes",
+		 "{\"name\":\"m\",\"kind\":\"memory\","
+		 "\"address\":\"a\",\"incarnation\":\"1\"}",
+		 "\"incarnation\""},
+		{"POST /v1/nodes",
+		 "{\"name\":\"m\",\"kind\":\"memory\","
+		 "\"address\":\"a\",\"incarnation\":\"" FIRST "\",\"size\":-1}",
+		 "size"},
+		{"POST /v1/nodes",
+		 "{\"name\":\"m\",\"kind\":\"memory\","
+		 "\"address\":\"a\",\"incarnation\":\"" FIRST
+		 "\",\"zone\":\"../x\"}",
+		 "\"zone\""},
+		{"POST /v1/nodes", "{\"name\":7}", "name"},
+		{"POST /v1/nodes", "{\"nome\":\"m\"}", "nome"},
+		{"POST /v1/nodes", "[]", "object"},
+		{"POST /v1/nodes", "{", ""},
+		{"POST /v1/tenants", "{\"name\":\"a/b\"}", "name"},
+		{"POST /v1/tenants", "{\"name\":\"a\",\"quota\":\"1G\"}",
+		 "quota"},
+		{"POST /v1/tenants", "{\"name\":\"a\",\"token\":\"x\"}",
+		 "\"token\""},
+		{"POST /v1/tenants",
+		 "{\"name\":\"a\",\"limits\":{\"apples\":1}}", "apples"},
+		{"POST /v1/tenants",
+		 "{\"name\":\"a\",\"limits\":{\"walks\":-1}}", "walks"},
+		{"POST /v1/tenants", "{\"name\":\"a\",\"name\":\"b\"}", ""},
+		{"POST /v1/place", "{\"size\":0}", "size"},
+		{"POST /v1/place", "{\"size\":1,\"copies\":17}", "copies"},
+		{"POST /v1/place", "{\"size\":1,\"policy\":\"x\"}", "policy"},
+		{"POST /v1/tenants/t/tokens", "{\"ttl_s\":0}", "ttl_s"},
+		{"PATCH /v1/tenants/t", "{}", "quota"},
+	};
+	struct bed b;
+
+	bed_make(&b);
+	make_tenant(&b, 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		assert_int_equal(
+			ask(&b, TOKEN_ADMIN, rows[i].line, rows[i].body), 400);
+		if (!strstr(words(&b), rows[i].says))
+			fail_msg("%s %s: %s", rows[i].line, rows[i].body,
+				 words(&b));
+	}
+	bed_end(&b);
+}
+
+/* The sum of what nodes may use stays within the quota; what one does not use
+ * another one gets. */
+static void a_quota_is_shared(void **state)
+{
+	uint64_t e0, e1;
+	struct bed b;
+
+	bed_make(&b);
+	make_tenant(&b, 100 * MIB);
+	e0 = join(&b, "m0", FIRST);
+	e1 = join(&b, "m1", FIRST);
+	assert_int_equal(beat(&b, "m0", e0, 0, 0, 0, 40 * MIB),
+			 40 * MIB + 60 * MIB / 8);
+	assert_int_equal(beat(&b, "m1", e1, 0, 0, 0, 60 * MIB), 0);
+	/* m0 is asked for what it does not use, and gives it back. */
+	assert_int_equal(beat(&b, "m0", e0, 40 * MIB, 40 * MIB, 1, 0),
+			 40 * MIB);
+	assert_int_equal(beat(&b, "m1", e1, 0, 0, 0, 60 * MIB), 60 * MIB);
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "GET /v1/tenants/t", NULL), 200);
+	assert_int_equal(number(&b, "allowed"), 100 * MIB);
+	assert_int_equal(number(&b, "used"), 40 * MIB);
+	/* More than there is: refused at once, and told. */
+	(void)beat(&b, "m0", e0, 40 * MIB, 40 * MIB, 1, 101 * MIB);
+	assert_true(json_is_true(json_object_get(
+		json_array_get(json_object_get(b.answer, "shares"), 0),
+		"refused")));
+	bed_end(&b);
+}
+
+/* Late and wrong reports do not make a node's allowance smaller than what it
+ * may use. */
+static void old_reports_lower_nothing(void **state)
+{
+	uint64_t e0, again;
+	char body[200];
+	struct bed b;
+
+	bed_make(&b);
+	make_tenant(&b, 800 * MIB);
+	e0 = join(&b, "m0", FIRST);
+	assert_int_equal(beat(&b, "m0", e0, 0, 0, 0, 8 * MIB),
+			 8 * MIB + CD_STEP_BYTES);
+	/* It has not heard of version 1 yet. */
+	assert_int_equal(beat(&b, "m0", e0, 0, 0, 0, 0),
+			 8 * MIB + CD_STEP_BYTES);
+	assert_int_equal(beat(&b, "m0", e0, 8 * MIB, 20 * MIB, 1, 0), 20 * MIB);
+	assert_int_equal(beat(&b, "m0", e0, 8 * MIB, 50 * MIB, 1, 0), 20 * MIB);
+	/* A new run keeps the allowance, and old beats are not heard. */
+	again = join(&b, "m0", SECOND);
+	assert_true(again > e0);
+	snprintf(body, sizeof(body),
+		 "{\"incarnation\":\"" FIRST "\",\"epoch\":%llu,\"shares\":[]}",
+		 (unsigned long long)e0);
+	assert_int_equal(ask(&b, TOKEN_NODE, "POST /v1/nodes/m0/beat", body),
+			 410);
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "GET /v1/tenants/t", NULL), 200);
+	assert_int_equal(number(&b, "allowed"), 20 * MIB);
+	bed_end(&b);
+}
+
+static const char *state_of(struct bed *b, const char *name)
+{
+	json_t *row;
+	size_t i;
+
+	assert_int_equal(ask(b, TOKEN_ADMIN, "GET /v1/nodes", NULL), 200);
+	json_array_foreach(json_object_get(b->answer, "nodes"), i, row)
+	{
+		if (strcmp(json_string_value(json_object_get(row, "name")),
+			   name) == 0)
+			return json_string_value(json_object_get(row, "state"));
+	}
+	return "none";
+}
+
+static void pass(struct bed *b, uint64_t ms)
+{
+	b->clock_ns += ms * 1000000;
+	cd_core_tick(b->core, b->clock_ns / 1000000000);
+	commit(b);
+}
+
+static void silence_is_noticed(void **state)
+{
+	uint64_t e0;
+	struct bed b;
+
+	bed_make(&b);
+	make_tenant(&b, 100 * MIB);
+	e0 = join(&b, "m0", FIRST);
+	(void)beat(&b, "m0", e0, 0, 0, 0, 10 * MIB);
+	assert_string_equal(state_of(&b, "m0"), "up");
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "DELETE /v1/nodes/m0", NULL),
+			 409);
+	pass(&b, 2999);
+	assert_string_equal(state_of(&b, "m0"), "up");
+	pass(&b, 1);
+	assert_string_equal(state_of(&b, "m0"), "suspect");
+	(void)beat(&b, "m0", e0, 0, 0, 0, 0);
+	assert_string_equal(state_of(&b, "m0"), "up");
+	pass(&b, 10000);
+	assert_string_equal(state_of(&b, "m0"), "down");
+	/* A new leader gives it all its time again. */
+	bed_lead(&b, "c0");
+	assert_string_equal(state_of(&b, "m0"), "up");
+	pass(&b, 9999);
+	assert_string_equal(state_of(&b, "m0"), "suspect");
+	pass(&b, 1);
+	assert_string_equal(state_of(&b, "m0"), "down");
+	/* What it may use counts until it is forgotten. */
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "GET /v1/tenants/t", NULL), 200);
+	assert_true(number(&b, "allowed") >= 10 * MIB);
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "DELETE /v1/nodes/m0", NULL),
+			 204);
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "GET /v1/tenants/t", NULL), 200);
+	assert_int_equal(number(&b, "allowed"), 0);
+	bed_lead(&b, "c0");
+	assert_string_equal(state_of(&b, "m0"), "none");
+	bed_end(&b);
+}
+
+static void two_processes_cannot_have_one_name(void **state)
+{
+	static const char elsewhere[] =
+		"{\"name\":\"m0\",\"kind\":\"memory\",\"address\":\"unix:/x\","
+		"\"incarnation\":\"" SECOND "\"}";
+	static const char engine[] =
+		"{\"name\":\"m0\",\"kind\":\"engine\",\"address\":\"unix:/x\","
+		"\"incarnation\":\"" SECOND "\"}";
+	uint64_t e0;
+	struct bed b;
+
+	bed_make(&b);
+	e0 = join(&b, "m0", FIRST);
+	(void)beat(&b, "m0", e0, 0, 0, 0, 0);
+	assert_int_equal(ask(&b, TOKEN_NODE, "POST /v1/nodes", elsewhere), 409);
+	assert_int_equal(ask(&b, TOKEN_NODE, "POST /v1/nodes", engine), 409);
+	/* The same place is the same node, started anew. */
+	(void)join(&b, "m0", SECOND);
+	pass(&b, 11000);
+	assert_int_equal(ask(&b, TOKEN_NODE, "POST /v1/nodes", elsewhere), 200);
+	bed_end(&b);
+}
+
+/* Nothing is told that a failure could take back. */
+static void a_failed_commit_changes_nothing(void **state)
+{
+	struct bed b;
+
+	bed_make(&b);
+	b.commit_err = -ENOSPC;
+	assert_int_equal(
+		ask(&b, TOKEN_ADMIN, "POST /v1/tenants", "{\"name\":\"t\"}"),
+		503);
+	assert_non_null(strstr(words(&b), "nothing was changed"));
+	assert_non_null(strstr(words(&b), "disk is gone"));
+	assert_false(cd_core_leads(b.core));
+	assert_int_equal(
+		ask(&b, TOKEN_ADMIN, "POST /v1/tenants", "{\"name\":\"t\"}"),
+		503);
+	bed_lead(&b, "c0");
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "GET /v1/tenants/t", NULL), 404);
+	/* One whose end is not known is said to be that, and found later. */
+	b.commit_err = LEDGER_UNKNOWN;
+	b.commit_anyway = true;
+	assert_int_equal(
+		ask(&b, TOKEN_ADMIN, "POST /v1/tenants", "{\"name\":\"t\"}"),
+		503);
+	assert_non_null(strstr(words(&b), "may have been made or not"));
+	bed_lead(&b, "c0");
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "GET /v1/tenants/t", NULL), 200);
+	bed_end(&b);
+}
+
+static void who_does_not_lead_says_who_does(void **state)
+{
+	struct bed b;
+
+	bed_make(&b);
+	make_tenant(&b, 0);
+	cd_core_clear(b.core);
+	assert_int_equal(ledger_read(b.ledger, cd_core_row, b.core), 0);
+	assert_int_equal(cd_core_ready(b.core, "https://c1:7100", "c1 leads"),
+			 0);
+	assert_int_equal(
+		ask(&b, TOKEN_ADMIN, "POST /v1/tenants", "{\"name\":\"x\"}"),
+		421);
+	assert_string_equal(
+		json_string_value(json_object_get(b.answer, "leader")),
+		"https://c1:7100");
+	/* It may be looked at. */
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "GET /v1/tenants/t", NULL), 200);
+	assert_int_equal(ask(&b, NULL, "GET /v1/status", NULL), 200);
+	assert_false(json_is_true(json_object_get(b.answer, "leads")));
+	bed_end(&b);
+}
+
+/* Who may have been replaced answers nothing about changes, not even no. */
+static void a_lease_that_is_over_says_nothing(void **state)
+{
+	struct bed b;
+	uint64_t e0;
+
+	bed_make(&b);
+	make_tenant(&b, 0);
+	e0 = join(&b, "m0", FIRST);
+	cd_core_keep(b.core, b.clock_ns + 1000);
+	(void)beat(&b, "m0", e0, 0, 0, 0, 0);
+	b.clock_ns += 1000;
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "DELETE /v1/tenants/none", NULL),
+			 503);
+	assert_int_equal(ask(&b, TOKEN_NODE, "POST /v1/nodes/m0/beat", "{}"),
+			 503);
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "GET /v1/tenants/t", NULL), 200);
+	cd_core_keep(b.core, b.clock_ns + 1);
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "DELETE /v1/tenants/none", NULL),
+			 404);
+	bed_end(&b);
+}
+
+/* All that was answered is there after another controller has read the rows. */
+static void rows_survive(void **state)
+{
+	struct cd_core *old;
+	struct bed b;
+	uint64_t e0;
+
+	bed_make(&b);
+	make_tenant(&b, 100 * MIB);
+	e0 = join(&b, "m0", FIRST);
+	(void)beat(&b, "m0", e0, 0, 0, 0, 10 * MIB);
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "POST /v1/tenants/t/tokens",
+			     "{\"ttl_s\":60,\"token\":\"" TOKEN_OTHER "\"}"),
+			 201);
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "POST /v1/nodes/m0/drain", NULL),
+			 200);
+	old = b.core;
+	bed_core(&b);
+	cd_core_destroy(old);
+	bed_lead(&b, "c0");
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "GET /v1/tenants/t", NULL), 200);
+	assert_int_equal(number(&b, "quota"), 100 * MIB);
+	assert_true(number(&b, "allowed") >= 10 * MIB);
+	assert_int_equal(number(&b, "tokens"), 2);
+	assert_int_equal(ask(&b, TOKEN_OTHER, "GET /v1/nodes", NULL), 200);
+	/* The same run goes on with its beats. */
+	(void)beat(&b, "m0", e0, 10 * MIB, 10 * MIB, 1, 0);
+	assert_string_equal(state_of(&b, "m0"), "draining");
+	/* A token with an end has one. */
+	cd_core_tick(b.core, 61);
+	commit(&b);
+	assert_int_equal(ask(&b, TOKEN_OTHER, "GET /v1/nodes", NULL), 401);
+	assert_int_equal(ask(&b, TOKEN_TENANT, "GET /v1/nodes", NULL), 200);
+	bed_end(&b);
+}
+
+static void wrong_rows_spoil_all(void **state)
+{
+	static const struct {
+		const char *kind, *key, *value;
+	} rows[] = {
+		{"node", "m0", "{}"},
+		{"node", "M0",
+		 "{\"kind\":\"memory\",\"address\":\"a\","
+		 "\"zone\":\"\",\"incarnation\":\"" FIRST
+		 "\",\"epoch\":1,\"size\":1,\"drain\":false}"},
+		{"node", "m0", "[]"},
+		{"node", "m0", "{"},
+		{"tenant", "a", "{\"quota\":-1,\"limits\":{}}"},
+		{"tenant", "a", "{\"quota\":1}"},
+		{"token", "xyz", "{\"tenant\":\"a\",\"id\":0,\"until\":0}"},
+		{"token", TOKEN_OTHER,
+		 "{\"tenant\":\"nobody\",\"id\":0,\"until\":0}"},
+		{"toaster", "a", "{}"},
+	};
+	struct bed b;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		bed_make(&b);
+		cd_core_clear(b.core);
+		assert_int_equal(cd_core_row(b.core, rows[i].kind, rows[i].key,
+					     rows[i].value),
+				 -EBADMSG);
+		bed_end(&b);
+	}
+	bed_make(&b);
+	cd_core_clear(b.core);
+	assert_int_equal(cd_core_row(b.core, "allowance", "a",
+				     "{\"bytes\":1,\"version\":1,"
+				     "\"open\":false}"),
+			 0);
+	assert_int_equal(cd_core_lead(b.core, 9), -EBADMSG);
+	bed_end(&b);
+}
+
+static const char *placed(struct bed *b, unsigned i)
+{
+	json_t *row = json_array_get(json_object_get(b->answer, "nodes"), i);
+
+	return json_string_value(json_object_get(row, "name"));
+}
+
+static uint64_t join_zone(struct bed *b, const char *name, const char *zone)
+{
+	char body[300];
+
+	snprintf(body, sizeof(body),
+		 "{\"name\":\"%s\",\"kind\":\"memory\",\"address\":"
+		 "\"unix:/%s\",\"incarnation\":\"" FIRST "\",\"size\":1000,"
+		 "\"zone\":\"%s\"}",
+		 name, name, zone);
+	assert_int_equal(ask(b, TOKEN_NODE, "POST /v1/nodes", body), 200);
+	return number(b, "epoch");
+}
+
+static void memory_goes_where_there_is_most(void **state)
+{
+	static const uint64_t used[] = {100, 200, 300, 400};
+	uint64_t epoch[4];
+	struct bed b;
+
+	bed_make(&b);
+	for (unsigned i = 0; i < 4; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "m%u", i);
+		epoch[i] = join_zone(&b, name, i < 2 ? "left" : "right");
+		(void)beat(&b, name, epoch[i], used[i], 0, 0, 0);
+	}
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "POST /v1/place",
+			     "{\"size\":1,\"copies\":2,\"policy\":\"least\"}"),
+			 200);
+	assert_string_equal(placed(&b, 0), "m0");
+	assert_string_equal(placed(&b, 1), "m1");
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "POST /v1/place",
+			     "{\"size\":1,\"copies\":3}"),
+			 200);
+	assert_string_equal(placed(&b, 0), "m0");
+	assert_string_equal(placed(&b, 1), "m2");
+	assert_string_equal(placed(&b, 2), "m1");
+	/* Not all who ask before the next beat go to one node. */
+	assert_int_equal(
+		ask(&b, TOKEN_ADMIN, "POST /v1/place", "{\"size\":500}"), 200);
+	assert_string_equal(placed(&b, 0), "m0");
+	assert_int_equal(
+		ask(&b, TOKEN_ADMIN, "POST /v1/place", "{\"size\":500}"), 200);
+	assert_string_equal(placed(&b, 0), "m1");
+	/* Nothing on those that are drained, or silent. */
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "POST /v1/nodes/m2/drain", NULL),
+			 200);
+	(void)beat(&b, "m0", epoch[0], 0, 0, 0, 0);
+	pass(&b, 3000);
+	(void)beat(&b, "m2", epoch[2], 0, 0, 0, 0);
+	(void)beat(&b, "m3", epoch[3], 400, 0, 0, 0);
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "POST /v1/place", "{\"size\":1}"),
+			 200);
+	assert_string_equal(placed(&b, 0), "m3");
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "POST /v1/place",
+			     "{\"size\":1,\"copies\":2}"),
+			 507);
+	bed_end(&b);
+}
+
+/* A node that ran alone brings its tenants along; no name is overwritten. */
+static void tenants_of_a_lone_node_are_taken_over(void **state)
+{
+	char body[600];
+	struct bed b;
+	uint64_t e0;
+
+	bed_make(&b);
+	make_tenant(&b, 7 * MIB);
+	e0 = join(&b, "m0", FIRST);
+	snprintf(body, sizeof(body),
+		 "{\"incarnation\":\"" FIRST "\",\"epoch\":%llu,\"own\":["
+		 "{\"name\":\"mine\",\"quota\":5,\"token_sha256\":\"%s\","
+		 "\"limits\":{\"regions\":3}},"
+		 "{\"name\":\"t\",\"quota\":5,\"token_sha256\":\"%s\"},"
+		 "{\"name\":\"../x\"},7],\"conflicts\":[\"t\"]}",
+		 (unsigned long long)e0, T64("1"), T64("2"));
+	assert_int_equal(ask(&b, TOKEN_NODE, "POST /v1/nodes/m0/beat", body),
+			 200);
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "GET /v1/tenants/mine", NULL),
+			 200);
+	assert_int_equal(number(&b, "quota"), 5);
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "GET /v1/tenants/t", NULL), 200);
+	assert_int_equal(number(&b, "quota"), 7 * MIB);
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "GET /v1/nodes", NULL), 200);
+	assert_string_equal(
+		json_string_value(json_array_get(
+			json_object_get(
+				json_array_get(
+					json_object_get(b.answer, "nodes"), 0),
+				"conflicts"),
+			0)),
+		"t");
+	bed_end(&b);
+}
+
+static void a_tenant_sees_its_own(void **state)
+{
+	char body[400];
+	struct bed b;
+	uint64_t e0;
+
+	bed_make(&b);
+	make_tenant(&b, 0);
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "POST /v1/tenants",
+			     "{\"name\":\"u\",\"token\":\"" TOKEN_OTHER "\"}"),
+			 201);
+	e0 = join(&b, "m0", FIRST);
+	snprintf(body, sizeof(body),
+		 "{\"incarnation\":\"" FIRST "\",\"epoch\":%llu,\"names\":["
+		 "{\"tenant\":\"t\",\"name\":\"far\",\"size\":1},"
+		 "{\"tenant\":\"t\",\"name\":\"wide.0-2-10\",\"size\":1}],"
+		 "\"names_complete\":true}",
+		 (unsigned long long)e0);
+	assert_int_equal(ask(&b, TOKEN_NODE, "POST /v1/nodes/m0/beat", body),
+			 200);
+	assert_int_equal(ask(&b, TOKEN_TENANT, "GET /v1/names/far", NULL), 200);
+	assert_int_equal(json_array_size(json_object_get(b.answer, "pieces")),
+			 1);
+	assert_true(json_is_true(json_object_get(b.answer, "complete")));
+	assert_int_equal(ask(&b, TOKEN_TENANT, "GET /v1/names/wide", NULL),
+			 200);
+	assert_int_equal(json_array_size(json_object_get(b.answer, "pieces")),
+			 1);
+	assert_int_equal(ask(&b, TOKEN_OTHER, "GET /v1/names/far", NULL), 200);
+	assert_int_equal(json_array_size(json_object_get(b.answer, "pieces")),
+			 0);
+	assert_int_equal(ask(&b, TOKEN_OTHER, "GET /v1/nodes", NULL), 200);
+	assert_null(json_object_get(
+		json_array_get(json_object_get(b.answer, "nodes"), 0), "used"));
+	bed_end(&b);
+}
+
+/* Quotas that come, go and change. */
+static void a_quota_may_come_later(void **state)
+{
+	uint64_t e0;
+	struct bed b;
+
+	bed_make(&b);
+	make_tenant(&b, 0);
+	e0 = join(&b, "m0", FIRST);
+	assert_int_equal(beat(&b, "m0", e0, 50 * MIB, 0, 0, 0), UINT64_MAX);
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "PATCH /v1/tenants/t",
+			     "{\"quota\":20971520}"),
+			 200);
+	/* It uses more than it may: that counts, and nothing more is given. */
+	(void)beat(&b, "m0", e0, 50 * MIB, 50 * MIB, 1, 0);
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "GET /v1/tenants/t", NULL), 200);
+	assert_int_equal(number(&b, "allowed"), 50 * MIB);
+	assert_int_equal(beat(&b, "m0", e0, 50 * MIB, 50 * MIB, 1, 51 * MIB),
+			 50 * MIB);
+	assert_int_equal(beat(&b, "m0", e0, 5 * MIB, 5 * MIB, 1, 0), 5 * MIB);
+	assert_int_equal(beat(&b, "m0", e0, 5 * MIB, 5 * MIB, 1, 20 * MIB),
+			 20 * MIB);
+	bed_end(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_those_who_may),
+		cmocka_unit_test(bad_words_name_the_field),
+		cmocka_unit_test(a_quota_is_shared),
+		cmocka_unit_test(old_reports_lower_nothing),
+		cmocka_unit_test(silence_is_noticed),
+		cmocka_unit_test(two_processes_cannot_have_one_name),
+		cmocka_unit_test(a_failed_commit_changes_nothing),
+		cmocka_unit_test(who_does_not_lead_says_who_does),
+		cmocka_unit_test(a_lease_that_is_over_says_nothing),
+		cmocka_unit_test(rows_survive),
+		cmocka_unit_test(wrong_rows_spoil_all),
+		cmocka_unit_test(memory_goes_where_there_is_most),
+		cmocka_unit_test(tenants_of_a_lone_node_are_taken_over),
+		cmocka_unit_test(a_tenant_sees_its_own),
+		cmocka_unit_test(a_quota_may_come_later),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
