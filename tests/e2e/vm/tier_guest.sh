@@ -203,7 +203,8 @@ zipf() {
 	local reads=$1 ns
 	shift
 	tiers "$@" -- zipf 4000 "$reads" || fail "$*"
-	read -r ns TOP HERE < <(tail -n 3 "$TMP/out" | sort -n -k 2 | sed -n 2p)
+	tail -n 3 "$TMP/out" | sort -n -k 2 | sed -n 2p >"$TMP/median"
+	read -r ns TOP HERE <"$TMP/median"
 	echo "$*: $TOP of 1000 on top, $HERE here, $ns ns each, promoted" \
 		"$(report promoted), demoted $(report demoted)"
 }
