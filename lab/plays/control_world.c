@@ -166,11 +166,13 @@ static bool is_put_off(struct world *w, struct event *e)
 	unsigned c = e->kind == EV_REQUEST   ? e->message->controller
 		     : e->kind == EV_TXN_END ? e->txn->controller
 					     : e->who;
-	const struct process *p = &w->controller[c].p;
+	const struct process *p;
 
+	/* Others are not about a controller. */
 	if (e->kind != EV_REQUEST && e->kind != EV_TXN_END &&
 	    e->kind != EV_TICK)
 		return false;
+	p = &w->controller[c].p;
 	if (p->is_dead || p->stopped_ns <= w->now_ns)
 		return false;
 	e->at_ns = p->stopped_ns + 1;

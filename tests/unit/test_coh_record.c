@@ -30,6 +30,23 @@ static const struct coh_record good[] = {
 	{.kind = COHERENCE_CLEAN, .term = 77},
 };
 
+/* Field by field: what is between them means nothing. */
+static void expect_range(const struct coh_range *b, const struct coh_range *a)
+{
+	assert_int_equal(b->page, a->page);
+	assert_int_equal(b->count, a->count);
+}
+
+static void expect_inval(const struct coh_inval *b, const struct coh_inval *a)
+{
+	expect_range(&b->range, &a->range);
+	assert_int_equal(b->target, a->target);
+	assert_int_equal(b->term, a->term);
+	assert_int_equal(b->seq, a->seq);
+	assert_int_equal(b->to, a->to);
+	assert_memory_equal(b->granted, a->granted, sizeof(b->granted));
+}
+
 static void records_come_back_as_they_were(void **state)
 {
 	for (unsigned i = 0; i < ARRAY_LEN(good); i++) {
@@ -41,19 +58,19 @@ static void records_come_back_as_they_were(void **state)
 		assert_int_equal(coh_record_parse(bytes, len, &b), 0);
 		assert_int_equal(b.kind, a->kind);
 		if (a->kind == COHERENCE_INVAL)
-			assert_memory_equal(&b.inval, &a->inval,
-					    sizeof(b.inval));
-		if (a->kind == COHERENCE_FIN)
-			assert_memory_equal(&b.fin, &a->fin, sizeof(b.fin));
+			expect_inval(&b.inval, &a->inval);
+		if (a->kind == COHERENCE_FIN) {
+			expect_range(&b.fin.range, &a->fin.range);
+			assert_int_equal(b.fin.term, a->fin.term);
+			assert_int_equal(b.fin.seq, a->fin.seq);
+		}
 		if (a->kind == COHERENCE_LOST) {
 			assert_int_equal(b.why, a->why);
 			assert_int_equal(b.lane, a->lane);
 			assert_int_equal(b.serial, a->serial);
 		}
-		if (a->kind == COHERENCE_LOST || a->kind == COHERENCE_EVICT) {
-			assert_int_equal(b.range.page, a->range.page);
-			assert_int_equal(b.range.count, a->range.count);
-		}
+		if (a->kind == COHERENCE_LOST || a->kind == COHERENCE_EVICT)
+			expect_range(&b.range, &a->range);
 		if (a->kind == COHERENCE_CLEAN)
 			assert_int_equal(b.term, a->term);
 	}
