@@ -20,7 +20,7 @@ enum {
 static int open_nic(struct eng *eng)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct aqdv_device_attr extra;
+	struct aqdv_device_attr extra = {0};
 	struct ibv_port_attr port;
 
 	if (list && list[0])

@@ -25,10 +25,14 @@ struct mem_tenant *tenant_of_token(const struct mem_node *node,
 	struct mem_tenant *found = NULL;
 
 	/* No early end: the time tells nothing about which one it was. */
-	for (unsigned i = 0; i < node->tenant_count; i++)
-		if (ctl_token_hash_equal(&node->tenants[i]->token, token) |
-		    ruled_has_token(node->tenants[i], token))
-			found = node->tenants[i];
+	for (unsigned i = 0; i < node->tenant_count; i++) {
+		struct mem_tenant *t = node->tenants[i];
+		bool is_own = ctl_token_hash_equal(&t->token, token);
+		bool is_ruled = ruled_has_token(t, token);
+
+		if (is_own || is_ruled)
+			found = t;
+	}
 	return found;
 }
 
