@@ -197,20 +197,28 @@ static void check_port(struct client_reach *p, struct client_reach_result *out)
 	}
 }
 
-/* Halves packets until they get through; returns the payload, 0: none does. */
-static unsigned find_payload(struct client_reach *p, unsigned payload)
+static bool gets_through(struct client_reach *p, unsigned payload)
 {
-	sa_family_t family = p->to.sa.sa_family;
+	size_t bytes = hail_bytes(payload, p->to.sa.sa_family);
 	unsigned rtt_us;
 
-	for (; payload >= REACH_PAYLOAD_MIN; payload /= 2) {
-		size_t bytes = hail_bytes(payload, family);
+	return client_hail_ask(p->fd, -1, bytes, &p->patience, &rtt_us) == 0;
+}
 
-		if (client_hail_ask(p->fd, -1, bytes, &p->patience, &rtt_us) ==
-		    0)
-			return payload;
-	}
-	return 0;
+/* Halves packets until they get through; returns the payload, 0: none does. */
+static unsigned find_payload(struct client_reach *p, unsigned most)
+{
+	unsigned payload = most;
+
+	while (payload >= REACH_PAYLOAD_MIN && !gets_through(p, payload))
+		payload /= 2;
+	if (payload < REACH_PAYLOAD_MIN)
+		return 0;
+	/* Silence may have been a machine that was busy. It has just answered,
+	 * so what is silent now is the way. */
+	while (payload < most && gets_through(p, 2 * payload))
+		payload *= 2;
+	return payload;
 }
 
 static void check_mtu(struct client_reach *p, struct client_reach_result *out)

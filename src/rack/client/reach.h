@@ -55,7 +55,7 @@ void client_reach_own_mtu(const struct config *config,
 
 enum {
 	CLIENT_REACH_WORDS = 400,
-	CLIENT_REACH_MS = 1000,	      /* so long client_reach_why may take */
+	CLIENT_REACH_MS = 2000,	      /* so long client_reach_why may take */
 	CLIENT_REACH_AGAIN_MS = 5000, /* so long its words hold */
 };
 

@@ -10,8 +10,9 @@
 #include "reach.h"
 
 enum {
-	/* Five sizes of packets, the port, and our own port. */
-	WAITS = 7,
+	/* Five sizes of packets and one of them again, the port, and our own
+	 * port. */
+	WAITS = 8,
 	TRY_MS_MIN = 10, /* less says nothing */
 };
 
