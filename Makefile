@@ -19,10 +19,10 @@ tsan: build-tsan/build.ninja
 	meson test -C build-tsan --print-errorlogs --suite base --suite core \
 		--suite os --suite verbs
 fuzz: build-fuzz/build.ninja
-	ninja -C build-fuzz
+	ninja -C build-fuzz fuzzers
 	tools/fuzz build-fuzz $(SECONDS)
 fuzz-release: build-fuzz/build.ninja
-	ninja -C build-fuzz
+	ninja -C build-fuzz fuzzers
 	tools/fuzz-release build-fuzz $(SECONDS)
 sim: all
 	$(BUILD)/aquifer sim verbs --seeds $(SEEDS)
