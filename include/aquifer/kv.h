@@ -353,13 +353,13 @@ struct aq_kv_op {
 	void *value; /* GET: the buffer; PUT: the value, which is only read */
 	size_t value_len;      /* GET: of the buffer */
 	uint64_t expire_at_ms; /* PUT */
-	aq_kv_change_fn fn;    /* MODIFY */
-	void *fn_user;	       /* what it is called with */
 	void *user;
 	/* Set when it is done. */
 	int err;
-	size_t len; /* GET: of the value */
-	uint64_t reserved[10];
+	size_t len;	    /* GET: of the value */
+	aq_kv_change_fn fn; /* MODIFY, and what it is called with */
+	void *fn_user;
+	uint64_t reserved[8];
 };
 
 /*
