@@ -356,8 +356,9 @@ struct aq_kv_op {
 	void *user;
 	/* Set when it is done. */
 	int err;
-	size_t len;	    /* GET: of the value */
-	aq_kv_change_fn fn; /* MODIFY, and what it is called with */
+	size_t len; /* GET: of the value */
+	/* MODIFY: the function, and what it is called with. */
+	aq_kv_change_fn fn;
 	void *fn_user;
 	uint64_t reserved[8];
 };
