@@ -73,6 +73,8 @@ uint64_t cd_core_term(const struct cd_core *core);
  * The texts live until cd_core_committed. */
 unsigned cd_core_batch(struct cd_core *core,
 		       struct ledger_change out[LEDGER_CHANGES_MAX]);
+/* How many changes are staged. */
+unsigned cd_core_waiting(const struct cd_core *core);
 /* What became of it. Other than 0: the core has resigned; its rows have to be
  * read anew. */
 void cd_core_committed(struct cd_core *core, int err);

@@ -21,6 +21,7 @@
 enum {
 	LEAD_AGAIN_MS = 500, /* between two tries */
 	SURE_MS = 3000,	     /* that a change waits for the ledger */
+	COMMIT_NS_MAX = 20000000,
 };
 
 struct server {
@@ -31,6 +32,9 @@ struct server {
 	pthread_cond_t wake;	/* the thread that commits */
 	pthread_cond_t settled; /* those who wait for it, or for orders */
 	bool ends;
+	/* The last transaction: how long it took, and its changes. */
+	uint64_t commit_ns;
+	unsigned commit_count;
 	uint64_t tried_ms; /* to lead */
 	bool is_read;	   /* the core has all rows of the ledger */
 	char told[ERROR_TEXT_MAX];
@@ -39,20 +43,19 @@ struct server {
 
 /* ---- requests ----------------------------------------------------------- */
 
-static struct timespec in_ms(unsigned ms)
+/* Until something happens, or until then. */
+static void wait_ns(struct server *s, pthread_cond_t *cond, uint64_t until_ns)
 {
-	uint64_t at = clock_mono_ns() + ms * 1000000ull;
-
-	return (struct timespec){.tv_sec = (time_t)(at / 1000000000),
-				 .tv_nsec = (long)(at % 1000000000)};
-}
-
-/* Until something happens, or that time is over. */
-static void wait_on(struct server *s, pthread_cond_t *cond, unsigned ms)
-{
-	const struct timespec until = in_ms(ms);
+	const struct timespec until = {
+		.tv_sec = (time_t)(until_ns / 1000000000),
+		.tv_nsec = (long)(until_ns % 1000000000)};
 
 	(void)pthread_cond_timedwait(cond, &s->lock, &until);
+}
+
+static void wait_on(struct server *s, pthread_cond_t *cond, unsigned ms)
+{
+	wait_ns(s, cond, clock_mono_ns() + ms * 1000000ull);
 }
 
 static void settle(struct server *s, struct ctl_reply *reply)
@@ -103,20 +106,39 @@ static void handle(void *ctx, const struct ctl_request *request,
 
 /* ---- the thread that commits -------------------------------------------- */
 
+/* Who was answered together asks again at about the same time: what comes first
+ * waits for the others, for as many as there were, and no longer than half of
+ * what a transaction takes. Else the first would have one of its own, and the
+ * others would wait for that. */
+static void gather(struct server *s)
+{
+	uint64_t end = clock_mono_ns() + s->commit_ns / 2;
+
+	while (!s->ends && cd_core_waiting(s->core) < s->commit_count &&
+	       clock_mono_ns() < end)
+		wait_ns(s, &s->wake, end);
+}
+
 /* The lock is held and let go for as long as the disk takes. */
 static void commit(struct server *s)
 {
 	struct ledger_change change[LEDGER_CHANGES_MAX];
-	uint64_t term = cd_core_term(s->core);
-	unsigned count =
-		cd_core_leads(s->core) ? cd_core_batch(s->core, change) : 0;
+	uint64_t term = cd_core_term(s->core), start_ns;
+	unsigned count;
 	int err;
 
+	if (!cd_core_leads(s->core) || !cd_core_waiting(s->core))
+		return;
+	gather(s);
+	count = cd_core_batch(s->core, change);
 	if (!count)
 		return;
 	pthread_mutex_unlock(&s->lock);
+	start_ns = clock_mono_ns();
 	err = ledger_commit(s->ledger, term, change, count);
 	pthread_mutex_lock(&s->lock);
+	s->commit_ns = u64_min(clock_mono_ns() - start_ns, COMMIT_NS_MAX);
+	s->commit_count = count;
 	if (err)
 		log_err("controld", "%s", error_last());
 	cd_core_committed(s->core, err);

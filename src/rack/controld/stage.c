@@ -116,6 +116,11 @@ unsigned cd_core_batch(struct cd_core *core,
 	return whole;
 }
 
+unsigned cd_core_waiting(const struct cd_core *core)
+{
+	return (unsigned)(core->staged - core->committed);
+}
+
 static void pop(struct cd_core *core)
 {
 	struct cd_staged *s = core->first;
