@@ -38,7 +38,11 @@ int control_bed_make(struct control_bed *bed)
 	(void)setenv("AQUIFER_RUNDIR", bed->dir, 1);
 	(void)setenv("AQUIFER_STATEDIR", state, 1);
 	(void)setenv("AQUIFER_CONFIG", "/dev/null", 1); /* nobody's settings */
+	(void)setenv("AQUIFER_RACK_NAME", "local", 1);
 	(void)setenv("AQUIFER_RACK_CONTROL", "c0", 1);
+	(void)unsetenv("AQUIFER_TOKEN");
+	(void)unsetenv("AQUIFER_ADMIN_TOKEN");
+	(void)unsetenv("AQUIFER_NODE_TOKEN");
 	err = rundir_make("local", bed->rundir);
 	for (unsigned i = 0; i < CONTROL_MANY; i++) {
 		(void)snprintf(bed->at[i].name, sizeof(bed->at[i].name), "c%u",
