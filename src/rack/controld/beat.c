@@ -2,7 +2,8 @@
 /*
  * Beats of nodes: what they say, and what they are told. A beat waits until
  * there is something to say, CD_HOLD_MS at most. What it says may come late or
- * twice; only what names the epoch of the node's last join is taken.
+ * twice; only what names the epoch of the node's last join is taken. A node
+ * that has news sends another beat beside the one that waits, which then ends.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -165,9 +166,8 @@ static void take_soft(struct cd_core *core, struct cd_node *n,
 	n->regions = regions;
 	n->connections = connections;
 	n->promised_bytes = 0;
-	n->state = CD_UP;
 	n->has_beaten = true;
-	n->seen_ns = env_now_ns(core->env);
+	cd_node_seen(core, n);
 	if (names) {
 		json_decref(n->names);
 		n->names = json_incref(names);
@@ -203,6 +203,7 @@ void cd_handle_node_beat(void *ctx, struct ctl_call *call)
 		.node = n->slot,
 		.epoch = n->epoch,
 		.order = n->order,
+		.beat = ++n->beat,
 		/* The first one of a leader is answered at once: the node
 		 * learns that it is known, and says its names. */
 		.is_due = !n->has_beaten,
@@ -231,7 +232,8 @@ bool cd_core_is_due(const struct cd_core *core, const struct cd_held *held)
 
 	cd_tenants_name(core, tenants);
 	return !cd_core_is_sure(core) || !n || held->is_due ||
-	       n->order != held->order || strcmp(tenants, held->tenants) != 0 ||
+	       n->beat != held->beat || n->order != held->order ||
+	       strcmp(tenants, held->tenants) != 0 ||
 	       env_now_ns(core->env) - held->since_ns >=
 		       CD_HOLD_MS * 1000000ull;
 }
@@ -276,6 +278,10 @@ void cd_core_answer(struct cd_core *core, const struct cd_held *held,
 		ctl_reply_error(reply, -ESTALE, "the node has to join");
 		return;
 	}
+	if (n->beat != held->beat) {
+		ctl_reply_none(reply);
+		return;
+	}
 	cd_tenants_name(core, tenants);
 	tree = json_pack("{s:I, s:I, s:b, s:s, s:o, s:b}", "term",
 			 cd_int(core->term), "epoch", cd_int(n->epoch), "drain",
@@ -285,4 +291,16 @@ void cd_core_answer(struct cd_core *core, const struct cd_held *held,
 		(void)json_object_set_new(tree, "tenants",
 					  cd_tenants_json(core));
 	ctl_reply_json(reply, 200, tree);
+}
+
+void cd_core_broke(struct cd_core *core, const struct cd_held *held)
+{
+	struct cd_node *n = node_of(core, held);
+
+	/* A newer beat shows that it lives. */
+	if (!core->leads || !n || n->beat != held->beat || n->state == CD_DOWN)
+		return;
+	n->is_broken = true;
+	n->broken_ns = env_now_ns(core->env);
+	cd_nodes_tick(core);
 }

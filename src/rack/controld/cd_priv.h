@@ -77,6 +77,10 @@ struct cd_node {
 	enum cd_state state;
 	bool has_beaten; /* since this leader leads */
 	uint64_t seen_ns;
+	uint64_t beat;	/* counts beats */
+	bool is_broken; /* since then: the connection of its last beat */
+	uint64_t broken_ns;
+	bool has_left;	/* it has said goodbye */
 	uint64_t order; /* counts what there is to say to it */
 	uint64_t used_bytes;
 	uint64_t regions;
@@ -206,7 +210,12 @@ const char *cd_state_name(const struct cd_node *n);
 /* There is something to say to it, or to all. */
 void cd_order(struct cd_node *n);
 void cd_order_all(struct cd_core *core);
-/* Silence. */
+/* It has been heard of. */
+void cd_node_seen(struct cd_core *core, struct cd_node *n);
+/* 0: it hands out nothing any more; -EBUSY with words. */
+int cd_node_is_gone(const struct cd_core *core,
+		    const struct cd_node *n) MUST_CHECK;
+/* Silence, and connections that are gone. */
 void cd_nodes_tick(struct cd_core *core);
 
 /* ---- share.c ------------------------------------------------------------ */

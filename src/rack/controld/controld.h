@@ -99,10 +99,14 @@ struct cd_held {
 	unsigned node;
 	uint64_t epoch;
 	uint64_t order; /* the node's when the beat came */
+	uint64_t beat;	/* which one of this node it is */
 	uint64_t since_ns;
 	bool is_due;	  /* there is something to say at once */
 	char tenants[32]; /* the list that the node has */
 };
+
+/* What callers may send. */
+extern const struct ctl_routes cd_routes;
 
 /* Fills the reply, or `held`: then the reply comes from cd_core_answer. Neither
  * may leave before its mark is settled. */
@@ -110,8 +114,14 @@ void cd_core_handle(struct cd_core *core, const struct ctl_request *request,
 		    struct ctl_reply *reply, struct cd_held *held);
 /* Whether a beat need not wait any longer. */
 bool cd_core_is_due(const struct cd_core *core, const struct cd_held *held);
+/* A beat that the node's next one has replaced is answered with 204: all that
+ * there is to say is in the answer to that one. */
 void cd_core_answer(struct cd_core *core, const struct cd_held *held,
 		    struct ctl_reply *reply);
+
+/* The connection of a held beat has ended: unless a newer one is there, the
+ * node is suspect, and down after CD_BROKEN_MS. */
+void cd_core_broke(struct cd_core *core, const struct cd_held *held);
 
 /* Every CD_TICK_MS; the time of day is for tokens that end. */
 void cd_core_tick(struct cd_core *core, uint64_t wall_s);

@@ -53,6 +53,17 @@ static const struct ctl_members members[] = {
 	{cd_handle_admin_token, "token"},
 };
 
+static const struct ctl_body_max body_max[] = {
+	{cd_handle_node_beat, CD_BEAT_BYTES},
+};
+
+const struct ctl_routes cd_routes = {
+	.route = routes,
+	.route_count = ARRAY_LEN(routes),
+	.body_max = body_max,
+	.body_max_count = ARRAY_LEN(body_max),
+};
+
 /* ---- life --------------------------------------------------------------- */
 
 /* Its token is each machine's own file; nodes report what it uses. */

@@ -102,8 +102,7 @@ static int join(struct cd_core *core, const struct joining *j,
 		       j->incarnation);
 	n->size_bytes = j->size_bytes;
 	n->epoch = core->term << 20 | (++core->joins & 0xfffff);
-	n->state = CD_UP;
-	n->seen_ns = env_now_ns(core->env);
+	cd_node_seen(core, n);
 	n->has_beaten = false;
 	for (unsigned i = 0; PLANTED(ctl_join_resets) && i < core->tenant_count;
 	     i++)
@@ -163,6 +162,8 @@ void cd_handle_node_leave(void *ctx, struct ctl_call *call)
 		return;
 	}
 	n->state = CD_DOWN;
+	n->has_left = true;
+	cd_order(n); /* a beat that waits need not */
 	n->used_bytes = n->regions = n->connections = 0;
 	json_decref(n->names);
 	n->names = NULL;
@@ -257,11 +258,8 @@ void cd_handle_node_forget(void *ctx, struct ctl_call *call)
 	struct cd_node *n = NULL;
 	int err = node_of_call(core, call, &n);
 
-	if (!err && n->state != CD_DOWN && !PLANTED(ctl_forget_up))
-		err = error_set(-EBUSY,
-				"node %s is %s; only one that is down can be "
-				"forgotten",
-				n->name, cd_state_name(n));
+	if (!err && !PLANTED(ctl_forget_up))
+		err = cd_node_is_gone(core, n);
 	if (err) {
 		ctl_reply_last_error(call->reply, err);
 		return;

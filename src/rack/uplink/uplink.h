@@ -40,8 +40,8 @@ bool uplink_is_wanted(const struct config *config);
 int uplink_start(const struct uplink_config *c, struct uplink **out) MUST_CHECK;
 /* Says goodbye, and waits for the thread. NULL is fine. */
 void uplink_stop(struct uplink *u);
-/* There is news: a beat that waits for orders is given up for a new one. Any
- * thread. */
+/* There is news: a new beat takes the place of the one that waits for orders.
+ * Any thread. */
 void uplink_wake(struct uplink *u);
 /* Whether the controller was heard of in the last UP_SILENT_MS. Any thread. */
 bool uplink_is_fresh(struct uplink *u);
