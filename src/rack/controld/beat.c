@@ -210,6 +210,7 @@ void cd_handle_node_beat(void *ctx, struct ctl_call *call)
 		.since_ns = env_now_ns(core->env),
 	};
 	(void)snprintf(held->tenants, sizeof(held->tenants), "%s", tenants);
+	(void)snprintf(n->tenants, sizeof(n->tenants), "%s", tenants);
 	take_soft(core, n, call->body);
 	cd_tenant_adopt(core, json_object_get(call->body, "own"));
 	take_shares(core, n, json_object_get(call->body, "shares"));

@@ -8,10 +8,11 @@ enum {
 	CD_ADDRESS_MAX = 255, /* characters */
 	CD_NODES_MAX = 128,
 	CD_TENANTS_MAX = 256,
-	CD_TOKENS_MAX = 8,     /* of one tenant */
-	CD_NAMES_MAX = 400,    /* that one node tells, in one beat */
-	CD_NAME_TEXT_MAX = 63, /* characters of a region's name */
-	CD_COPIES_MAX = 16,    /* places that are asked for at once */
+	CD_TOKENS_MAX = 8,	  /* of one tenant */
+	CD_ROLE_TOKENS_MAX = 256, /* of administrators and nodes together */
+	CD_NAMES_MAX = 400,	  /* that one node tells, in one beat */
+	CD_NAME_TEXT_MAX = 63,	  /* characters of a region's name */
+	CD_COPIES_MAX = 16,	  /* places that are asked for at once */
 	CD_BATCH_BYTES = 1 << 20,
 	/* Of a beat: all names, a share of each tenant, and their texts. */
 	CD_BEAT_BYTES = 256 << 10,

@@ -123,7 +123,9 @@ void cd_core_answer(struct cd_core *core, const struct cd_held *held,
  * node is suspect, and down after CD_BROKEN_MS. */
 void cd_core_broke(struct cd_core *core, const struct cd_held *held);
 
-/* Every CD_TICK_MS; the time of day is for tokens that end. */
+/* The time of day, for tokens that end: before each request. */
+void cd_core_wall(struct cd_core *core, uint64_t wall_s);
+/* Every CD_TICK_MS. */
 void cd_core_tick(struct cd_core *core, uint64_t wall_s);
 
 /* ---- the process -------------------------------------------------------- */

@@ -36,6 +36,10 @@ static const struct ctl_route routes[] = {
 	{CTL_DELETE, "/v1/tenants/:/tokens/:", cd_handle_token_end,
 	 CD_LEVEL_ADMIN},
 	{CTL_PATCH, "/v1/admin/token", cd_handle_admin_token, CD_LEVEL_ADMIN},
+	{CTL_GET, "/v1/roles/:/tokens", cd_handle_role_list, CD_LEVEL_ADMIN},
+	{CTL_POST, "/v1/roles/:/tokens", cd_handle_role_create, CD_LEVEL_ADMIN},
+	{CTL_DELETE, "/v1/roles/:/tokens/:", cd_handle_role_end,
+	 CD_LEVEL_ADMIN},
 };
 
 static const struct ctl_members members[] = {
@@ -51,6 +55,7 @@ static const struct ctl_members members[] = {
 	{cd_handle_token_patch, "token"},
 	{cd_handle_token_create, "token ttl_s"},
 	{cd_handle_admin_token, "token"},
+	{cd_handle_role_create, "token ttl_s"},
 };
 
 static const struct ctl_body_max body_max[] = {
@@ -112,6 +117,7 @@ static void forget_all(struct cd_core *core)
 			cd_node_free(core, core->node[i]);
 	while (core->tenant_count)
 		cd_tenant_free(core, core->tenant[0]);
+	core->role_token_count = 0;
 	(void)json_object_clear(core->late);
 }
 
@@ -211,14 +217,20 @@ uint64_t cd_core_term(const struct cd_core *core)
 	return core->term;
 }
 
-void cd_core_tick(struct cd_core *core, uint64_t wall_s)
+void cd_core_wall(struct cd_core *core, uint64_t wall_s)
 {
 	core->wall_s = wall_s;
+}
+
+void cd_core_tick(struct cd_core *core, uint64_t wall_s)
+{
+	cd_core_wall(core, wall_s);
 	if (!core->leads)
 		return;
 	cd_stage_group(core);
 	cd_nodes_tick(core);
 	cd_tokens_tick(core);
+	cd_roles_tick(core);
 }
 
 /* ---- requests ----------------------------------------------------------- */
@@ -228,6 +240,7 @@ static void recognise(struct cd_core *core, const char *token,
 		      struct cd_who *who)
 {
 	struct ctl_token_hash hash;
+	enum cd_role role;
 
 	if (!token || ctl_token_hash(token, &hash))
 		return;
@@ -235,7 +248,8 @@ static void recognise(struct cd_core *core, const char *token,
 		struct cd_tenant *t = core->tenant[i];
 
 		for (unsigned k = 0; k < t->token_count; k++) {
-			if (!ctl_token_hash_equal(&t->token[k].hash, &hash))
+			if (!ctl_token_hash_equal(&t->token[k].hash, &hash) ||
+			    cd_token_is_over(core, &t->token[k]))
 				continue;
 			who->role = CD_ROLE_TENANT;
 			who->tenant = t;
@@ -245,6 +259,9 @@ static void recognise(struct cd_core *core, const char *token,
 		who->role = CD_ROLE_TENANT;
 		who->tenant = cd_tenant_find(core, "default");
 	}
+	role = cd_role_of(core, &hash);
+	if (role != CD_ROLE_NONE)
+		who->role = role;
 	if (ctl_token_hash_equal(&core->node_hash, &hash))
 		who->role = CD_ROLE_NODE;
 	if (ctl_token_hash_equal(&core->admin, &hash))

@@ -193,6 +193,7 @@ static json_t *describe(const struct cd_core *core, const struct cd_node *n,
 	(void)json_object_set_new(row, "conflicts", json_incref(n->conflicts));
 	if (n->kind != CD_MEMORY)
 		return row;
+	(void)json_object_set_new(row, "tenants", json_string(n->tenants));
 	(void)json_object_set_new(row, "size",
 				  json_integer(cd_int(n->size_bytes)));
 	(void)json_object_set_new(row, "used",
@@ -208,15 +209,18 @@ void cd_handle_node_list(void *ctx, struct ctl_call *call)
 {
 	const struct cd_core *core = ctx;
 	json_t *rows = json_array();
+	char tenants[32];
 
 	for (unsigned i = 0; i < CD_NODES_MAX; i++)
 		if (core->node[i])
 			(void)json_array_append_new(
 				rows,
 				describe(core, core->node[i], call->sees_all));
+	cd_tenants_name(core, tenants);
 	ctl_reply_json(call->reply, 200,
-		       json_pack("{s:o, s:I, s:b}", "nodes", rows, "term",
-				 cd_int(core->term), "leads", core->leads));
+		       json_pack("{s:o, s:I, s:b, s:s}", "nodes", rows, "term",
+				 cd_int(core->term), "leads", core->leads,
+				 "tenants", tenants));
 }
 
 /* ---- drain, forget ------------------------------------------------------ */

@@ -109,6 +109,7 @@ static void handle(void *ctx, const struct ctl_request *request,
 	struct cd_held held;
 
 	pthread_mutex_lock(&s->lock);
+	cd_core_wall(s->core, (uint64_t)time(NULL));
 	cd_core_handle(s->core, request, reply, &held);
 	if (!held.is_held || !hold(s, request, &held)) {
 		if (held.is_held)
