@@ -89,3 +89,26 @@ expect 2 "$AQUIFER" tenant token
 expect 2 "$AQUIFER" tenant revoke team x
 expect 2 "$AQUIFER" tenant revoke --role node
 echo "ok: roles"
+
+# What was done and refused is on record, also after the controller's end.
+audit() {
+	curl -sS --unix-socket "$RUNDIR/c0.control.sock" \
+		-H "Authorization: Bearer $(<"$RUNDIR/admin-token")" \
+		http://c0/v1/audit >"$TMP/audit"
+	json "$TMP/audit" 'any(e["who"] == "admin" and e["name"] == "team" and
+		e["path"] == "/v1/tenants" and e["status"] == 201 for e in d["events"]) and
+		any(e["refused"] and e["who"] == "node" and e["status"] == 403
+		for e in d["events"])' >/dev/null || fail "$(<"$TMP/audit")"
+}
+audit
+[[ $(ask "$node" GET /v1/audit) == 403 ]] || fail "a node reads the audit log"
+kill_node c0
+expect 0 "$AQUIFER" up
+until_node 'd["m0"]["state"] == "up"'
+audit
+log=$TMP/state/$AQUIFER_RACK_NAME/c0.audit.jsonl
+[[ $(stat -c %a "$log") == 600 ]] || fail "others can read $log"
+for token in "$TMP"/*.token "$RUNDIR"/*-token; do
+	! grep -qF "$(<"$token")" "$log" || fail "$token is in $log"
+done
+echo "ok: on record"

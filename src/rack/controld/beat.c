@@ -198,17 +198,15 @@ void cd_handle_node_beat(void *ctx, struct ctl_call *call)
 		return;
 	}
 	core->beats++;
-	*held = (struct cd_held){
-		.is_held = true,
-		.node = n->slot,
-		.epoch = n->epoch,
-		.order = n->order,
-		.beat = ++n->beat,
-		/* The first one of a leader is answered at once: the node
-		 * learns that it is known, and says its names. */
-		.is_due = !n->has_beaten,
-		.since_ns = env_now_ns(core->env),
-	};
+	held->is_held = true;
+	held->node = n->slot;
+	held->epoch = n->epoch;
+	held->order = n->order;
+	held->beat = ++n->beat;
+	/* The first one of a leader is answered at once: the node learns that
+	 * it is known, and says its names. */
+	held->is_due = !n->has_beaten;
+	held->since_ns = env_now_ns(core->env);
 	(void)snprintf(held->tenants, sizeof(held->tenants), "%s", tenants);
 	(void)snprintf(n->tenants, sizeof(n->tenants), "%s", tenants);
 	take_soft(core, n, call->body);

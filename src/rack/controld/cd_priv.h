@@ -265,6 +265,9 @@ struct cd_who {
 	struct cd_held *held;	  /* for beats */
 };
 
+/* Before a handler runs: it may end whom the caller is. */
+void cd_audit_remember(const struct ctl_call *call, const struct cd_who *who,
+		       struct cd_held *held);
 void cd_handle_status(void *ctx, struct ctl_call *call);
 void cd_handle_metrics(void *ctx, struct ctl_call *call);
 void cd_handle_node_join(void *ctx, struct ctl_call *call);
@@ -286,6 +289,7 @@ void cd_handle_token_create(void *ctx, struct ctl_call *call);
 void cd_handle_token_list(void *ctx, struct ctl_call *call);
 void cd_handle_token_end(void *ctx, struct ctl_call *call);
 void cd_handle_admin_token(void *ctx, struct ctl_call *call);
+void cd_handle_audit(void *ctx, struct ctl_call *call);
 void cd_handle_role_list(void *ctx, struct ctl_call *call);
 void cd_handle_role_create(void *ctx, struct ctl_call *call);
 void cd_handle_role_end(void *ctx, struct ctl_call *call);

@@ -93,8 +93,12 @@ void cd_core_excuse(const struct cd_core *core, enum cd_settled how,
 
 /* ---- requests ----------------------------------------------------------- */
 
-/* A beat that waits for orders. */
+/* What is known of a request when it has been handled: for the audit log, and
+ * of a beat that waits for orders. */
 struct cd_held {
+	bool is_quiet; /* no change that people want to know of */
+	char who[CD_NAME_MAX + 1];
+	char name[CD_NAME_MAX + 1]; /* that the body has */
 	bool is_held;
 	unsigned node;
 	uint64_t epoch;
@@ -112,6 +116,9 @@ extern const struct ctl_routes cd_routes;
  * may leave before its mark is settled. */
 void cd_core_handle(struct cd_core *core, const struct ctl_request *request,
 		    struct ctl_reply *reply, struct cd_held *held);
+/* Notes how a request has ended: when its mark is settled. */
+void cd_core_audit(struct cd_core *core, const struct ctl_request *request,
+		   const struct cd_held *held, const struct ctl_reply *reply);
 /* Whether a beat need not wait any longer. */
 bool cd_core_is_due(const struct cd_core *core, const struct cd_held *held);
 /* A beat that the node's next one has replaced is answered with 204: all that

@@ -36,6 +36,7 @@ static const struct ctl_route routes[] = {
 	{CTL_DELETE, "/v1/tenants/:/tokens/:", cd_handle_token_end,
 	 CD_LEVEL_ADMIN},
 	{CTL_PATCH, "/v1/admin/token", cd_handle_admin_token, CD_LEVEL_ADMIN},
+	{CTL_GET, "/v1/audit", cd_handle_audit, CD_LEVEL_ADMIN},
 	{CTL_GET, "/v1/roles/:/tokens", cd_handle_role_list, CD_LEVEL_ADMIN},
 	{CTL_POST, "/v1/roles/:/tokens", cd_handle_role_create, CD_LEVEL_ADMIN},
 	{CTL_DELETE, "/v1/roles/:/tokens/:", cd_handle_role_end,
@@ -326,6 +327,7 @@ static void run(struct cd_core *core, struct ctl_call *call, struct cd_who *who)
 	int err = 0;
 
 	recognise(core, call->request->token, who);
+	cd_audit_remember(call, who, who->held);
 	call->caller = who;
 	call->sees_all = who->role == CD_ROLE_ADMIN ||
 			 who->role == CD_ROLE_NODE || call->request->is_local;
@@ -342,28 +344,11 @@ static void run(struct cd_core *core, struct ctl_call *call, struct cd_who *who)
 				     call->request->body_bytes, &call->body);
 	if (!err)
 		err = ctl_body_check(call, members, ARRAY_LEN(members));
+	cd_audit_remember(call, who, who->held);
 	if (err)
 		ctl_reply_last_error(call->reply, err);
 	else
 		call->route->run(core, call);
-}
-
-static void audit(struct cd_core *core, const struct ctl_call *call,
-		  const struct cd_who *who)
-{
-	static const char *const names[] = {"", "", "node", "admin"};
-	struct ctl_audit_event e = {
-		.who = who->role == CD_ROLE_TENANT ? who->tenant->name
-						   : names[who->role],
-		.name = json_string_value(json_object_get(call->body, "name")),
-		.is_quiet = call->route &&
-			    (call->route->run == cd_handle_node_beat ||
-			     call->route->run == cd_handle_place),
-	};
-
-	if (core->audit)
-		ctl_audit_note(core->audit, call->request, &e,
-			       call->reply->status, env_now_ns(core->env));
 }
 
 void cd_core_handle(struct cd_core *core, const struct ctl_request *request,
@@ -385,7 +370,5 @@ void cd_core_handle(struct cd_core *core, const struct ctl_request *request,
 		run(core, &call, &who);
 	if (reply->status >= 400)
 		core->refused++;
-	if (!held->is_held)
-		audit(core, &call, &who);
 	json_decref(call.body);
 }

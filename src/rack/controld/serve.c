@@ -115,6 +115,7 @@ static void handle(void *ctx, const struct ctl_request *request,
 		if (held.is_held)
 			cd_core_answer(s->core, &held, reply);
 		settle(s, reply);
+		cd_core_audit(s->core, request, &held, reply);
 	}
 	pthread_mutex_unlock(&s->lock);
 }
@@ -401,6 +402,7 @@ static int close_server(struct daemon *d)
 
 const struct daemon_kind cd_daemon = {
 	.what = "a controller",
+	.keeps_audit = true,
 	.suffix = ".control",
 	.handle = handle,
 	.routes = &cd_routes,

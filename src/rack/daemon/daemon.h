@@ -60,6 +60,9 @@ struct daemon_kind {
 	/* Stands between its name and ".sock" or ".lock" in the runtime
 	 * directory; NULL: it has neither, and guards its name itself. */
 	const char *suffix;
+	/* It remembers the last lines of its audit log, which is a file of the
+	 * state directory where --audit names none. */
+	bool keeps_audit;
 	/* Of HTTP requests, where there is a socket or an address to listen on;
 	 * NULL: none. */
 	ctl_handle_fn handle;
