@@ -12,6 +12,7 @@ enum {
 	CD_ROLE_TOKENS_MAX = 256, /* of administrators and nodes together */
 	CD_NAMES_MAX = 400,	  /* that one node tells, in one beat */
 	CD_NAME_TEXT_MAX = 63,	  /* characters of a region's name */
+	CD_LIST_NAME_MAX = 31,	  /* characters of a list of tenants' name */
 	CD_COPIES_MAX = 16,	  /* places that are asked for at once */
 	CD_BATCH_BYTES = 1 << 20,
 	/* Of a beat: all names, a share of each tenant, and their texts. */

@@ -294,6 +294,8 @@ void cd_handle_role_list(void *ctx, struct ctl_call *call);
 void cd_handle_role_create(void *ctx, struct ctl_call *call);
 void cd_handle_role_end(void *ctx, struct ctl_call *call);
 
+/* Which run of a node it is. */
+int cd_field_incarnation(const json_t *body, const char **out) MUST_CHECK;
 /* The tenant that the path names. */
 int cd_tenant_of_call(const struct cd_core *core, const struct ctl_call *call,
 		      struct cd_tenant **out) MUST_CHECK;

@@ -111,6 +111,8 @@ struct cd_held {
 
 /* What callers may send. */
 extern const struct ctl_routes cd_routes;
+/* What the body of a route's requests may have, with spaces between. */
+const char *cd_route_members(const struct ctl_route *route);
 
 /* Fills the reply, or `held`: then the reply comes from cd_core_answer. Neither
  * may leave before its mark is settled. */

@@ -43,7 +43,22 @@ static const struct ctl_route routes[] = {
 	 CD_LEVEL_ADMIN},
 };
 
+/* Every route has a row here: what is not known is refused. */
 static const struct ctl_members members[] = {
+	{cd_handle_status, ""},
+	{cd_handle_metrics, ""},
+	{cd_handle_node_list, ""},
+	{cd_handle_node_forget, ""},
+	{cd_handle_name_get, ""},
+	{cd_handle_tenant_list, ""},
+	{cd_handle_tenant_get, ""},
+	{cd_handle_tenant_delete, ""},
+	{cd_handle_token_delete, ""},
+	{cd_handle_token_list, ""},
+	{cd_handle_token_end, ""},
+	{cd_handle_role_list, ""},
+	{cd_handle_role_end, ""},
+	{cd_handle_audit, ""},
 	{cd_handle_node_join, "name kind address zone incarnation size proto"},
 	{cd_handle_node_beat,
 	 "incarnation epoch used regions connections tenants shares names "
@@ -69,6 +84,14 @@ const struct ctl_routes cd_routes = {
 	.body_max = body_max,
 	.body_max_count = ARRAY_LEN(body_max),
 };
+
+const char *cd_route_members(const struct ctl_route *route)
+{
+	for (size_t i = 0; i < ARRAY_LEN(members); i++)
+		if (members[i].run == route->run)
+			return members[i].words;
+	return NULL;
+}
 
 /* ---- life --------------------------------------------------------------- */
 
@@ -329,8 +352,10 @@ static void run(struct cd_core *core, struct ctl_call *call, struct cd_who *who)
 	recognise(core, call->request->token, who);
 	cd_audit_remember(call, who, who->held);
 	call->caller = who;
+	/* A tenant sees its own, wherever it comes from. */
 	call->sees_all = who->role == CD_ROLE_ADMIN ||
-			 who->role == CD_ROLE_NODE || call->request->is_local;
+			 who->role == CD_ROLE_NODE ||
+			 (who->role == CD_ROLE_NONE && call->request->is_local);
 	err = authorize(call, who);
 	if (err == -EPERM) {
 		ctl_reply_last_error(call->reply, -EACCES);

@@ -26,6 +26,18 @@ static bool is_plain(const char *text)
 	return true;
 }
 
+int cd_field_incarnation(const json_t *body, const char **out)
+{
+	int err = ctl_field_string(body, "incarnation", true, out);
+
+	if (!err &&
+	    (strlen(*out) != CTL_INCARNATION_TEXT - 1 ||
+	     strspn(*out, "0123456789abcdef") != CTL_INCARNATION_TEXT - 1))
+		err = error_set(-EINVAL, "\"incarnation\" has %d hex digits",
+				CTL_INCARNATION_TEXT - 1);
+	return err;
+}
+
 static int parse(const json_t *body, struct joining *j)
 {
 	const char *kind = NULL, *proto = CTL_PROTO;
@@ -41,8 +53,7 @@ static int parse(const json_t *body, struct joining *j)
 	if (!err)
 		err = ctl_field_string(body, "zone", false, &j->zone);
 	if (!err)
-		err = ctl_field_string(body, "incarnation", true,
-				       &j->incarnation);
+		err = cd_field_incarnation(body, &j->incarnation);
 	if (!err)
 		err = ctl_field_u64(body, "size", false, 0, INT64_MAX,
 				    &j->size_bytes);
@@ -55,11 +66,6 @@ static int parse(const json_t *body, struct joining *j)
 	if (!rundir_rack_is_valid(j->name))
 		return error_set(-EINVAL,
 				 "\"name\" has 1 to 32 of a-z, 0-9 and '-'");
-	if (strlen(j->incarnation) != CTL_INCARNATION_TEXT - 1 ||
-	    strspn(j->incarnation, "0123456789abcdef") !=
-		    CTL_INCARNATION_TEXT - 1)
-		return error_set(-EINVAL, "\"incarnation\" has %d hex digits",
-				 CTL_INCARNATION_TEXT - 1);
 	if (!j->address[0] || strlen(j->address) > CD_ADDRESS_MAX ||
 	    !is_plain(j->address))
 		return error_set(-EINVAL,
@@ -153,8 +159,7 @@ void cd_handle_node_leave(void *ctx, struct ctl_call *call)
 	int err = node_of_call(core, call, &n);
 
 	if (!err)
-		err = ctl_field_string(call->body, "incarnation", true,
-				       &incarnation);
+		err = cd_field_incarnation(call->body, &incarnation);
 	if (!err && strcmp(incarnation, n->incarnation) != 0)
 		err = error_set(-ESTALE, "node %s was started anew", n->name);
 	if (err) {

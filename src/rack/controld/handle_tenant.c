@@ -75,7 +75,7 @@ static int check_limits(const json_t *body)
 {
 	static const char *const kinds[] = {"device",  "regions", "connections",
 					    "servers", "grants",  "sessions",
-					    "walks"};
+					    "walks",   "requests"};
 	json_t *limits = json_object_get(body, "limits"), *v;
 	const char *name;
 
@@ -91,12 +91,12 @@ static int check_limits(const json_t *body)
 			return error_set(-EINVAL,
 					 "\"limits\" has no '%.30s'; device, "
 					 "regions, connections, servers, "
-					 "grants, sessions, walks",
+					 "grants, sessions, walks, requests",
 					 name);
 		if (!json_is_integer(v) || json_integer_value(v) < 0)
-			return error_set(-EINVAL,
-					 "limit \"%s\" is a number from 0",
-					 name);
+			return error_set(
+				-EINVAL,
+				"\"limits\": \"%s\" is a number from 0", name);
 	}
 	return 0;
 }
