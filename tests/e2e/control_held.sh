@@ -68,7 +68,7 @@ python3 "$TMP/nodes.py" "$RUNDIR" 64 <"$TMP/in" >"$TMP/lines" 2>&1 &
 nodes=$!
 PIDS+=("$nodes")
 exec 3>"$TMP/in"
-until_node 'sum(n["state"] == "up" for n in d.values()) == 65'
+until_node 'sum(n["state"] == "up" for n in d.values() if n["kind"] == "memory") == 65'
 control=$(<"$RUNDIR/c0.control.lock")
 threads=$(find "/proc/$control/task" -mindepth 1 -maxdepth 1 | wc -l)
 ((threads < 32)) || fail "$threads threads for 65 nodes"
@@ -78,7 +78,7 @@ echo "ok: 64 nodes heard it, $threads threads"
 
 kill -9 "$nodes"
 exec 3>&-
-until_node 'all(n["state"] in ("suspect", "down") for n in d.values() if n["name"] != "m0")'
-until_node 'all(n["state"] == "down" for n in d.values() if n["name"] != "m0")'
+until_node 'all(n["state"] in ("suspect", "down") for n in d.values() if n["name"][0] == "f")'
+until_node 'all(n["state"] == "down" for n in d.values() if n["name"][0] == "f")'
 until_node 'd["m0"]["state"] == "up"'
 echo "ok: their connections ended"

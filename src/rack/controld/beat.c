@@ -256,6 +256,8 @@ void cd_handle_node_beat(void *ctx, struct ctl_call *call)
 		       tenants ? tenants : "");
 	(void)snprintf(n->tenants, sizeof(n->tenants), "%s", held->tenants);
 	take_soft(core, n, call->body);
+	if (n->kind != CD_MEMORY)
+		return;
 	cd_tenant_adopt(core, json_object_get(call->body, "own"));
 	take_shares(core, n, json_object_get(call->body, "shares"));
 }
@@ -278,7 +280,7 @@ bool cd_core_is_due(const struct cd_core *core, const struct cd_held *held)
 	cd_tenants_name(core, tenants);
 	return !cd_core_is_sure(core) || !n || held->is_due ||
 	       n->beat != held->beat || n->order != held->order ||
-	       strcmp(tenants, held->tenants) != 0 ||
+	       (n->kind == CD_MEMORY && strcmp(tenants, held->tenants) != 0) ||
 	       env_now_ns(core->env) - held->since_ns >=
 		       CD_HOLD_MS * 1000000ull;
 }
@@ -291,7 +293,7 @@ static json_t *shares_for(struct cd_core *core, const struct cd_node *n)
 		struct cd_tenant *t = core->tenant[i];
 		struct cd_share *s = &t->share[n->slot];
 
-		if (!t->quota)
+		if (!t->quota || n->kind != CD_MEMORY)
 			continue;
 		(void)json_array_append_new(
 			rows,
@@ -332,7 +334,8 @@ void cd_core_answer(struct cd_core *core, const struct cd_held *held,
 			 cd_int(core->term), "epoch", cd_int(n->epoch), "drain",
 			 n->drain, "tenants_name", tenants, "shares",
 			 shares_for(core, n), "wants_names", !n->names);
-	if (strcmp(tenants, held->tenants) != 0)
+	/* Others have no use for hashes of tokens. */
+	if (n->kind == CD_MEMORY && strcmp(tenants, held->tenants) != 0)
 		(void)json_object_set_new(tree, "tenants",
 					  cd_tenants_json(core));
 	ctl_reply_json(reply, 200, tree);

@@ -93,11 +93,29 @@ static int check_place(const struct cd_node *n, const struct joining *j)
 	return 0;
 }
 
+/* Of what is down and no memory node there is nothing to remember. */
+static void make_room(struct cd_core *core)
+{
+	for (unsigned i = 0; i < CD_NODES_MAX; i++) {
+		struct cd_node *n = core->node[i];
+
+		if (n->kind == CD_MEMORY || n->state != CD_DOWN)
+			continue;
+		cd_stage(core, "node", n->name, NULL);
+		cd_node_free(core, n);
+		return;
+	}
+}
+
 static int join(struct cd_core *core, const struct joining *j,
 		struct cd_node **out)
 {
 	struct cd_node *n = cd_node_find(core, j->name);
-	int err = n ? check_place(n, j) : cd_node_add(core, j->name, &n);
+	int err;
+
+	if (!n && core->node_count == CD_NODES_MAX)
+		make_room(core);
+	err = n ? check_place(n, j) : cd_node_add(core, j->name, &n);
 
 	if (err)
 		return err;
@@ -150,7 +168,8 @@ static int node_of_call(const struct cd_core *core, const struct ctl_call *call,
 				call->segment[0]);
 }
 
-/* A clean end: it need not be missed for ten seconds. */
+/* A clean end: it need not be missed for ten seconds. Only of memory nodes is
+ * there something to remember. */
 void cd_handle_node_leave(void *ctx, struct ctl_call *call)
 {
 	struct cd_core *core = ctx;
@@ -166,14 +185,19 @@ void cd_handle_node_leave(void *ctx, struct ctl_call *call)
 		ctl_reply_last_error(call->reply, err);
 		return;
 	}
+	log_info("controld", "%s %s has left", cd_kind_name(n->kind), n->name);
+	ctl_reply_none(call->reply);
+	if (n->kind != CD_MEMORY) {
+		cd_stage(core, "node", n->name, NULL);
+		cd_node_free(core, n);
+		return;
+	}
 	n->state = CD_DOWN;
 	n->has_left = true;
 	cd_order(n); /* a beat that waits need not */
 	n->used_bytes = n->regions = n->connections = 0;
 	json_decref(n->names);
 	n->names = NULL;
-	log_info("controld", "node %s has left", n->name);
-	ctl_reply_none(call->reply);
 }
 
 /* ---- the list ----------------------------------------------------------- */

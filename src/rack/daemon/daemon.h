@@ -113,6 +113,9 @@ int daemon_allow_state(struct daemon *d) MUST_CHECK;
 /* The token of that kind, which is made where there is none. */
 int daemon_token(const struct daemon *d, enum rack_token_kind kind,
 		 char text[SECRET_TEXT]) MUST_CHECK;
+/* The one that there is; -ENOENT and others as rack_token_find. */
+int daemon_token_find(const struct daemon *d, enum rack_token_kind kind,
+		      char text[SECRET_TEXT]) MUST_CHECK;
 /* From now on it is another one. */
 int daemon_token_keep(const struct daemon *d, enum rack_token_kind kind,
 		      const char *text) MUST_CHECK;

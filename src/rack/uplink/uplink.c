@@ -52,8 +52,8 @@ struct uplink {
 	pthread_mutex_t lock; /* of what follows */
 	struct up_state state;
 	bool ends;
-	bool is_awake;	/* news */
-	bool was_heard; /* for the log */
+	bool is_awake;		   /* news */
+	bool was_heard, has_tried; /* for the log */
 };
 
 bool uplink_is_wanted(const struct config *config)
@@ -175,6 +175,8 @@ static int ask(struct uplink *u, const char *path, json_t *body, uint32_t ms,
 		.path = e->path,
 		.token = u->token,
 		.ca_path = c->ca_path[0] ? c->ca_path : NULL,
+		.cert_path = c->cert_path[0] ? c->cert_path : NULL,
+		.key_path = c->key_path,
 		.body = e->text,
 		.timeout_ms = ms,
 		.max_bytes = ANSWER_MAX,
@@ -263,10 +265,11 @@ static void tell(struct uplink *u, int err)
 	if (!err && !u->was_heard)
 		log_info("uplink", "%s has joined the controller at %s",
 			 u->name, u->control[u->at].address);
-	else if (err && u->was_heard)
+	else if (err && (u->was_heard || !u->has_tried))
 		log_warn("uplink", "the controller does not answer: %s",
 			 error_last());
 	u->was_heard = !err;
+	u->has_tried = true;
 }
 
 static void rest(struct uplink *u, unsigned *pause_ms)
