@@ -2,7 +2,9 @@
 /*
  * The controller as a daemon: threads of the HTTP server bring requests, one
  * thread commits. While it commits, requests gather; they share the next
- * transaction. The lock guards the core; the ledger belongs to the one thread.
+ * transaction. The lock guards the core; the ledger belongs to the one thread,
+ * which also answers the beats that wait for orders: they have no thread of
+ * their own, however many there are.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -22,6 +24,18 @@ enum {
 	LEAD_AGAIN_MS = 500, /* between two tries */
 	SURE_MS = 3000,	     /* that a change waits for the ledger */
 	COMMIT_NS_MAX = 20000000,
+	/* A node has one that waits, and some whose answers wait for the
+	 * disk. */
+	BEATS_MAX = 4 * CD_NODES_MAX,
+};
+
+/* A beat that waits for orders, then for the commit. */
+struct beat {
+	uint64_t id; /* of ctl_hold; 0: none is here */
+	struct cd_held held;
+	bool has_reply;
+	uint64_t mark;
+	struct ctl_reply reply;
 };
 
 struct server {
@@ -30,11 +44,13 @@ struct server {
 	struct ledger *ledger;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;	/* the thread that commits */
-	pthread_cond_t settled; /* those who wait for it, or for orders */
+	pthread_cond_t settled; /* those who wait for it */
 	bool ends;
 	/* The last transaction: how long it took, and its changes. */
 	uint64_t commit_ns;
 	unsigned commit_count;
+	bool is_due; /* beats have to be looked at */
+	struct beat beat[BEATS_MAX];
 	uint64_t tried_ms; /* to lead */
 	bool is_read;	   /* the core has all rows of the ledger */
 	char told[ERROR_TEXT_MAX];
@@ -58,27 +74,50 @@ static void wait_on(struct server *s, pthread_cond_t *cond, unsigned ms)
 	wait_ns(s, cond, clock_mono_ns() + ms * 1000000ull);
 }
 
+/* There is something to commit, or an order for a node that waits. */
+static void wake(struct server *s)
+{
+	s->is_due = true;
+	(void)pthread_cond_signal(&s->wake);
+}
+
 static void settle(struct server *s, struct ctl_reply *reply)
 {
 	uint64_t mark = cd_core_mark(s->core);
 	enum cd_settled how;
 
-	(void)pthread_cond_signal(&s->wake);
+	wake(s);
 	while ((how = cd_core_settled(s->core, mark)) == CD_PENDING)
 		wait_on(s, &s->settled, CD_HOLD_MS);
 	if (how != CD_COMMITTED)
 		cd_core_excuse(s->core, how, reply);
-	/* What was asked for may be an order for a node that waits. */
-	(void)pthread_cond_broadcast(&s->settled);
+}
+
+/* False: it cannot wait, and is answered now. */
+static bool hold(struct server *s, const struct ctl_request *request,
+		 const struct cd_held *held)
+{
+	struct beat *b = s->beat;
+	uint64_t id;
+
+	while (b < s->beat + BEATS_MAX && b->id)
+		b++;
+	if (b == s->beat + BEATS_MAX || ctl_hold(request, &id))
+		return false;
+	*b = (struct beat){.id = id, .held = *held};
+	wake(s);
+	return true;
 }
 
 /* A leader whose ledger is silent is not asked for changes at once: etcd has
- * another leader of its own within two seconds. */
+ * another leader of its own within two seconds. Nodes come again by themselves,
+ * and would take all threads meanwhile. */
 static void await_ledger(struct server *s, const struct ctl_request *request)
 {
 	uint64_t end = clock_mono_ms() + SURE_MS;
+	bool is_node = strncmp(request->path, "/v1/nodes", 9) == 0;
 
-	while (request->method != CTL_GET && !s->ends &&
+	while (request->method != CTL_GET && !is_node && !s->ends &&
 	       cd_core_leads(s->core) && !cd_core_is_sure(s->core) &&
 	       clock_mono_ms() < end)
 		wait_on(s, &s->settled, CD_TICK_MS);
@@ -92,16 +131,67 @@ static void handle(void *ctx, const struct ctl_request *request,
 
 	pthread_mutex_lock(&s->lock);
 	await_ledger(s, request);
+	cd_core_wall(s->core, (uint64_t)time(NULL));
 	cd_core_handle(s->core, request, reply, &held);
-	if (held.is_held) {
-		(void)pthread_cond_signal(&s->wake);
-		(void)pthread_cond_broadcast(&s->settled);
-		while (!s->ends && !cd_core_is_due(s->core, &held))
-			wait_on(s, &s->settled, CD_TICK_MS);
-		cd_core_answer(s->core, &held, reply);
+	if (!held.is_held || !hold(s, request, &held)) {
+		if (held.is_held)
+			cd_core_answer(s->core, &held, reply);
+		settle(s, reply);
+		cd_core_audit(s->core, request, &held, reply);
 	}
-	settle(s, reply);
 	pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- beats -------------------------------------------------------------- */
+
+static void forget(struct beat *b)
+{
+	ctl_reply_release(&b->reply);
+	*b = (struct beat){0};
+}
+
+/* The node has hung up, or the server ends. */
+static void gone(void *ctx, uint64_t id)
+{
+	struct server *s = ctx;
+
+	pthread_mutex_lock(&s->lock);
+	for (struct beat *b = s->beat; b < s->beat + BEATS_MAX; b++) {
+		if (b->id != id)
+			continue;
+		cd_core_broke(s->core, &b->held);
+		forget(b);
+		wake(s);
+		break;
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void answer(struct server *s, struct ctl_server *http, struct beat *b)
+{
+	enum cd_settled how;
+
+	if (!b->has_reply && cd_core_is_due(s->core, &b->held)) {
+		cd_core_answer(s->core, &b->held, &b->reply);
+		b->mark = cd_core_mark(s->core);
+		b->has_reply = true;
+	}
+	how = b->has_reply ? cd_core_settled(s->core, b->mark) : CD_PENDING;
+	if (how == CD_PENDING)
+		return;
+	if (how != CD_COMMITTED)
+		cd_core_excuse(s->core, how, &b->reply);
+	/* Who has hung up meanwhile is told of by `gone`. */
+	if (ctl_server_answer(http, b->id, &b->reply) == 0)
+		forget(b);
+}
+
+static void answer_all(struct server *s, struct ctl_server *http)
+{
+	s->is_due = false;
+	for (struct beat *b = s->beat; b < s->beat + BEATS_MAX; b++)
+		if (b->id)
+			answer(s, http, b);
 }
 
 /* ---- the thread that commits -------------------------------------------- */
@@ -280,14 +370,17 @@ static int run(struct daemon *d)
 			next_ms = now + CD_TICK_MS;
 		}
 		commit(s);
-		if (!cd_core_leads(s->core) ||
-		    cd_core_settled(s->core, cd_core_mark(s->core)) !=
-			    CD_PENDING)
+		answer_all(s, d->server);
+		if (!s->is_due &&
+		    (!cd_core_leads(s->core) ||
+		     cd_core_settled(s->core, cd_core_mark(s->core)) !=
+			     CD_PENDING))
 			wait_on(s, &s->wake, CD_TICK_MS);
 	}
 	s->ends = true;
 	commit(s);
 	cd_core_resign(s->core, "the controller ends");
+	answer_all(s, d->server); /* nodes go elsewhere */
 	(void)pthread_cond_broadcast(&s->settled);
 	pthread_mutex_unlock(&s->lock);
 	return 0;
@@ -425,8 +518,11 @@ static int close_server(struct daemon *d)
 
 const struct daemon_kind cd_daemon = {
 	.what = "a controller",
+	.keeps_audit = true,
 	.suffix = ".control",
 	.handle = handle,
+	.routes = &cd_routes,
+	.gone = gone,
 	.allow = allow,
 	.open = open_server,
 	.run = run,
