@@ -23,7 +23,7 @@ static void make_incarnation(char out[UP_INCARNATION_TEXT])
 static int start(const struct daemon *d, const struct uplink_config *c,
 		 const char *token, struct uplink **out)
 {
-	char address[CLIENT_ADDRESS_MAX], incarnation[UP_INCARNATION_TEXT];
+	char address[DAEMON_ADDRESS_MAX], incarnation[UP_INCARNATION_TEXT];
 	struct uplink_config config = *c;
 
 	config.config = d->config;
@@ -32,8 +32,7 @@ static int start(const struct daemon *d, const struct uplink_config *c,
 	if (!config.name)
 		config.name = d->options.name;
 	if (!config.address) {
-		uplink_address(d->options.listen, d->options.tls_cert != NULL,
-			       d->socket, address);
+		daemon_address(d, address);
 		config.address = address;
 	}
 	if (!config.incarnation) {
