@@ -14,7 +14,6 @@ enum {
 	CD_NAME_TEXT_MAX = 63,	  /* characters of a region's name */
 	CD_LIST_NAME_MAX = 31,	  /* characters of a list of tenants' name */
 	CD_COPIES_MAX = 16,	  /* places that are asked for at once */
-	CD_BATCH_BYTES = 1 << 20,
 	/* Of a beat: all names, a share of each tenant, and their texts. */
 	CD_BEAT_BYTES = 256 << 10,
 

@@ -164,6 +164,7 @@ static int ask(struct uplink *u, const char *path, json_t *body, uint32_t ms,
 	int err;
 
 	*answer = NULL;
+	u->was_told = false;
 	(void)snprintf(e->path, sizeof(e->path), "%s", path);
 	e->text = json_dumps(body, JSON_COMPACT);
 	json_decref(body);
@@ -181,7 +182,6 @@ static int ask(struct uplink *u, const char *path, json_t *body, uint32_t ms,
 		.timeout_ms = ms,
 		.max_bytes = ANSWER_MAX,
 	};
-	u->was_told = false;
 	err = client_http_set_start(u->set, e->http, &e->request);
 	if (err)
 		finish(e);
