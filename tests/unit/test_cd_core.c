@@ -620,6 +620,51 @@ static void a_quota_may_come_later(void **state)
 	bed_end(&b);
 }
 
+/* Those who wait share a transaction, as many as it may have; one of them is
+ * not torn apart. */
+static void who_waits_shares_a_transaction(void **state)
+{
+	enum {
+		CLIENTS = 60
+	};
+	struct ledger_change change[LEDGER_CHANGES_MAX];
+	uint64_t mark[CLIENTS];
+	struct bed b;
+
+	bed_make(&b);
+	for (unsigned i = 0; i < CLIENTS; i++) {
+		struct ctl_reply reply = {0};
+		struct cd_held held;
+		char body[40];
+		struct ctl_request q = {
+			.method = CTL_POST,
+			.path = "/v1/tenants",
+			.token = TOKEN_ADMIN,
+			.body = body,
+		};
+
+		/* A row of the tenant and one of its token. */
+		snprintf(body, sizeof(body), "{\"name\":\"t%u\"}", i);
+		q.body_bytes = strlen(body);
+		cd_core_handle(b.core, &q, &reply, &held);
+		assert_int_equal(reply.status, 201);
+		mark[i] = cd_core_mark(b.core);
+		assert_int_equal(cd_core_settled(b.core, mark[i]), CD_PENDING);
+		ctl_reply_release(&reply);
+	}
+	assert_int_equal(cd_core_waiting(b.core), 2 * CLIENTS);
+	assert_int_equal(cd_core_batch(b.core, change), LEDGER_CHANGES_MAX);
+	cd_core_committed(b.core, 0);
+	assert_int_equal(cd_core_settled(b.core, mark[49]), CD_COMMITTED);
+	assert_int_equal(cd_core_settled(b.core, mark[50]), CD_PENDING);
+	assert_int_equal(cd_core_batch(b.core, change),
+			 2 * CLIENTS - LEDGER_CHANGES_MAX);
+	cd_core_committed(b.core, 0);
+	assert_int_equal(cd_core_settled(b.core, mark[59]), CD_COMMITTED);
+	assert_int_equal(cd_core_waiting(b.core), 0);
+	bed_end(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -639,6 +684,7 @@ int main(void)
 		cmocka_unit_test(tenants_of_a_lone_node_are_taken_over),
 		cmocka_unit_test(a_tenant_sees_its_own),
 		cmocka_unit_test(a_quota_may_come_later),
+		cmocka_unit_test(who_waits_shares_a_transaction),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
