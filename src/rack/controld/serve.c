@@ -18,24 +18,13 @@
 #include "base/log.h"
 #include "base/statedir.h"
 #include "cd_priv.h"
+#include "cd_wait.h"
 #include "ledger/ledger_rows.h"
 
 enum {
 	LEAD_AGAIN_MS = 500, /* between two tries */
 	SURE_MS = 3000,	     /* that a change waits for the ledger */
 	COMMIT_NS_MAX = 20000000,
-	/* A node has one that waits, and some whose answers wait for the
-	 * disk. */
-	BEATS_MAX = 4 * CD_NODES_MAX,
-};
-
-/* A beat that waits for orders, then for the commit. */
-struct beat {
-	uint64_t id; /* of ctl_hold; 0: none is here */
-	struct cd_held held;
-	bool has_reply;
-	uint64_t mark;
-	struct ctl_reply reply;
 };
 
 struct server {
@@ -45,12 +34,12 @@ struct server {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;	/* the thread that commits */
 	pthread_cond_t settled; /* those who wait for it */
+	bool is_due;		/* beats have to be looked at */
+	struct cd_waits waits;
 	bool ends;
 	/* The last transaction: how long it took, and its changes. */
 	uint64_t commit_ns;
 	unsigned commit_count;
-	bool is_due; /* beats have to be looked at */
-	struct beat beat[BEATS_MAX];
 	uint64_t tried_ms; /* to lead */
 	bool is_read;	   /* the core has all rows of the ledger */
 	char told[ERROR_TEXT_MAX];
@@ -93,22 +82,6 @@ static void settle(struct server *s, struct ctl_reply *reply)
 		cd_core_excuse(s->core, how, reply);
 }
 
-/* False: it cannot wait, and is answered now. */
-static bool hold(struct server *s, const struct ctl_request *request,
-		 const struct cd_held *held)
-{
-	struct beat *b = s->beat;
-	uint64_t id;
-
-	while (b < s->beat + BEATS_MAX && b->id)
-		b++;
-	if (b == s->beat + BEATS_MAX || ctl_hold(request, &id))
-		return false;
-	*b = (struct beat){.id = id, .held = *held};
-	wake(s);
-	return true;
-}
-
 /* A leader whose ledger is silent is not asked for changes at once: etcd has
  * another leader of its own within two seconds. Nodes come again by themselves,
  * and would take all threads meanwhile. */
@@ -133,7 +106,9 @@ static void handle(void *ctx, const struct ctl_request *request,
 	await_ledger(s, request);
 	cd_core_wall(s->core, (uint64_t)time(NULL));
 	cd_core_handle(s->core, request, reply, &held);
-	if (!held.is_held || !hold(s, request, &held)) {
+	if (held.is_held && cd_waits_hold(&s->waits, request, &held)) {
+		wake(s);
+	} else {
 		if (held.is_held)
 			cd_core_answer(s->core, &held, reply);
 		settle(s, reply);
@@ -142,56 +117,21 @@ static void handle(void *ctx, const struct ctl_request *request,
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* ---- beats -------------------------------------------------------------- */
-
-static void forget(struct beat *b)
-{
-	ctl_reply_release(&b->reply);
-	*b = (struct beat){0};
-}
-
-/* The node has hung up, or the server ends. */
+/* A node has hung up, or the server ends. */
 static void gone(void *ctx, uint64_t id)
 {
 	struct server *s = ctx;
 
 	pthread_mutex_lock(&s->lock);
-	for (struct beat *b = s->beat; b < s->beat + BEATS_MAX; b++) {
-		if (b->id != id)
-			continue;
-		cd_core_broke(s->core, &b->held);
-		forget(b);
+	if (cd_waits_gone(&s->waits, s->core, id))
 		wake(s);
-		break;
-	}
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void answer(struct server *s, struct ctl_server *http, struct beat *b)
-{
-	enum cd_settled how;
-
-	if (!b->has_reply && cd_core_is_due(s->core, &b->held)) {
-		cd_core_answer(s->core, &b->held, &b->reply);
-		b->mark = cd_core_mark(s->core);
-		b->has_reply = true;
-	}
-	how = b->has_reply ? cd_core_settled(s->core, b->mark) : CD_PENDING;
-	if (how == CD_PENDING)
-		return;
-	if (how != CD_COMMITTED)
-		cd_core_excuse(s->core, how, &b->reply);
-	/* Who has hung up meanwhile is told of by `gone`. */
-	if (ctl_server_answer(http, b->id, &b->reply) == 0)
-		forget(b);
-}
-
-static void answer_all(struct server *s, struct ctl_server *http)
+static void answer_beats(struct server *s, struct ctl_server *http)
 {
 	s->is_due = false;
-	for (struct beat *b = s->beat; b < s->beat + BEATS_MAX; b++)
-		if (b->id)
-			answer(s, http, b);
+	cd_waits_answer(&s->waits, s->core, http);
 }
 
 /* ---- the thread that commits -------------------------------------------- */
@@ -370,7 +310,7 @@ static int run(struct daemon *d)
 			next_ms = now + CD_TICK_MS;
 		}
 		commit(s);
-		answer_all(s, d->server);
+		answer_beats(s, d->server);
 		if (!s->is_due &&
 		    (!cd_core_leads(s->core) ||
 		     cd_core_settled(s->core, cd_core_mark(s->core)) !=
@@ -380,7 +320,7 @@ static int run(struct daemon *d)
 	s->ends = true;
 	commit(s);
 	cd_core_resign(s->core, "the controller ends");
-	answer_all(s, d->server); /* nodes go elsewhere */
+	answer_beats(s, d->server); /* nodes go elsewhere */
 	(void)pthread_cond_broadcast(&s->settled);
 	pthread_mutex_unlock(&s->lock);
 	return 0;
