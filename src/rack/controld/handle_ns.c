@@ -352,6 +352,11 @@ static int make(struct cd_core *core, const char *tenant,
 					: "/%s is a job, and has tasks, no "
 					  "folders",
 				p->job->name);
+	if (!err && !is_folder && !is_task &&
+	    (json_object_get(body, "lease_ms") ||
+	     json_object_get(body, "on_expiry")))
+		err = error_set(-EINVAL, "\"lease_ms\" and \"on_expiry\" are "
+					 "those of the root of a path");
 	if (!err && !is_task && json_object_get(body, "parents"))
 		err = error_set(-EINVAL, "only a task has \"parents\"");
 	if (!err)
