@@ -22,9 +22,9 @@ enum {
 
 /* The first controller that answers; what it does not know, the others do not
  * know either. */
-static int ask(const struct config *config, const char *rundir,
-	       const char *token, const char *method, const char *path,
-	       json_t *body, json_t **reply)
+static int ask_for(const struct config *config, const char *rundir,
+		   const char *token, const char *method, const char *path,
+		   json_t *body, uint32_t timeout_ms, json_t **reply)
 {
 	struct client_node control[CLIENT_CONTROL_MAX];
 	unsigned count = client_controllers_find(config, rundir, control);
@@ -34,8 +34,8 @@ static int ask(const struct config *config, const char *rundir,
 	for (unsigned i = 0; i < count && caller.http; i++) {
 		*reply = NULL;
 		err = client_call(&caller, &control[i], method, path,
-				  json_incref(body), ASK_MS, CLIENT_LIST_MAX,
-				  reply);
+				  json_incref(body), timeout_ms,
+				  CLIENT_LIST_MAX, reply);
 		if (err != -EHOSTDOWN)
 			break;
 	}
@@ -43,6 +43,14 @@ static int ask(const struct config *config, const char *rundir,
 		client_http_destroy(caller.http);
 	json_decref(body);
 	return err;
+}
+
+static int ask(const struct config *config, const char *rundir,
+	       const char *token, const char *method, const char *path,
+	       json_t *body, json_t **reply)
+{
+	return ask_for(config, rundir, token, method, path, body, ASK_MS,
+		       reply);
 }
 
 /* ---- nodes -------------------------------------------------------------- */
@@ -160,6 +168,42 @@ unsigned client_control_scan(struct aq_rack *rack,
 	note(rack, client_control_nodes(rack->config, rack->rundir, token,
 					"memory", nodes, &count));
 	return count;
+}
+
+int client_control_call(struct aq_rack *rack, const char *method,
+			const char *path, json_t *body, uint64_t deadline_ns,
+			json_t **reply)
+{
+	const struct config *c = client_rack_listed(rack);
+	char token[CLIENT_TOKEN_MAX];
+
+	if (!c || strcmp(config_string(c, "rack", "control"), "none") == 0) {
+		json_decref(body);
+		return error_set(-ENOENT,
+				 "rack %s has no controller, and names of "
+				 "elastic memory are kept there; "
+				 "aquifer-control(1) says how to start one",
+				 rack->name);
+	}
+	token_of(rack, token);
+	return ask_for(rack->config, rack->rundir, token, method, path, body,
+		       client_rack_left_ms(rack, deadline_ns), reply);
+}
+
+int client_control_node(struct aq_rack *rack, const char *name, uint32_t *out)
+{
+	uint32_t count = client_rack_nodes(rack);
+
+	for (unsigned look = 0; look < 2; look++) {
+		for (uint32_t i = 0; i < count; i++)
+			if (strcmp(rack->node[i].name, name) == 0) {
+				*out = i;
+				return 0;
+			}
+		client_rack_rescan(rack);
+		count = client_rack_nodes(rack);
+	}
+	return error_set(-EHOSTDOWN, "node %s cannot be found", name);
 }
 
 static bool find_node(struct aq_rack *rack, const char *name, uint32_t *out)
