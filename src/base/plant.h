@@ -66,6 +66,27 @@
 	  "a client takes as many page frames as it likes")                    \
 	X(beats_in_turn, "beats-in-turn",                                      \
 	  "a heartbeat per connection, one after the other")                   \
+	/* Elastic blocks. */                                                  \
+	X(no_dedupe, "no-dedupe",                                              \
+	  "a change that is repeated is made again")                           \
+	X(parked_stay, "parked-stay",                                          \
+	  "items of a consumer that died never come back")                     \
+	X(over_bound, "over-bound",                                            \
+	  "a queue takes more items than its bound")                           \
+	X(back_to_end, "back-to-end",                                          \
+	  "items that come back are not looked at again")                      \
+	X(two_at_a_time, "two-at-a-time",                                      \
+	  "a block is changed while a value comes")                            \
+	X(blk_no_fence, "no-session-fence",                                    \
+	  "a session's former connection goes on")                             \
+	X(blk_seal_again, "append-behind-seal",                                \
+	  "a sealed block of a file takes records")                            \
+	X(blk_any_start, "any-start",                                          \
+	  "a file's block begins where anybody says")                          \
+	X(blk_free_early, "taken-is-free",                                     \
+	  "a taken item's memory is used at once")                             \
+	X(blk_any_generation, "any-generation",                                \
+	  "a block's former name is good")                                     \
 	/* The switch's atomics. */                                            \
 	X(early_issue, "early_issue",                                          \
 	  "a replaced atomic does not wait for "                               \
@@ -202,27 +223,14 @@
 	  "who was cut off goes on answering from what it remembers")          \
 	X(ctl_keep_limit, "give-back-in-words",                                \
 	  "a node says that it gives back, and uses it all the same")          \
-	/* Elastic blocks. */                                                  \
-	X(no_dedupe, "no-dedupe",                                              \
-	  "a change that is repeated is made again")                           \
-	X(parked_stay, "parked-stay",                                          \
-	  "items of a consumer that died never come back")                     \
-	X(over_bound, "over-bound",                                            \
-	  "a queue takes more items than its bound")                           \
-	X(back_to_end, "back-to-end",                                          \
-	  "items that come back are not looked at again")                      \
-	X(two_at_a_time, "two-at-a-time",                                      \
-	  "a block is changed while a value comes")                            \
-	X(blk_no_fence, "no-session-fence",                                    \
-	  "a session's former connection goes on")                             \
-	X(blk_seal_again, "append-behind-seal",                                \
-	  "a sealed block of a file takes records")                            \
-	X(blk_any_start, "any-start",                                          \
-	  "a file's block begins where anybody says")                          \
-	X(blk_free_early, "taken-is-free",                                     \
-	  "a taken item's memory is used at once")                             \
-	X(blk_any_generation, "any-generation",                                \
-	  "a block's former name is good")
+	X(ctl_old_lease, "old-lease",                                          \
+	  "leases run out by time in which another one led")                   \
+	X(ctl_reuse_early, "reuse-early",                                      \
+	  "a block's place is used again before its node has freed it")        \
+	X(ctl_any_run, "any-run",                                              \
+	  "blocks of a node's former run are taken for good")                  \
+	X(ctl_ids_again, "ids-again",                                          \
+	  "a new leader gives generations that were given before")
 
 enum plant {
 	PLANT_none,

@@ -84,7 +84,9 @@ struct cd_node {
 	uint64_t promised_bytes; /* placed here since its last beat */
 	json_t *names;		 /* [{"tenant", "name", "size"}] or NULL */
 	bool names_complete;
-	json_t *conflicts; /* tenants that it has under another token */
+	json_t *conflicts;    /* tenants that it has under another token */
+	bool lends;	      /* blocks, as its beats say */
+	struct cd_lent *lent; /* its blocks; NULL: none (tree_priv.h) */
 };
 
 struct cd_share {
@@ -164,7 +166,8 @@ struct cd_core {
 	char failure[200];
 
 	uint64_t requests, refused, beats, commits, failures;
-	json_t *late; /* rows that need others, while they are read */
+	json_t *late;	      /* rows that need others, while they are read */
+	struct cd_tree *tree; /* names of elastic memory (tree_priv.h) */
 };
 
 /* ---- core.c, stage.c, rows.c -------------------------------------------- */
@@ -229,6 +232,7 @@ void cd_share_requota(struct cd_core *core, struct cd_tenant *t,
 struct cd_wish {
 	uint64_t size_bytes; /* of each copy */
 	unsigned copies;
+	bool is_block; /* only where blocks can be */
 };
 
 /* Chooses a node for each copy. -ENOSPC with words: how many there are. */
@@ -239,6 +243,8 @@ typedef int (*cd_place_fn)(const struct cd_core *core,
 cd_place_fn cd_place_policy(const char *name);
 
 /* ---- handlers ----------------------------------------------------------- */
+
+extern const struct ctl_routes cd_routes;
 
 /* What a call's caller points to. */
 struct cd_who {

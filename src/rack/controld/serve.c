@@ -315,6 +315,7 @@ const struct daemon_kind cd_daemon = {
 	.what = "a controller",
 	.suffix = ".control",
 	.handle = handle,
+	.routes = &cd_routes,
 	.allow = allow,
 	.open = open_server,
 	.run = run,
