@@ -395,8 +395,9 @@ static int look_on(struct aq_queue *q, uint64_t *at, enum block_status status,
 			next = el_next(o, *at);
 		}
 		if (!err && next) {
-			/* Parked items may come back, before all others. */
-			if (status != BLOCK_PARKED)
+			/* Parked items may come back, before all others, also
+			 * of a block that we are past already. */
+			if (status != BLOCK_PARKED && *at == q->head)
 				q->head = next->number;
 			*at = next->number;
 			*again = true;
@@ -406,7 +407,11 @@ static int look_on(struct aq_queue *q, uint64_t *at, enum block_status status,
 	case BLOCK_LATER:
 		return 0;
 	case BLOCK_CLOSED:
-		return error_set(-EPIPE, "%s is sealed, and empty", o->path);
+		/* Items of a block before it may come back. */
+		return *at != q->head ? 0
+				      : error_set(-EPIPE,
+						  "%s is sealed, and empty",
+						  o->path);
 	default:
 		return el_error(o, status);
 	}

@@ -50,7 +50,8 @@ struct nic_qp {
 	uint8_t rnr_retry;
 	uint8_t max_rd_atomic;
 	bool lossy; /* the path is: cc is on */
-	bool peer_gone;
+	bool peer_gone; /* requests fail at once */
+	bool path_down; /* the process at the other end is gone */
 	bool sq_sig_all;
 	bool sqd_notify;
 	bool last_wqe_told;
