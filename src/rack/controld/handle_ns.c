@@ -320,6 +320,9 @@ static int make(struct cd_core *core, const char *tenant,
 
 	if (err)
 		return err;
+	/* "prefix": whichever of them belongs there. */
+	if (strcmp(kind, "prefix") == 0)
+		kind = p && p->job->has_plan ? "task" : "folder";
 	is_folder = strcmp(kind, "folder") == 0;
 	is_task = strcmp(kind, "task") == 0;
 	if (!is_folder && !is_task)

@@ -25,7 +25,8 @@ int cd_object_kind_parse(const char *text, enum cd_object_kind *out)
 		*out = (enum cd_object_kind)i;
 		return 0;
 	}
-	return error_set(-EINVAL, "\"kind\" is folder, task, file or queue");
+	return error_set(-EINVAL,
+			 "\"kind\" is folder, task, prefix, file or queue");
 }
 
 struct cd_object *cd_object_find(const struct cd_prefix *p, const char *name)
