@@ -75,18 +75,14 @@
 	  "a queue takes more items than its bound")                           \
 	X(back_to_end, "back-to-end",                                          \
 	  "items that come back are not looked at again")                      \
-	X(two_at_a_time, "two-at-a-time",                                      \
-	  "a block is changed while a value comes")                            \
-	X(blk_no_fence, "no-session-fence",                                    \
-	  "a session's former connection goes on")                             \
 	X(blk_seal_again, "append-behind-seal",                                \
 	  "a sealed block of a file takes records")                            \
-	X(blk_any_start, "any-start",                                          \
-	  "a file's block begins where anybody says")                          \
-	X(blk_free_early, "taken-is-free",                                     \
-	  "a taken item's memory is used at once")                             \
-	X(blk_any_generation, "any-generation",                                \
-	  "a block's former name is good")                                     \
+	X(blk_other_again, "other-again",                                      \
+	  "a repeated get is answered with another item")                      \
+	X(blk_forget_early, "forget-early",                                    \
+	  "an answer is forgotten one too soon")                               \
+	X(blk_no_credit, "no-credit",                                          \
+	  "a later block counts its own items only")                           \
 	/* The switch's atomics. */                                            \
 	X(early_issue, "early_issue",                                          \
 	  "a replaced atomic does not wait for "                               \

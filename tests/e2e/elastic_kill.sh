@@ -36,6 +36,7 @@ lines() {
 	done
 }
 
+touch "$TMP"/{p,c,a}.dies{1,2,3}
 "$client" put /k/q steady 600 >"$TMP/p.steady" &
 steady=$!
 "$client" take /k/q >"$TMP/c.steady" &

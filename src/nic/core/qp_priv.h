@@ -50,8 +50,7 @@ struct nic_qp {
 	uint8_t rnr_retry;
 	uint8_t max_rd_atomic;
 	bool lossy; /* the path is: cc is on */
-	bool peer_gone; /* requests fail at once */
-	bool path_down; /* the process at the other end is gone */
+	bool peer_gone;
 	bool sq_sig_all;
 	bool sqd_notify;
 	bool last_wqe_told;
@@ -78,6 +77,7 @@ struct nic_qp {
 	uint32_t walk_pad; /* bytes; 0: it takes no walks */
 	struct hops *hops; /* NULL: it takes none that a switch carries on */
 	bool established_told;
+	bool path_down; /* the process at the other end is gone */
 	struct wire_pkt out;	 /* addresses filled in when connected */
 	struct ibv_qp_attr attr; /* as set by modify, for query */
 	struct ibv_qp_cap cap;

@@ -55,7 +55,8 @@ int blk_init(struct blk_block *b, const struct blk_options *o, void *mem)
 		return -ENOMEM;
 	if (o->kind == BLOCK_QUEUE) {
 		b->queue.bound = o->bound;
-		b->queue.before = o->is_first ? 0 : UINT64_MAX;
+		b->queue.before =
+			o->is_first || PLANTED(blk_no_credit) ? 0 : UINT64_MAX;
 		b->queue.parked_room = parked_room(o->size_bytes);
 		b->queue.parked = calloc(b->queue.parked_room,
 					 sizeof(*b->queue.parked));

@@ -23,7 +23,7 @@ static uint8_t *append_place(struct blk_block *b, const struct blk_request *r,
 	struct blk_file *f = &b->file;
 
 	a->value = f->end;
-	if (f->has_start && r->arg != f->start && !PLANTED(blk_any_start))
+	if (f->has_start && r->arg != f->start)
 		a->status = BLOCK_STALE;
 	else if ((b->flags & BLOCK_IS_SEALED) && !PLANTED(blk_seal_again))
 		a->status = refusal(b);

@@ -9,7 +9,6 @@
 #include <endian.h>
 #include <errno.h>
 
-#include "base/plant.h"
 #include "blk_server_priv.h"
 
 static struct blk_server *server_of(const struct blk_job *j)
@@ -273,7 +272,7 @@ static bool execute(struct blk_job *j, const struct block_op *op)
 		add_status(j, status);
 		return true;
 	}
-	if (e->busy && !PLANTED(two_at_a_time)) {
+	if (e->busy) {
 		j->state = BLK_JOB_WAITS;
 		list_append(&e->waiting, &j->link);
 		return false;

@@ -208,16 +208,12 @@ static void get(struct blk_block *b, const struct blk_request *r,
 	}
 	done->has_item = true;
 	done->item = q->ready;
-	item_at(b, q->ready)->state = p ? PARKED
-				      : PLANTED(blk_free_early) ? DONE
-								: TAKEN;
+	item_at(b, q->ready)->state = p ? PARKED : TAKEN;
 	if (p)
 		a->value = park(q, p, session);
 	else
 		q->items--;
 	q->ready += size_of(item_at(b, q->ready));
-	if (PLANTED(blk_free_early))
-		reclaim(b);
 }
 
 static struct blk_parked *parked_of(const struct blk_queue *q, uint64_t name)
@@ -236,7 +232,8 @@ static bool again(struct blk_block *b, const struct blk_request *r,
 	*a = (struct blk_answer){.status = way(r, done->length)};
 	if (a->status == BLOCK_OK) {
 		a->value = done->value;
-		show(b, done->item, a);
+		show(b, PLANTED(blk_other_again) ? b->queue.head : done->item,
+		     a);
 	}
 	return true;
 }
