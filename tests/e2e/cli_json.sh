@@ -124,6 +124,7 @@ run("engine --name No", 2)
 run("control --name No", 2)
 run("control --store nowhere", 2)
 run("node ls", 1)
+run("ns ls", 1)
 run("switch --port bogus", 2)
 run("switch --stats", 1)
 run("run --local 1M", 2)
@@ -222,6 +223,9 @@ os.environ["AQUIFER_RACK_CONTROL"] = "c0"
 assert run("up")["controllers"][0]["name"] == "c0"
 assert run("node ls")["nodes"] is not None
 run("node forget nobody", 1)
+assert run("ns mkdir /f")["kind"] == "folder"
+assert run("ns tree")["names"][0]["path"] == "/f"
+run("ns stat /none", 1)
 del os.environ["AQUIFER_RACK_CONTROL"]
 run("down")
 

@@ -372,6 +372,52 @@ static void tenants_see_their_own_names_only(void **state)
 	bed_end(&b);
 }
 
+static void only_a_tenants_token_opens_names(void **state)
+{
+	static const struct {
+		const char *line, *body;
+		unsigned tenant;
+	} rows[] = {
+		{"GET /v1/jobs", NULL, 200},
+		{"POST /v1/jobs", "{\"name\":\"k\"}", 201},
+		{"GET /v1/ns", NULL, 200},
+		{"GET /v1/ns/k", NULL, 200},
+		{"GET /v1/tree", NULL, 200},
+		{"GET /v1/tree/k", NULL, 200},
+		{"POST /v1/ns/k/o", "{\"kind\":\"file\"}", 201},
+		{"PATCH /v1/ns/k/o", "{\"to\":\"/k/p\"}", 200},
+		{"GET /v1/map/k/p", NULL, 200},
+		{"POST /v1/blocks/k/p", "{}", 507},
+		{"POST /v1/renew", "{\"paths\":[\"/k\"]}", 200},
+		{"DELETE /v1/ns/k/p", NULL, 204},
+	};
+	static const struct {
+		const char *token;
+		unsigned status;
+	} others[] = {
+		{NULL, 401},
+		{TOKEN_STRANGER, 401},
+		{"no token at all", 401},
+		{TOKEN_NODE, 403},
+		{TOKEN_ADMIN, 403},
+	};
+	struct bed b;
+
+	(void)state;
+	begin(&b);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		for (size_t k = 0; k < ARRAY_LEN(others); k++)
+			assert_int_equal(ask(&b, others[k].token, rows[i].line,
+					     rows[i].body),
+					 others[k].status);
+		assert_int_equal(mine(&b, rows[i].line, rows[i].body),
+				 rows[i].tenant);
+	}
+	/* Without a token over the machine's own socket: nobody's names. */
+	assert_int_equal(ask_from(&b, true, NULL, "GET /v1/ns", NULL), 403);
+	bed_end(&b);
+}
+
 /* ---- leases ------------------------------------------------------------- */
 
 static void renewing_reaches_parents_and_descendants(void **state)
@@ -593,6 +639,7 @@ int main(void)
 		cmocka_unit_test(names_move_and_go),
 		cmocka_unit_test(a_task_goes_with_what_only_it_leads_to),
 		cmocka_unit_test(tenants_see_their_own_names_only),
+		cmocka_unit_test(only_a_tenants_token_opens_names),
 		cmocka_unit_test(renewing_reaches_parents_and_descendants),
 		cmocka_unit_test(a_lease_has_its_period_and_its_grace),
 		cmocka_unit_test(a_new_leader_gives_the_full_period),

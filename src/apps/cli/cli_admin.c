@@ -51,7 +51,7 @@ int cli_admin_open_tenant(struct cli_admin *a)
 /* The controller that leads, behind so many nodes. */
 static int add_control(struct cli_admin *a, unsigned behind)
 {
-	const struct client_node *control = NULL;
+	struct client_node control;
 	json_t *status;
 	int err;
 
@@ -68,7 +68,7 @@ static int add_control(struct cli_admin *a, unsigned behind)
 	}
 	if (behind == CLIENT_NODE_MAX)
 		behind--;
-	a->rack.node[behind] = *control;
+	a->rack.node[behind] = control;
 	a->rack.node_count = behind + 1;
 	a->controllers = 1;
 	return 0;
@@ -118,13 +118,10 @@ int cli_admin_open_names(struct cli_admin *a)
 
 int cli_admin_find_leader(struct cli_admin *a)
 {
-	const struct client_node *control = NULL;
 	json_t *status = NULL;
-	int err = cli_rack_control(&a->rack, ASK_MS, &control, &status);
+	int err = cli_rack_control(&a->rack, ASK_MS, &a->rack.node[0], &status);
 
 	json_decref(status);
-	if (!err)
-		a->rack.node[0] = *control;
 	return err;
 }
 

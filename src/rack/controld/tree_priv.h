@@ -332,6 +332,16 @@ void cd_block_free(struct cd_core *core, struct cd_block *b);
 /* Blocks of a node that runs anew, or that is forgotten (n->incarnation is then
  * ""), are lost. */
 void cd_blocks_lose(struct cd_core *core, struct cd_node *n);
+/* The block at that place, if it is this one; or NULL. */
+struct cd_block *cd_block_at(const struct cd_node *n, unsigned index,
+			     uint64_t generation);
+/* Its node has made it. */
+void cd_block_is_there(struct cd_block *b);
+/* Whether there is an order about it. */
+bool cd_block_waits(const struct cd_block *b);
+
+/* ---- block_beat.c ------------------------------------------------------- */
+
 /* The part of a beat about blocks: 0, or -EINVAL, when nothing is taken. */
 int cd_blocks_check(const json_t *beat) MUST_CHECK;
 void cd_blocks_hear(struct cd_core *core, struct cd_node *n,
@@ -356,7 +366,7 @@ int cd_key_sign(const struct cd_core *core, const struct cd_object *o,
 		uint8_t rights, char out[CTL_TICKET_TEXT],
 		uint64_t *end_s) MUST_CHECK;
 
-/* ---- rows_tree.c -------------------------------------------------------- */
+/* ---- stage_tree.c, rows_tree.c ------------------------------------------ */
 
 void cd_stage_job(struct cd_core *core, const struct cd_job *job);
 void cd_stage_prefix(struct cd_core *core, const struct cd_prefix *p);
@@ -366,7 +376,8 @@ void cd_unstage_job(struct cd_core *core, const struct cd_job *job);
 void cd_unstage_id(struct cd_core *core, const char *kind, uint64_t id);
 /* After each row of a change that may be long and can be repeated. */
 void cd_stage_part(struct cd_core *core);
-/* A row to delete when there is time. `kind` is static. */
+/* A row to delete when there is time. `kind` is static, the key is an id. */
+void cd_litter_add(struct cd_core *core, const char *kind, const char *key);
 void cd_litter_id(struct cd_core *core, const char *kind, uint64_t id);
 void cd_litter_tick(struct cd_core *core);
 void cd_litter_clear(struct cd_core *core);
