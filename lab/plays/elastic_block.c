@@ -153,9 +153,9 @@ static void model(struct ep *p, struct ep_block *b, const struct ep_way *w,
 			play_fail(&p->run, "item %u before item %u", id,
 				  oldest(p, b));
 		else
-			p->fate[id] = (uint8_t)(w->ask.arg
-							? EP_PARKED + w->client
-							: EP_GONE);
+			p->fate[id] =
+				(uint8_t)(w->ask.arg ? EP_PARKED + w->client
+						     : EP_GONE);
 		p->in -= !w->ask.arg;
 		if (!w->ask.arg) {
 			p->client[w->client].got_id = id;
@@ -178,9 +178,8 @@ static void answer(struct ep *p, struct ep_way *w, const struct blk_answer *a)
 {
 	w->is_answer = true;
 	w->delay = sim_rand_range(&p->run.rand, 1, 4);
-	w->result = (struct block_result){.status = a->status,
-					  .length = a->length,
-					  .value = a->value};
+	w->result = (struct block_result){
+		.status = a->status, .length = a->length, .value = a->value};
 	w->id = 0;
 	if (a->data) {
 		memcpy(&w->id, a->data, 4);

@@ -74,8 +74,7 @@ static void go_on(struct ep *p, struct ep_client *c)
 {
 	unsigned *at = &c->tail[c->object];
 
-	if (*at + 1 == p->object[c->object].blocks &&
-	    ep_grow(p, c->object)) {
+	if (*at + 1 == p->object[c->object].blocks && ep_grow(p, c->object)) {
 		c->id = 0; /* no room: it gives up */
 		return;
 	}
@@ -119,8 +118,7 @@ static void heard_put(struct ep *p, struct ep_client *c,
 	}
 }
 
-static void heard_get(struct ep *p, struct ep_client *c,
-		      const struct ep_way *w)
+static void heard_get(struct ep *p, struct ep_client *c, const struct ep_way *w)
 {
 	switch ((int)w->result.status) {
 	case BLOCK_OK:
@@ -169,8 +167,7 @@ void ep_client_hear(struct ep *p, struct ep_client *c, const struct ep_way *w)
 	c->is_waiting = false;
 	/* A block of a queue that has no room is sealed by who has got another
 	 * one; here there always is one. */
-	if (w->ask.opcode == BLOCK_PUT &&
-	    w->result.status == BLOCK_NO_ROOM) {
+	if (w->ask.opcode == BLOCK_PUT && w->result.status == BLOCK_NO_ROOM) {
 		struct ep_ask seal = {.opcode = BLOCK_SEAL,
 				      .object = QUEUE_AT,
 				      .number = w->ask.number,

@@ -136,8 +136,7 @@ static void judge_file(struct ep *p)
 		uint64_t at = 0, end = b->block.file.end;
 
 		while (at < end) {
-			const uint8_t *bytes =
-				b->mem + BLOCK_HEAD_BYTES + at;
+			const uint8_t *bytes = b->mem + BLOCK_HEAD_BYTES + at;
 			uint32_t id;
 
 			memcpy(&id, bytes, 4);
@@ -177,8 +176,8 @@ static void judge_queue(struct ep *p)
 		uint64_t sequence = 0;
 
 		do {
-			w = (struct ep_way){.is_used = true, .client = 0,
-					    .life = 1000000};
+			w = (struct ep_way){
+				.is_used = true, .client = 0, .life = 1000000};
 			w.ask = (struct ep_ask){.opcode = BLOCK_GET,
 						.object = 1,
 						.number = i,
@@ -257,12 +256,11 @@ static int run(const struct play_options *opt, struct play_result *res)
 }
 
 static const enum plant bugs[] = {
-	PLANT_no_dedupe,	PLANT_parked_stay,	PLANT_over_bound,
-	PLANT_back_to_end,	PLANT_blk_seal_again,	PLANT_blk_other_again,
-	PLANT_blk_forget_early, PLANT_blk_no_credit,	PLANT_none,
+	PLANT_no_dedupe,	PLANT_parked_stay,    PLANT_over_bound,
+	PLANT_back_to_end,	PLANT_blk_seal_again, PLANT_blk_other_again,
+	PLANT_blk_forget_early, PLANT_blk_no_credit,  PLANT_none,
 };
-static const struct play_count counts[] = {
-	ELASTIC_PLAY_COUNTS(PLAY_COUNT_ROW)};
+static const struct play_count counts[] = {ELASTIC_PLAY_COUNTS(PLAY_COUNT_ROW)};
 
 const struct play elastic_play = {
 	.name = "elastic",

@@ -65,7 +65,7 @@ struct ep_client {
 	bool is_counting; /* items before the tail */
 	unsigned count_at;
 	uint64_t counted;
-	uint64_t start; /* of the file's block `tail` */
+	uint64_t start;	 /* of the file's block `tail` */
 	uint64_t parked; /* its name; 0: none */
 	unsigned parked_at;
 	uint32_t parked_id;

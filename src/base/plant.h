@@ -67,12 +67,10 @@
 	X(beats_in_turn, "beats-in-turn",                                      \
 	  "a heartbeat per connection, one after the other")                   \
 	/* Elastic blocks. */                                                  \
-	X(no_dedupe, "no-dedupe",                                              \
-	  "a change that is repeated is made again")                           \
+	X(no_dedupe, "no-dedupe", "a change that is repeated is made again")   \
 	X(parked_stay, "parked-stay",                                          \
 	  "items of a consumer that died never come back")                     \
-	X(over_bound, "over-bound",                                            \
-	  "a queue takes more items than its bound")                           \
+	X(over_bound, "over-bound", "a queue takes more items than its bound") \
 	X(back_to_end, "back-to-end",                                          \
 	  "items that come back are not looked at again")                      \
 	X(blk_seal_again, "append-behind-seal",                                \

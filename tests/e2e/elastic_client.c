@@ -6,8 +6,8 @@
  *	elastic_client put PATH ID COUNT	items "ID N", padded
  *	elastic_client take PATH		until the queue is sealed
  *	elastic_client append PATH ID COUNT	records "ID N", padded
- *	elastic_client many PATH COUNT		puts and gets of many, large ones
- *	elastic_client seal PATH
+ *	elastic_client many PATH COUNT		puts and gets of many, large
+ *ones elastic_client seal PATH
  */
 #include <aquifer/elastic.h>
 #include <errno.h>
@@ -119,7 +119,10 @@ static int check(const char *what, size_t a, size_t b)
 /* Many at once, and items that are larger than what the library stages. */
 static int many(struct aq_rack *rack, char **argv, char *buf)
 {
-	enum { BATCH = 100, LARGE = 3 << 20 };
+	enum {
+		BATCH = 100,
+		LARGE = 3 << 20
+	};
 	struct aq_elastic_options o = {.flags = AQ_ELASTIC_CREATE};
 	struct aq_item in[BATCH], out[BATCH];
 	unsigned done = 0, got = 0;
@@ -161,8 +164,8 @@ static int many(struct aq_rack *rack, char **argv, char *buf)
 		err = aq_queue_get(q, large + LARGE, LARGE, &len, 1000);
 	bad |= check("large", len, LARGE);
 	bad |= memcmp(large, large + LARGE, LARGE) != 0;
-	if (!err && aq_queue_put(q, large, aq_queue_item_max(q) + 1, 0) !=
-			    -EMSGSIZE)
+	if (!err &&
+	    aq_queue_put(q, large, aq_queue_item_max(q) + 1, 0) != -EMSGSIZE)
 		bad |= check("larger than a block", 0, 1);
 	if (err)
 		return fail("many", err);

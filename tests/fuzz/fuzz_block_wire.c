@@ -21,9 +21,9 @@ static void check_message(const uint8_t *data, size_t len)
 		return;
 	block_message_begin(&w, again, sizeof(again));
 	for (unsigned i = 0; i < m.count; i++) {
-		ASSERT(!op[i].value || (op[i].value >= data &&
-					op[i].value + op[i].length <=
-						data + len));
+		ASSERT(!op[i].value ||
+		       (op[i].value >= data &&
+			op[i].value + op[i].length <= data + len));
 		ASSERT(block_message_add(&w, &op[i]) == 0);
 	}
 	ASSERT(block_message_end(&w, &m) == len);

@@ -67,12 +67,11 @@ static inline struct blk_answer blk_rig_put(struct blk_rig *rig,
 					    const char *text)
 {
 	return blk_rig_do(rig, client,
-			  (struct blk_request){
-				  .opcode = opcode,
-				  .sequence = sequence,
-				  .acked = sequence - 1,
-				  .length = (uint32_t)strlen(text),
-				  .value = (const uint8_t *)text});
+			  (struct blk_request){.opcode = opcode,
+					       .sequence = sequence,
+					       .acked = sequence - 1,
+					       .length = (uint32_t)strlen(text),
+					       .value = (const uint8_t *)text});
 }
 
 #endif

@@ -118,9 +118,8 @@ static void start_is_kept(void **state)
 
 static void fetched_value_comes_later(void **state)
 {
-	struct blk_request r = {.opcode = BLOCK_APPEND,
-				.sequence = 1,
-				.length = 10000};
+	struct blk_request r = {
+		.opcode = BLOCK_APPEND, .sequence = 1, .length = 10000};
 	struct blk_rig rig;
 	struct blk_answer a;
 	uint8_t *place;
@@ -200,13 +199,11 @@ static void sessions_have_a_limit(void **state)
 		assert_int_equal(
 			blk_rig_put(&rig, i, 1, BLOCK_APPEND, "x").status,
 			BLOCK_OK);
-	assert_int_equal(
-		blk_rig_put(&rig, n + 1, 1, BLOCK_APPEND, "x").status,
-		BLOCK_BUSY);
+	assert_int_equal(blk_rig_put(&rig, n + 1, 1, BLOCK_APPEND, "x").status,
+			 BLOCK_BUSY);
 	blk_leave(&rig.block, blk_rig_session(3));
-	assert_int_equal(
-		blk_rig_put(&rig, n + 1, 1, BLOCK_APPEND, "x").status,
-		BLOCK_OK);
+	assert_int_equal(blk_rig_put(&rig, n + 1, 1, BLOCK_APPEND, "x").status,
+			 BLOCK_OK);
 	blk_rig_free(&rig);
 }
 

@@ -2,9 +2,9 @@
 /*
  * A queue's block beside a model, with clients whose messages and answers are
  * lost or late, that connect anew and repeat what was not answered, and that
- * die. As at a node, a session's new connection ends the former one. Every item that was put comes out
- * once, or again only after the consumer that had it parked has died; in the
- * order of the puts that the model saw executed.
+ * die. As at a node, a session's new connection ends the former one. Every item
+ * that was put comes out once, or again only after the consumer that had it
+ * parked has died; in the order of the puts that the model saw executed.
  */
 #include "base/rng.h"
 #include "blk_rig.h"
@@ -114,9 +114,9 @@ static void check(struct model *m, const struct message *n,
 		item = (unsigned)value;
 		if (is_first) {
 			assert_int_equal(item, oldest(m));
-			m->fate[item] = (uint8_t)(n->r.arg ? PARKED_BY +
-								     n->client
-							   : GONE);
+			m->fate[item] =
+				(uint8_t)(n->r.arg ? PARKED_BY + n->client
+						   : GONE);
 			m->in -= !n->r.arg;
 		}
 		c->parked_item = item;

@@ -221,8 +221,8 @@ static void long_items_need_a_buffer(void **state)
 
 static void parked_names_are_checked(void **state)
 {
-	static const uint64_t names[] = {0, 1, UINT64_MAX, 1ull << 32,
-					 (1ull << 32) + 5000, 2ull << 32};
+	static const uint64_t names[] = {
+		0, 1, UINT64_MAX, 1ull << 32, (1ull << 32) + 5000, 2ull << 32};
 	struct blk_rig rig;
 
 	blk_rig_make(&rig, BLOCK_QUEUE, SIZE, 0, true);

@@ -13,9 +13,11 @@
 
 static size_t build(uint8_t *buf)
 {
-	struct block_message m = {
-		.tag = 77, .acked = 3, .reply_at = 0x1000, .reply_key = 9,
-		.reply_bytes = 500};
+	struct block_message m = {.tag = 77,
+				  .acked = 3,
+				  .reply_at = 0x1000,
+				  .reply_key = 9,
+				  .reply_bytes = 500};
 	struct block_op put = {.opcode = BLOCK_PUT,
 			       .handle = 1,
 			       .index = 2,
@@ -91,8 +93,9 @@ static void lies_are_refused(void **state)
 		uint8_t byte;
 		int err;
 	} rows[] = {
-		{1, 2, -EPROTONOSUPPORT}, {3, 0, -EINVAL},  {3, 1, -EINVAL},
-		{3, 3, -EINVAL},	  {3, 65, -EINVAL}, {7, 1, -EINVAL},
+		{1, 2, -EPROTONOSUPPORT}, {3, 0, -EINVAL},
+		{3, 1, -EINVAL},	  {3, 3, -EINVAL},
+		{3, 65, -EINVAL},	  {7, 1, -EINVAL},
 		{57, 0, -EINVAL},	  {57, 99, -EINVAL},
 		{59, 2, -EINVAL},	  {56 + 46, 0xff, -EINVAL},
 		{56 + 44, 0xff, -EINVAL}, {59, 0, -EINVAL},
@@ -115,9 +118,8 @@ static void messages_have_an_end(void **state)
 {
 	uint8_t buf[BLOCK_MESSAGE_MAX];
 	uint8_t value[BLOCK_INSIDE_MAX] = {0};
-	struct block_op op = {.opcode = BLOCK_PUT,
-			      .length = sizeof(value),
-			      .value = value};
+	struct block_op op = {
+		.opcode = BLOCK_PUT, .length = sizeof(value), .value = value};
 	struct block_writer w;
 	unsigned n = 0;
 

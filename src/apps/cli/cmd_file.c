@@ -54,13 +54,13 @@ static void close_file(void *args)
 static int open_source(const char *name, FILE **out)
 {
 	*out = !name || strcmp(name, "-") == 0 ? stdin : fopen(name, "rb");
-	return *out ? 0
-		    : error_set(-errno, "%s: %s", name, strerror(errno));
+	return *out ? 0 : error_set(-errno, "%s: %s", name, strerror(errno));
 }
 
 static int copy_in(struct file_args *a, FILE *from, uint64_t *bytes)
 {
-	size_t room = (size_t)u64_min(RECORD_BYTES, aq_file_record_max(a->file));
+	size_t room =
+		(size_t)u64_min(RECORD_BYTES, aq_file_record_max(a->file));
 	char *buf = malloc(room);
 	size_t n;
 	int err = buf ? 0 : -ENOMEM;
@@ -174,8 +174,7 @@ int cmd_file(const struct cli_command *self, int argc, char **argv)
 		 "[FILE|-]"},
 		{"get", 2, 2, NULL, CLI_NEEDS_RACK, file_get,
 		 "copy it to a file of this machine: PATH FILE"},
-		{"cat", 1, 1, NULL, CLI_NEEDS_RACK, file_cat,
-		 "print it: PATH"},
+		{"cat", 1, 1, NULL, CLI_NEEDS_RACK, file_cat, "print it: PATH"},
 		{0},
 	};
 	static const struct cli_actions actions = {.action = table,

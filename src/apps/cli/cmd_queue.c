@@ -22,9 +22,9 @@ const struct opt cmd_queue_options[] = {
 	OPT_SIZE(struct queue_args, options.block_bytes, "block", "SIZE",
 		 64 << 10, 1 << 30,
 		 "put: bytes of a block of a queue that is made (default 8M)"),
-	OPT_U64(struct queue_args, options.bound, "bound", "N", 1,
-		INT64_MAX, "put: a queue that is made has so many items at "
-			   "most (default: as many as fit)"),
+	OPT_U64(struct queue_args, options.bound, "bound", "N", 1, INT64_MAX,
+		"put: a queue that is made has so many items at "
+		"most (default: as many as fit)"),
 	OPT_U64(struct queue_args, count, "count", "N", 1, UINT32_MAX,
 		"get: so many items, one per line (default 1)"),
 	OPT_U32(struct queue_args, wait_ms, "wait", "MILLISECONDS", 0, 3600000,
@@ -111,8 +111,8 @@ static int get_one(const struct queue_args *a, char **buf, size_t *room,
 {
 	struct aq_taken taken;
 	size_t len = 0;
-	int err = aq_queue_take(a->queue, *buf, *room, &len, &taken,
-				a->wait_ms);
+	int err =
+		aq_queue_take(a->queue, *buf, *room, &len, &taken, a->wait_ms);
 
 	if (err == -EMSGSIZE && len > *room) {
 		char *more = realloc(*buf, len);
@@ -144,10 +144,10 @@ static int queue_get(void *args)
 		err = get_one(a, &buf, &room, items);
 	free(buf);
 	if (a->common.json && json_array_size(items)) {
-		int told = cli_report_print(
-			json_pack("{s:s, s:O}", "path", a->common.word[0],
-				  "items", items),
-			true);
+		int told = cli_report_print(json_pack("{s:s, s:O}", "path",
+						      a->common.word[0],
+						      "items", items),
+					    true);
 
 		err = err ? err : told;
 	}

@@ -76,10 +76,9 @@ static int take_block(struct el_object *o, const json_t *row,
 		return err;
 	b->index = (uint32_t)index;
 	if (state && strcmp(state, "lost") == 0)
-		return error_set(-ESTALE,
-				 "%s has lost block %llu, which node %s had",
-				 o->path, (unsigned long long)b->number,
-				 b->node);
+		return error_set(
+			-ESTALE, "%s has lost block %llu, which node %s had",
+			o->path, (unsigned long long)b->number, b->node);
 	known = el_find(o, b->number);
 	if (known && known->generation == b->generation)
 		*b = *known;
@@ -240,8 +239,7 @@ int el_open(struct el_object *o, struct aq_rack *rack, const char *path,
 				 path);
 	*o = (struct el_object){.rack = rack, .kind = kind};
 	(void)snprintf(o->path, sizeof(o->path), "%s", path);
-	if (getrandom(o->session, sizeof(o->session), 0) !=
-	    sizeof(o->session))
+	if (getrandom(o->session, sizeof(o->session), 0) != sizeof(o->session))
 		return error_set(-EIO, "the kernel gives no random numbers");
 	deadline_ns = el_deadline_ns(o);
 	err = options->flags & (AQ_ELASTIC_CREATE | AQ_ELASTIC_NEW)

@@ -177,8 +177,8 @@ static int post(struct el_object *o, struct el_port *p, size_t bytes)
 
 	if (ibv_post_recv(p->link->qp, &recv, &bad_recv) ||
 	    ibv_post_send(p->link->qp, &send, &bad_send))
-		return error_set(-EHOSTDOWN,
-				 "the connection to node %s broke", p->name);
+		return error_set(-EHOSTDOWN, "the connection to node %s broke",
+				 p->name);
 	return 0;
 }
 
@@ -211,10 +211,9 @@ static int exchange(struct el_object *o, struct el_port *p,
 		err = await(p, WR_RECEIVE, m.tag, deadline_ns);
 	if (err)
 		return err;
-	err = block_reply_parse(reply,
-				u32_min(be32_get(reply->bytes),
-					BLOCK_REPLY_MAX),
-				&tag, results, &got);
+	err = block_reply_parse(
+		reply, u32_min(be32_get(reply->bytes), BLOCK_REPLY_MAX), &tag,
+		results, &got);
 	if (err || tag != m.tag || got != count)
 		return error_set(-EPROTO, "node %s answered something else",
 				 p->name);
@@ -370,8 +369,7 @@ int el_call(struct el_object *o, uint64_t number, struct block_op *ops,
 	int err;
 
 	for (unsigned i = 0; i < count; i++)
-		ops[i].sequence =
-			is_change(ops[i].opcode) ? ++o->sequence : 0;
+		ops[i].sequence = is_change(ops[i].opcode) ? ++o->sequence : 0;
 	for (;;) {
 		b = el_find(o, number);
 		if (!b)
@@ -403,22 +401,22 @@ static int read_part(struct el_object *o, struct el_port *p,
 	struct ibv_sge sge = {.addr = (uintptr_t)el_staging(o),
 			      .length = len,
 			      .lkey = o->mr->lkey};
-	struct ibv_send_wr *bad, wr = {.wr_id = WR_READ,
-				       .opcode = IBV_WR_RDMA_READ,
-				       .send_flags = IBV_SEND_SIGNALED,
-				       .sg_list = &sge,
-				       .num_sge = 1,
-				       .wr.rdma = {.remote_addr =
-							   b->address + offset,
-						   .rkey = b->key}};
+	struct ibv_send_wr *bad,
+		wr = {.wr_id = WR_READ,
+		      .opcode = IBV_WR_RDMA_READ,
+		      .send_flags = IBV_SEND_SIGNALED,
+		      .sg_list = &sge,
+		      .num_sge = 1,
+		      .wr.rdma = {.remote_addr = b->address + offset,
+				  .rkey = b->key}};
 	int err;
 
 	/* BLK-1: the header comes before the data, in the order of calls. */
 	if (aqdv_read_now(p->link->qp, &now, 1) == 1)
 		return 0;
 	if (ibv_post_send(p->link->qp, &wr, &bad))
-		return error_set(-EHOSTDOWN,
-				 "the connection to node %s broke", p->name);
+		return error_set(-EHOSTDOWN, "the connection to node %s broke",
+				 p->name);
 	err = await(p, WR_READ, 0, deadline_ns);
 	if (!err)
 		memcpy(data, el_staging(o), len);

@@ -29,7 +29,7 @@ struct el_block {
 	uint32_t index;
 	char node[CLIENT_NODE_NAME_MAX];
 	/* Of a file: */
-	bool is_read; /* what follows is known */
+	bool is_read;  /* what follows is known */
 	bool is_final; /* the end is */
 	uint32_t flags;
 	uint32_t key;

@@ -66,8 +66,7 @@ static uint64_t later(uint64_t deadline_ns, uint32_t timeout_ms)
 static int find_tail(struct aq_queue *q, uint64_t deadline_ns)
 {
 	struct el_object *o = &q->object;
-	struct el_block *b =
-		q->has_tail ? el_find(o, q->tail) : el_next(o, 0);
+	struct el_block *b = q->has_tail ? el_find(o, q->tail) : el_next(o, 0);
 	struct el_stat stat;
 	int err = 0;
 
@@ -170,8 +169,7 @@ static int refused(struct aq_queue *q, enum block_status status,
 		return give_credit(q, deadline_ns);
 	case BLOCK_FULL:
 		*waits = true;
-		return el_next(&q->object, 0) ? give_credit(q, deadline_ns)
-					      : 0;
+		return el_next(&q->object, 0) ? give_credit(q, deadline_ns) : 0;
 	case BLOCK_CLOSED:
 		return error_set(-EPIPE, "%s is sealed", q->object.path);
 	case BLOCK_LATER:
@@ -303,8 +301,8 @@ static void wish(struct el_object *o, const struct get *g, unsigned at,
 	*op = (struct block_op){.opcode = BLOCK_GET, .arg = g->parks};
 	/* Where an item goes that is not inside the answer. */
 	if (room > BLOCK_INSIDE_MAX) {
-		size_t n = u64_min(align_up(room, 8),
-				   EL_STAGING_BYTES - *staged);
+		size_t n =
+			u64_min(align_up(room, 8), EL_STAGING_BYTES - *staged);
 
 		op->address = (uintptr_t)el_staging(o) + *staged;
 		op->key = o->mr->rkey;
@@ -408,10 +406,10 @@ static int look_on(struct aq_queue *q, uint64_t *at, enum block_status status,
 		return 0;
 	case BLOCK_CLOSED:
 		/* Items of a block before it may come back. */
-		return *at != q->head ? 0
-				      : error_set(-EPIPE,
-						  "%s is sealed, and empty",
-						  o->path);
+		return *at != q->head
+			       ? 0
+			       : error_set(-EPIPE, "%s is sealed, and empty",
+					   o->path);
 	default:
 		return el_error(o, status);
 	}
@@ -572,6 +570,7 @@ int aq_queue_seal(struct aq_queue *q)
 		}
 	} while (!err && r.status == BLOCK_SEALED &&
 		 el_pause(&tries, deadline_ns));
-	return err ? err
-		   : r.status == BLOCK_OK ? 0 : el_error(&q->object, r.status);
+	return err		      ? err
+	       : r.status == BLOCK_OK ? 0
+				      : el_error(&q->object, r.status);
 }

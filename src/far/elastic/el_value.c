@@ -22,8 +22,8 @@ struct cargo {
 };
 
 /* Staging exists once there is a connection; before, values go inside only. */
-static bool load(struct el_object *o, struct cargo *c,
-		 const struct el_value *v, struct block_op *op)
+static bool load(struct el_object *o, struct cargo *c, const struct el_value *v,
+		 struct block_op *op)
 {
 	size_t inside = align_up(v->len_bytes, 8);
 	uint8_t *at;
@@ -52,12 +52,12 @@ static bool load(struct el_object *o, struct cargo *c,
 }
 
 /* One value that is larger than staging memory, from where it lies. */
-static int send_large(struct el_object *o, uint64_t number,
-		      struct block_op *op, const struct el_value *v,
-		      struct block_result *r, uint64_t deadline_ns)
+static int send_large(struct el_object *o, uint64_t number, struct block_op *op,
+		      const struct el_value *v, struct block_result *r,
+		      uint64_t deadline_ns)
 {
-	struct ibv_mr *mr = el_register(o, (void *)(uintptr_t)v->data,
-					v->len_bytes);
+	struct ibv_mr *mr =
+		el_register(o, (void *)(uintptr_t)v->data, v->len_bytes);
 	int err;
 
 	if (!mr)
@@ -93,8 +93,7 @@ int el_send(struct el_object *o, uint64_t number, enum block_opcode opcode,
 	if (err)
 		return err;
 	while (c.count < count && c.count < BLOCK_OPS_MAX) {
-		op[c.count] =
-			(struct block_op){.opcode = opcode, .arg = arg};
+		op[c.count] = (struct block_op){.opcode = opcode, .arg = arg};
 		if (!load(o, &c, &values[c.count], &op[c.count]))
 			break;
 	}

@@ -61,10 +61,10 @@ enum block_opcode {
 
 enum block_status {
 	BLOCK_OK,
-	BLOCK_SEALED,	/* go on in the next block */
-	BLOCK_CLOSED,	/* there will be no next block */
-	BLOCK_NO_ROOM,	/* it does not fit now; the block is not sealed */
-	BLOCK_FULL,	/* the bound is reached */
+	BLOCK_SEALED,	 /* go on in the next block */
+	BLOCK_CLOSED,	 /* there will be no next block */
+	BLOCK_NO_ROOM,	 /* it does not fit now; the block is not sealed */
+	BLOCK_FULL,	 /* the bound is reached */
 	BLOCK_NO_CREDIT, /* the block does not know how many are before it */
 	BLOCK_EMPTY,
 	BLOCK_DRAINED,	/* sealed and empty, for ever */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A block and the operations on it, as functions of the block and a request: no
- * I/O, no clock, no thread, so that nodes and the simulator have them in common.
+ * I/O, no clock, no thread, so that nodes and the simulator have them in
+ * common.
  *
  * A kind of object is one table of operators (blk_file.c, blk_queue.c). An
  * operation has two steps, between which the value may be fetched from the
@@ -12,8 +13,8 @@
  *
  * A change has a session and a sequence number. The block keeps the answers to
  * the last BLK_ANSWERS changes of each session until they are acknowledged; who
- * repeats a change gets its first answer. A change that was refused is not kept:
- * it has done nothing.
+ * repeats a change gets its first answer. A change that was refused is not
+ * kept: it has done nothing.
  */
 #ifndef AQ_BLK_H
 #define AQ_BLK_H
@@ -54,11 +55,11 @@ struct blk_parked {
 };
 
 struct blk_queue {
-	uint64_t head;	/* places count up for ever; modulo the room */
-	uint64_t tail;	/* they are in the block's memory */
-	uint64_t ready; /* nothing before it can be got */
-	uint64_t items; /* ready or parked */
-	uint64_t bound; /* 0: none */
+	uint64_t head;	 /* places count up for ever; modulo the room */
+	uint64_t tail;	 /* they are in the block's memory */
+	uint64_t ready;	 /* nothing before it can be got */
+	uint64_t items;	 /* ready or parked */
+	uint64_t bound;	 /* 0: none */
 	uint64_t before; /* items in earlier blocks, at most; UINT64_MAX: not
 			  * known */
 	uint32_t parked_count;
@@ -147,8 +148,8 @@ struct blk_options {
 	enum block_kind kind;
 	uint64_t size_bytes;
 	uint64_t generation;
-	uint64_t bound;	  /* of a queue */
-	bool is_first;	  /* of its object */
+	uint64_t bound; /* of a queue */
+	bool is_first;	/* of its object */
 };
 
 /* Memory beside the block's own: what a node charges for it. */
@@ -191,9 +192,8 @@ void blk_head_write(struct blk_block *b, uint64_t end, uint64_t start);
 
 uint32_t blk_session_room(uint64_t size_bytes);
 /* The session's place; -EAGAIN: there is no room for one more. */
-int blk_session_find(struct blk_block *b,
-		     const uint8_t id[BLOCK_SESSION_BYTES], bool make,
-		     uint32_t *out) MUST_CHECK;
+int blk_session_find(struct blk_block *b, const uint8_t id[BLOCK_SESSION_BYTES],
+		     bool make, uint32_t *out) MUST_CHECK;
 /* The client has the answers up to that one. */
 void blk_session_acked(struct blk_block *b, struct blk_session *s,
 		       uint64_t acked);

@@ -58,8 +58,8 @@ int blk_init(struct blk_block *b, const struct blk_options *o, void *mem)
 		b->queue.before =
 			o->is_first || PLANTED(blk_no_credit) ? 0 : UINT64_MAX;
 		b->queue.parked_room = parked_room(o->size_bytes);
-		b->queue.parked = calloc(b->queue.parked_room,
-					 sizeof(*b->queue.parked));
+		b->queue.parked =
+			calloc(b->queue.parked_room, sizeof(*b->queue.parked));
 		if (!b->queue.parked) {
 			free(b->session);
 			return -ENOMEM;

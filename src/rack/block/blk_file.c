@@ -103,13 +103,14 @@ static bool is_drained(const struct blk_block *b)
 const struct blk_kind blk_kind_file = {
 	.id = BLOCK_FILE,
 	.name = "file",
-	.op = {
-		[BLOCK_STAT] = {.run = nothing},
-		[BLOCK_SEAL] = {.is_change = true, .run = seal},
-		[BLOCK_APPEND] = {.is_change = true,
-				  .place = append_place,
-				  .run = append},
-	},
+	.op =
+		{
+			[BLOCK_STAT] = {.run = nothing},
+			[BLOCK_SEAL] = {.is_change = true, .run = seal},
+			[BLOCK_APPEND] = {.is_change = true,
+					  .place = append_place,
+					  .run = append},
+		},
 	.again = again,
 	.forget = forget,
 	.leave = leave,

@@ -129,8 +129,8 @@ static int make_queues(struct blk_guest *g)
 		g->buf = NULL;
 		return -ENOMEM;
 	}
-	g->buf_mr = ibv_reg_mr(g->pd, g->buf, BUF_BYTES,
-			       IBV_ACCESS_LOCAL_WRITE);
+	g->buf_mr =
+		ibv_reg_mr(g->pd, g->buf, BUF_BYTES, IBV_ACCESS_LOCAL_WRITE);
 	if (!g->buf_mr)
 		return -ENOMEM;
 	g->qp = ibv_create_qp(g->pd, &init);

@@ -76,9 +76,8 @@ static enum block_status find(struct blk_job *j, const struct block_op *op,
 			      struct blk_entry **out)
 {
 	struct blk_server *s = server_of(j);
-	const struct blk_handle *h = op->handle < BLK_HANDLES
-					     ? &j->guest->handle[op->handle]
-					     : NULL;
+	const struct blk_handle *h =
+		op->handle < BLK_HANDLES ? &j->guest->handle[op->handle] : NULL;
 	struct blk_entry *e =
 		op->index < BLK_INDEX_MAX ? s->entry[op->index] : NULL;
 
@@ -160,8 +159,8 @@ static void let_go(struct blk_job *j, struct blk_entry *e)
 
 	e->busy = NULL;
 	while (!list_is_empty(&e->waiting)) {
-		struct blk_job *next = container_of(e->waiting.next,
-						    struct blk_job, link);
+		struct blk_job *next =
+			container_of(e->waiting.next, struct blk_job, link);
 
 		list_remove(&next->link);
 		next->state = BLK_JOB_RUNS;
@@ -193,9 +192,8 @@ static void request_of(const struct blk_job *j, const struct block_op *op,
 		.length = op->length,
 		.value = op->value,
 		.inside_room = inside_room(j),
-		.buffer_bytes = op->key && j->push_count < BLK_PUSHES
-					? op->length
-					: 0,
+		.buffer_bytes =
+			op->key && j->push_count < BLK_PUSHES ? op->length : 0,
 	};
 }
 

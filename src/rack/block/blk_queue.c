@@ -70,8 +70,8 @@ static uint8_t *put_place(struct blk_block *b, const struct blk_request *r,
 	if (need > room(b))
 		a->status = BLOCK_TOO_LONG;
 	else if (b->flags & BLOCK_IS_SEALED)
-		a->status = b->flags & BLOCK_IS_LAST ? BLOCK_CLOSED
-						     : BLOCK_SEALED;
+		a->status =
+			b->flags & BLOCK_IS_LAST ? BLOCK_CLOSED : BLOCK_SEALED;
 	else if (q->bound && q->before == UINT64_MAX)
 		a->status = BLOCK_NO_CREDIT;
 	else if (is_full(q) && !PLANTED(over_bound))
@@ -153,8 +153,7 @@ static enum block_status way(const struct blk_request *r, uint32_t length)
 	return length <= BLOCK_INSIDE_MAX ? BLOCK_LATER : BLOCK_TOO_LONG;
 }
 
-static void show(const struct blk_block *b, uint64_t item,
-		 struct blk_answer *a)
+static void show(const struct blk_block *b, uint64_t item, struct blk_answer *a)
 {
 	const struct item *i = item_at(b, item);
 
@@ -175,7 +174,8 @@ static struct blk_parked *find_parked(struct blk_queue *q)
 }
 
 /* The name by which a parked item is acknowledged. */
-static uint64_t park(struct blk_queue *q, struct blk_parked *p, uint32_t session)
+static uint64_t park(struct blk_queue *q, struct blk_parked *p,
+		     uint32_t session)
 {
 	*p = (struct blk_parked){.item = q->ready,
 				 .serial = ++q->serial,
@@ -325,16 +325,17 @@ static bool is_drained(const struct blk_block *b)
 const struct blk_kind blk_kind_queue = {
 	.id = BLOCK_QUEUE,
 	.name = "queue",
-	.op = {
-		[BLOCK_STAT] = {.run = nothing},
-		[BLOCK_SEAL] = {.is_change = true, .run = seal},
-		[BLOCK_PUT] = {.is_change = true,
-			       .place = put_place,
-			       .run = put},
-		[BLOCK_GET] = {.is_change = true, .run = get},
-		[BLOCK_ACK] = {.is_change = true, .run = acknowledge},
-		[BLOCK_CREDIT] = {.is_change = true, .run = credit},
-	},
+	.op =
+		{
+			[BLOCK_STAT] = {.run = nothing},
+			[BLOCK_SEAL] = {.is_change = true, .run = seal},
+			[BLOCK_PUT] = {.is_change = true,
+				       .place = put_place,
+				       .run = put},
+			[BLOCK_GET] = {.is_change = true, .run = get},
+			[BLOCK_ACK] = {.is_change = true, .run = acknowledge},
+			[BLOCK_CREDIT] = {.is_change = true, .run = credit},
+		},
 	.again = again,
 	.forget = forget,
 	.leave = leave,

@@ -40,9 +40,9 @@ int blk_server_create(const struct blk_server_config *config,
 void blk_server_destroy(struct blk_server *s)
 {
 	while (!list_is_empty(&s->clients))
-		blk_server_end_session(s, container_of(s->clients.next,
-						       struct blk_client,
-						       link));
+		blk_server_end_session(
+			s,
+			container_of(s->clients.next, struct blk_client, link));
 	for (unsigned i = 0; i < BLK_LINES_MAX; i++)
 		if (s->line[i].cq)
 			(void)ibv_destroy_cq(s->line[i].cq);
@@ -239,8 +239,8 @@ static bool take(struct blk_server *s, const struct ibv_wc *wc)
 static void go_on(struct blk_server *s)
 {
 	while (!list_is_empty(&s->ready)) {
-		struct blk_job *j = container_of(s->ready.next, struct blk_job,
-						 link);
+		struct blk_job *j =
+			container_of(s->ready.next, struct blk_job, link);
 
 		list_remove(&j->link);
 		blk_job_go_on(j);

@@ -18,9 +18,9 @@ struct blk_guest; /* one client's connection, of one session */
 enum {
 	BLK_GUESTS_MAX = 4096,
 	BLK_INDEX_MAX = 65536,
-	BLK_TENANT_MAX = 32,	   /* characters of a tenant's name */
+	BLK_TENANT_MAX = 32,	     /* characters of a tenant's name */
 	BLK_SESSION_KEEP_MS = 60000, /* without a connection */
-	BLK_DENIALS_MAX = 8,	   /* in a row end a connection */
+	BLK_DENIALS_MAX = 8,	     /* in a row end a connection */
 };
 
 /* What a ticket allows. */

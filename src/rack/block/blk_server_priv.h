@@ -10,8 +10,8 @@
 #include "blk_server.h"
 
 enum {
-	BLK_SLOTS = 4, /* messages of a guest; a client has one under way */
-	BLK_PUSHES = 16, /* data that one message has brought, at most */
+	BLK_SLOTS = 4,	   /* messages of a guest; a client has one under way */
+	BLK_PUSHES = 16,   /* data that one message has brought, at most */
 	BLK_HANDLES = 256, /* of a guest */
 	BLK_LINES_MAX = 256, /* protection domains with guests */
 	BLK_LINE_GUESTS = 1024,
@@ -34,7 +34,7 @@ struct blk_entry {
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
 	bool is_leaving;
-	uint32_t under_way;  /* data that leaves from it, or comes to it */
+	uint32_t under_way;   /* data that leaves from it, or comes to it */
 	struct blk_job *busy; /* fetches a value; others wait */
 	struct list waiting;  /* jobs, by their link */
 };
@@ -55,7 +55,7 @@ struct blk_job {
 	struct list link;
 	struct block_message message;
 	struct block_op op[BLOCK_OPS_MAX];
-	unsigned at; /* which operation is next */
+	unsigned at;	 /* which operation is next */
 	bool has_failed; /* the rest is not executed */
 	struct block_writer reply;
 	unsigned push_count;
@@ -92,8 +92,8 @@ struct blk_guest {
 	struct ibv_pd *pd;
 	char tenant[BLK_TENANT_MAX + 1];
 	uint32_t id;
-	bool was_known; /* its session */
-	bool is_fenced; /* a successor has come, or it was cut off */
+	bool was_known;	  /* its session */
+	bool is_fenced;	  /* a successor has come, or it was cut off */
 	unsigned denials; /* in a row */
 	struct ibv_qp *qp;
 	uint8_t *buf; /* per slot a message and a reply */
@@ -105,7 +105,7 @@ struct blk_guest {
 struct blk_server {
 	struct blk_server_config config;
 	struct ibv_comp_channel *channel;
-	struct ibv_cq *none; /* nothing ever completes there */
+	struct ibv_cq *none;  /* nothing ever completes there */
 	pthread_mutex_t lock; /* all below, guests and blocks */
 	uint32_t next_id;
 	atomic_uint line_count; /* BLKLINES-1 */
@@ -114,7 +114,7 @@ struct blk_server {
 	struct list clients;
 	struct blk_entry *entry[BLK_INDEX_MAX];
 	uint64_t heard[BLK_INDEX_MAX]; /* largest generation of each */
-	struct list ready; /* jobs whose block has become free */
+	struct list ready;	       /* jobs whose block has become free */
 	struct blk_counts counts;
 };
 

@@ -22,7 +22,7 @@ enum {
 
 struct question {
 	const char *method, *path;
-	json_t *body; /* is taken over; or NULL */
+	json_t *body;	     /* is taken over; or NULL */
 	uint32_t timeout_ms; /* 0: ASK_MS */
 };
 

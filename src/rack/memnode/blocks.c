@@ -284,8 +284,9 @@ static void take_make(struct mem_node *node, const json_t *row)
 	int err = parse_order(row, &o);
 
 	if (err) {
-		log_warn("memnode", "an order of the controller is left out: "
-				    "%s",
+		log_warn("memnode",
+			 "an order of the controller is left out: "
+			 "%s",
 			 error_last());
 		return;
 	}
@@ -313,10 +314,10 @@ static void take_make(struct mem_node *node, const json_t *row)
 		return;
 	log_info("memnode", "block %" PRIu64 " is not made: %s", o.index,
 		 error_last());
-	(void)json_array_append_new(
-		b->failed,
-		json_pack("[I, I, s]", (json_int_t)o.index,
-			  (json_int_t)o.options.generation, code_of(err)));
+	(void)json_array_append_new(b->failed,
+				    json_pack("[I, I, s]", (json_int_t)o.index,
+					      (json_int_t)o.options.generation,
+					      code_of(err)));
 }
 
 static void take_free(struct mem_node *node, const json_t *row)
@@ -331,9 +332,8 @@ static void take_free(struct mem_node *node, const json_t *row)
 	m = find(b, (uint32_t)index);
 	if (m && m->generation == gen) {
 		/* What is under way ends soon, and the order comes again. */
-		if (m->is_busy ||
-		    blk_server_remove(b->server, (uint32_t)index, gen) ==
-			    -EBUSY)
+		if (m->is_busy || blk_server_remove(b->server, (uint32_t)index,
+						    gen) == -EBUSY)
 			return;
 		m->is_busy = true;
 		give_back(node, m);
@@ -401,8 +401,8 @@ static json_t *first_rows(const json_t *rows, size_t *told)
 	const json_t *row;
 	size_t i;
 
-	json_array_foreach(rows, i, row) if (i < BLOCKS_TOLD)
-		(void)json_array_append_new(out, json_deep_copy(row));
+	json_array_foreach(rows, i, row) if (i < BLOCKS_TOLD)(void)
+		json_array_append_new(out, json_deep_copy(row));
 	*told = json_array_size(out);
 	return out;
 }
@@ -411,19 +411,18 @@ static void say_block(json_t *rows, struct mem_block *m,
 		      const struct blk_report *r)
 {
 	(void)json_array_append_new(
-		rows, json_pack("[I, I, I, i]", (json_int_t)m->index,
-				(json_int_t)m->generation,
-				(json_int_t)r->used_bytes,
-				(r->is_sealed ? 1 : 0) |
-					(r->is_drained ? 2 : 0)));
+		rows,
+		json_pack("[I, I, I, i]", (json_int_t)m->index,
+			  (json_int_t)m->generation, (json_int_t)r->used_bytes,
+			  (r->is_sealed ? 1 : 0) | (r->is_drained ? 2 : 0)));
 	m->is_told = true;
 	m->told = *r;
 }
 
 static bool is_same(const struct blk_report *a, const struct blk_report *b)
 {
-	return a->used_bytes == b->used_bytes &&
-	       a->is_sealed == b->is_sealed && a->is_drained == b->is_drained;
+	return a->used_bytes == b->used_bytes && a->is_sealed == b->is_sealed &&
+	       a->is_drained == b->is_drained;
 }
 
 /* News first; what is said goes to the end of the list, so that all have their
@@ -438,8 +437,8 @@ static json_t *say_blocks(struct mem_blocks *b, bool only_news, unsigned room)
 		struct blk_report r;
 
 		next = l->next;
-		if (m->is_busy || blk_server_report(b->server, m->index,
-						    m->generation, &r))
+		if (m->is_busy ||
+		    blk_server_report(b->server, m->index, m->generation, &r))
 			continue;
 		if (only_news ? m->is_told && is_same(&m->told, &r)
 			      : !is_same(&m->told, &r))

@@ -14,8 +14,8 @@
 #include "memory_priv.h"
 
 enum {
-	BLOCKS_TOLD = 512,  /* of a list in a beat, as the controller has it */
-	BLOCKS_TRIES = 20,  /* of an order that lacks an allowance */
+	BLOCKS_TOLD = 512, /* of a list in a beat, as the controller has it */
+	BLOCKS_TRIES = 20, /* of an order that lacks an allowance */
 	BLOCKS_SLEEP_MS = 100,
 };
 
@@ -71,7 +71,6 @@ int block_conn_open(struct mem_node *node, struct mem_conn *c,
 		    const uint8_t session[BLOCK_SESSION_BYTES]) MUST_CHECK;
 void block_conn_close(struct mem_node *node, struct mem_conn *c, bool is_gone);
 /* "blocks" of a request to connect: {"version", "session"}. */
-int block_conn_parse(const json_t *body,
-		     struct conn_peer *peer) MUST_CHECK;
+int block_conn_parse(const json_t *body, struct conn_peer *peer) MUST_CHECK;
 
 #endif

@@ -358,7 +358,7 @@ struct mem_node {
 
 	struct mem_switch at_switch;
 	struct mem_walk_config walk_config;
-	struct mem_walks *walks; /* NULL: the NIC knows none */
+	struct mem_walks *walks;   /* NULL: the NIC knows none */
 	struct mem_blocks *blocks; /* NULL: nobody has asked yet (blocks.h) */
 
 	struct mem_request_count requests[MEM_ROUTE_MAX];
