@@ -23,6 +23,7 @@ enum {
 	REGION_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
 			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |
 			IBV_ACCESS_MW_BIND,
+	READABLE_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ,
 	DEVICE_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
 			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |
 			IBV_ACCESS_ZERO_BASED,
@@ -82,18 +83,19 @@ static int take_pages(struct mem_node *node, struct memory *m)
 	return err;
 }
 
-int memory_make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
-		struct memory *out)
+static int make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
+		int access, struct memory *out)
 {
-	struct memory m = {
-		.size_bytes = size_bytes, .from_aqdv = true, .can_bind = true};
+	struct memory m = {.size_bytes = size_bytes,
+			   .from_aqdv = true,
+			   .can_bind = access & IBV_ACCESS_MW_BIND};
 	int err = take_pages(node, &m);
 
 	if (err) /* the machine has less than the pool was promised */
 		return error_set(err == -ENOMEM ? -ENOSPC : err,
 				 "no memory on the node for %s: %s",
 				 SIZE_TEXT(size_bytes), strerror(-err));
-	m.mr = ibv_reg_mr(pd, m.addr, size_bytes, REGION_ACCESS);
+	m.mr = ibv_reg_mr(pd, m.addr, size_bytes, access);
 	if (!m.mr) {
 		err = -errno;
 		memory_free(node, &m);
@@ -102,6 +104,18 @@ int memory_make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
 	}
 	*out = m;
 	return 0;
+}
+
+int memory_make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
+		struct memory *out)
+{
+	return make(node, pd, size_bytes, REGION_ACCESS, out);
+}
+
+int memory_make_readable(struct mem_node *node, struct ibv_pd *pd,
+			 uint64_t size_bytes, struct memory *out)
+{
+	return make(node, pd, size_bytes, READABLE_ACCESS, out);
 }
 
 int memory_make_device(struct mem_node *node, struct ibv_pd *pd,

@@ -22,6 +22,9 @@ struct memory {
 
 int memory_make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
 		struct memory *out) MUST_CHECK;
+/* The same, of which others can only read. */
+int memory_make_readable(struct mem_node *node, struct ibv_pd *pd,
+			 uint64_t size_bytes, struct memory *out) MUST_CHECK;
 /* The NIC's own memory: atomics on it need not cross the bus. Its addresses
  * start at 0, and it cannot be mapped. */
 int memory_make_device(struct mem_node *node, struct ibv_pd *pd,
