@@ -40,6 +40,10 @@ expect 0 "$AQUIFER" ns mkdir /wc/t9/t10 --after t4
 expect 0 "$AQUIFER" ns tree /wc
 grep -q "t7/  task, lease live .*, after t3, t5, t6" "$TMP/out" ||
 	fail "$(<"$TMP/out")"
+expect 0 "$AQUIFER" ns tree /wc/t3
+grep -q "^  t7/" "$TMP/out" || fail "$(<"$TMP/out")"
+expect 0 "$AQUIFER" ns tree /wc/t5
+grep -q "^  t7/" "$TMP/out" || fail "$(<"$TMP/out")"
 echo "ok: a plan and its walks"
 
 expect 0 "$AQUIFER" ns mkdir /tmp/a/b --parents

@@ -5,6 +5,7 @@
 #define AQ_TEST_CD_BED_H
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -30,6 +31,7 @@ struct bed {
 	struct ledger *ledger;
 	struct ledger_store *store;
 	json_t *answer;
+	char *text;	    /* of the same */
 	int commit_err;	    /* of the next transaction */
 	bool commit_anyway; /* it happens all the same */
 };
@@ -84,6 +86,7 @@ static inline void bed_make(struct bed *b)
 static inline void bed_end(struct bed *b)
 {
 	json_decref(b->answer);
+	free(b->text);
 	cd_core_destroy(b->core);
 	ledger_close(b->ledger);
 	ledger_store_destroy(b->store);
@@ -140,6 +143,8 @@ static inline unsigned ask_from(struct bed *b, bool is_local, const char *token,
 	if (how != CD_COMMITTED)
 		cd_core_excuse(b->core, how, &reply);
 	json_decref(b->answer);
+	free(b->text);
+	b->text = reply.body ? strndup(reply.body, reply.body_bytes) : NULL;
 	b->answer = reply.body
 			    ? json_loadb(reply.body, reply.body_bytes, 0, NULL)
 			    : NULL;

@@ -9,6 +9,10 @@
 #include "base/error.h"
 #include "cli.h"
 
+enum {
+	DEPTH_MAX = 30, /* that is shown by the indent */
+};
+
 /* Before it goes into a URL, where dots would be taken for steps up. */
 static bool is_path(const char *path)
 {
@@ -121,16 +125,6 @@ void cli_ns_print_list(const json_t *names)
 	}
 }
 
-/* Slashes before the last name. */
-static int depth_of(const char *path)
-{
-	int depth = -1;
-
-	for (; *path; path++)
-		depth += *path == '/';
-	return depth < 0 ? 0 : depth;
-}
-
 static void print_parents(const json_t *row)
 {
 	const json_t *parents = json_object_get(row, "parents"), *name;
@@ -143,45 +137,59 @@ static void print_parents(const json_t *row)
 		printf("%s %s", i ? "," : "", json_string_value(name));
 }
 
-/* A task stands once, below the first of its parents. */
-static void print_below(const json_t *names, const char *path)
+static void print_row(const json_t *row, unsigned depth)
 {
-	size_t i, len = strlen(path);
-	const json_t *row;
+	unsigned deep = depth < DEPTH_MAX ? depth : DEPTH_MAX;
+	char lease[40];
 
-	json_array_foreach(names, i, row)
+	lease_words(row, lease);
+	printf("%*s%s%s  %s", (int)(2 * deep), "", text(row, "name"),
+	       is_object(row) ? "" : "/", text(row, "kind"));
+	if (is_object(row))
+		printf(" %s, %llu blocks", text(row, "state"),
+		       (unsigned long long)number(row, "blocks"));
+	else
+		printf(", lease %s", lease);
+	print_parents(row);
+	putchar('\n');
+}
+
+/* A task stands once, below the first of its parents. */
+static void print_below(const json_t *below, const char *parent, unsigned depth)
+{
+	const json_t *rows = json_object_get(below, parent), *row;
+	char key[24];
+	size_t i;
+
+	json_array_foreach(rows, i, row)
 	{
-		const char *is = text(row, "path");
-		const char *slash = strrchr(is, '/');
-		char lease[40];
-
-		if (!slash || (size_t)(slash - is) != len ||
-		    strncmp(is, path, len) != 0)
-			continue;
-		lease_words(row, lease);
-		printf("%*s%s%s  %s", 2 * depth_of(is), "", text(row, "name"),
-		       is_object(row) ? "" : "/", text(row, "kind"));
-		if (is_object(row))
-			printf(" %s, %llu blocks", text(row, "state"),
-			       (unsigned long long)number(row, "blocks"));
-		else
-			printf(", lease %s", lease);
-		print_parents(row);
-		putchar('\n');
+		print_row(row, depth);
+		(void)snprintf(key, sizeof(key), "%llu",
+			       (unsigned long long)number(row, "id"));
 		if (!is_object(row))
-			print_below(names, is);
+			print_below(below, key, depth + 1);
 	}
 }
 
 void cli_ns_print_tree(const json_t *names)
 {
-	const char *first = text(json_array_get(names, 0), "path");
-	const char *slash = strrchr(first, '/');
-	char above[CLI_NS_PATH_MAX];
+	json_t *below = json_object(),
+	       *row; /* rows by the id of their parent */
+	uint64_t top = number(json_array_get(names, 0), "parent");
+	char key[24];
+	size_t i;
 
-	if (!json_array_size(names))
-		return;
-	(void)snprintf(above, sizeof(above), "%.*s",
-		       slash ? (int)(slash - first) : 0, first);
-	print_below(names, above);
+	json_array_foreach(names, i, row)
+	{
+		uint64_t parent = number(row, "parent");
+
+		(void)snprintf(key, sizeof(key), "%llu",
+			       (unsigned long long)parent);
+		if (!json_object_get(below, key))
+			(void)json_object_set_new(below, key, json_array());
+		(void)json_array_append(json_object_get(below, key), row);
+	}
+	(void)snprintf(key, sizeof(key), "%llu", (unsigned long long)top);
+	print_below(below, key, 0);
+	json_decref(below);
 }

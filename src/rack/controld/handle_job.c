@@ -163,7 +163,7 @@ void cd_handle_renew(void *ctx, struct ctl_call *call)
 						(json_t *)(uintptr_t)v);
 			continue;
 		}
-		cd_lease_look(core, at.prefix->job);
+		/* As the last tick has found it, which drops what expires. */
 		if (at.prefix->life == CD_EXPIRED)
 			(void)json_array_append(expired,
 						(json_t *)(uintptr_t)v);

@@ -126,8 +126,11 @@ void cd_handle_ns_patch(void *ctx, struct ctl_call *call)
 		if (!err)
 			cd_stage_job(core, at.prefix->job);
 	}
-	if (!err && to)
+	if (!err && to) {
 		err = move(core, t->name, &at, to);
+		if (err)
+			err = error_prefix(err, "\"to\": ");
+	}
 	if (err)
 		ctl_reply_last_error(call->reply, err);
 	else

@@ -31,6 +31,8 @@ json_t *cd_describe_object(struct cd_core *core, const struct cd_object *o)
 		(int)o->block_count, "block_bytes", cd_int(o->block_bytes),
 		"bytes", cd_int(o->block_count * o->block_bytes), "used",
 		cd_int(used), "lease", cd_lease_json(core, o->prefix));
+	(void)json_object_set_new(row, "parent",
+				  json_integer(cd_int(o->prefix->id)));
 	if (lost)
 		(void)json_object_set_new(row, "why", json_string(lost));
 	if (o->kind == CD_QUEUE)
@@ -54,7 +56,11 @@ json_t *cd_describe_prefix(struct cd_core *core, const struct cd_prefix *p)
 			"kind", cd_prefix_kind(p), "id", cd_int(p->id), "lease",
 			cd_lease_json(core, p), "on_expiry",
 			p->job->keep ? "keep" : "drop", "parents", parents);
-	if (cd_prefix_is_root(p) && p->job->has_plan)
+	/* Of several the first, for who draws a tree. */
+	if (!cd_prefix_is_root(p))
+		(void)json_object_set_new(
+			row, "parent", json_integer(cd_int(p->parent[0]->id)));
+	else if (p->job->has_plan)
 		(void)json_object_set_new(row, "tasks",
 					  json_integer(p->job->count - 1));
 	return row;
@@ -103,10 +109,18 @@ void cd_handle_ns_get(void *ctx, struct ctl_call *call)
 	ctl_reply_json(call->reply, 200, tree);
 }
 
+/* A parent that is in the answer, too: those have a mark. */
 static void add_below(struct cd_core *core, const struct cd_prefix *p,
 		      json_t *rows)
 {
-	(void)json_array_append_new(rows, cd_describe_prefix(core, p));
+	json_t *row = cd_describe_prefix(core, p);
+
+	for (unsigned i = p->parent_count; i-- > 0;)
+		if (p->parent[i]->mark)
+			(void)json_object_set_new(
+				row, "parent",
+				json_integer(cd_int(p->parent[i]->id)));
+	(void)json_array_append_new(rows, row);
 	for (const struct cd_object *o = p->objects; o; o = o->next)
 		(void)json_array_append_new(rows, cd_describe_object(core, o));
 }
@@ -338,6 +352,11 @@ static int make(struct cd_core *core, const char *tenant,
 					: "/%s is a job, and has tasks, no "
 					  "folders",
 				p->job->name);
+	if (!err && !is_folder && !is_task &&
+	    (json_object_get(body, "lease_ms") ||
+	     json_object_get(body, "on_expiry")))
+		err = error_set(-EINVAL, "\"lease_ms\" and \"on_expiry\" are "
+					 "those of the root of a path");
 	if (!err && !is_task && json_object_get(body, "parents"))
 		err = error_set(-EINVAL, "only a task has \"parents\"");
 	if (!err)

@@ -17,6 +17,7 @@
 void cd_lease_renew(struct cd_core *core, struct cd_prefix *p)
 {
 	p->renewed_ns = core->tree->lease_ns;
+	p->life = CD_LIVE;
 	/* What was expired may live again. */
 	p->job->due_ns = 0;
 }
@@ -59,6 +60,10 @@ void cd_lease_look(struct cd_core *core, struct cd_job *job)
 {
 	uint64_t now = core->tree->lease_ns;
 
+	/* Nothing was renewed and no time has passed since the last look. */
+	if (job->due_ns && job->looked_ns == now)
+		return;
+	job->looked_ns = now;
 	job->due_ns = UINT64_MAX;
 	for (unsigned i = 0; i < job->count; i++) {
 		struct cd_prefix *p = job->order[i];

@@ -100,7 +100,8 @@ struct cd_job {
 	 * by name, where a plan makes names unique. */
 	struct cd_prefix **order, **by_name;
 	unsigned count;
-	uint64_t due_ns; /* when a lease may change its state */
+	uint64_t due_ns; /* when a lease may change its state; 0: look anew */
+	uint64_t looked_ns;
 };
 
 enum cd_object_kind {
@@ -287,7 +288,7 @@ int cd_plan_build(struct cd_core *core, struct cd_job *job,
 
 /* Renews it, its parents and all that is below it. */
 void cd_lease_renew(struct cd_core *core, struct cd_prefix *p);
-/* What a prefix is now; the answer of a job is up to date after this. */
+/* What its prefixes are now. */
 void cd_lease_look(struct cd_core *core, struct cd_job *job);
 /* {"state", "left_ms", "period_ms"} */
 json_t *cd_lease_json(struct cd_core *core, const struct cd_prefix *p);

@@ -510,6 +510,7 @@ void mem_node_tick(struct mem_node *node)
 	}
 	session_expire(node, NULL);
 	region_expire(node);
+	ruled_tick(node);
 	tenant_tick(node);
 	space_tick(node);
 	mem_blocks_tick(node);
