@@ -45,7 +45,7 @@ int block_conn_open(struct mem_node *node, struct mem_conn *c,
 		    const uint8_t session[BLOCK_SESSION_BYTES])
 {
 	bool is_new;
-	int err = blocks_start(node);
+	int err = mem_blocks_start(node);
 
 	if (err)
 		return err;

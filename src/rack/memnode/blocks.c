@@ -17,7 +17,7 @@
 
 /* ---- life ---------------------------------------------------------------- */
 
-int blocks_start(struct mem_node *node)
+int mem_blocks_start(struct mem_node *node)
 {
 	struct mem_blocks *b;
 	int err;
@@ -35,11 +35,11 @@ int blocks_start(struct mem_node *node)
 	node->blocks = b;
 	err = block_thread_start(b);
 	if (err)
-		blocks_stop(node);
+		mem_blocks_stop(node);
 	return err;
 }
 
-void blocks_stop(struct mem_node *node)
+void mem_blocks_stop(struct mem_node *node)
 {
 	struct mem_blocks *b = node->blocks;
 
@@ -368,7 +368,7 @@ static void take_keys(struct mem_blocks *b, const json_t *list)
 	pthread_mutex_unlock(&b->keys_lock);
 }
 
-void blocks_hear(struct mem_node *node, const json_t *answer)
+void mem_blocks_hear(struct mem_node *node, const json_t *answer)
 {
 	const json_t *orders = json_object_get(answer, "block_orders"), *row;
 	const json_t *keys = json_object_get(answer, "ticket_keys");
@@ -381,7 +381,7 @@ void blocks_hear(struct mem_node *node, const json_t *answer)
 	}
 	if (!keys && !orders)
 		return;
-	if (blocks_start(node)) {
+	if (mem_blocks_start(node)) {
 		log_warn("memnode", "%s", error_last());
 		return;
 	}
@@ -451,7 +451,7 @@ static json_t *say_blocks(struct mem_blocks *b, bool only_news, unsigned room)
 	return rows;
 }
 
-void blocks_say(struct mem_node *node, json_t *beat)
+void mem_blocks_say(struct mem_node *node, json_t *beat)
 {
 	struct mem_blocks *b = node->blocks;
 	json_t *rows, *others;
@@ -473,7 +473,7 @@ void blocks_say(struct mem_node *node, json_t *beat)
 
 /* ---- the end ------------------------------------------------------------- */
 
-void blocks_end(struct mem_node *node, const struct mem_tenant *tenant)
+void mem_blocks_end(struct mem_node *node, const struct mem_tenant *tenant)
 {
 	struct mem_blocks *b = node->blocks;
 	bool again = b != NULL;
@@ -514,7 +514,7 @@ static bool has_news(const struct mem_blocks *b)
 	return false;
 }
 
-void blocks_tick(struct mem_node *node)
+void mem_blocks_tick(struct mem_node *node)
 {
 	lock_assert_mutex_held(&node->lock);
 	if (!node->blocks)

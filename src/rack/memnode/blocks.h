@@ -50,15 +50,15 @@ struct mem_blocks {
 /* ---- blocks.c ------------------------------------------------------------ */
 
 /* Makes the server and its thread, if they are not there. */
-int blocks_start(struct mem_node *node) MUST_CHECK;
+int mem_blocks_start(struct mem_node *node) MUST_CHECK;
 /* Without the lock; there are no connections any more. */
-void blocks_stop(struct mem_node *node);
+void mem_blocks_stop(struct mem_node *node);
 /* Members of a beat, and of the answer to one. May let the lock go. */
-void blocks_say(struct mem_node *node, json_t *beat);
-void blocks_hear(struct mem_node *node, const json_t *answer);
+void mem_blocks_say(struct mem_node *node, json_t *beat);
+void mem_blocks_hear(struct mem_node *node, const json_t *answer);
 /* Frees those of a tenant, or of all (NULL). Lets the lock go. */
-void blocks_end(struct mem_node *node, const struct mem_tenant *tenant);
-void blocks_tick(struct mem_node *node);
+void mem_blocks_end(struct mem_node *node, const struct mem_tenant *tenant);
+void mem_blocks_tick(struct mem_node *node);
 
 /* ---- block_thread.c ------------------------------------------------------ */
 

@@ -250,7 +250,7 @@ void mem_node_destroy(struct mem_node *node)
 		if (node->conns[i])
 			conn_end(node, node->conns[i], MEM_END_STOP);
 	space_reap(node);
-	blocks_end(node, NULL);
+	mem_blocks_end(node, NULL);
 	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
 		err = node->regions[i] ? region_delete(node, node->regions[i])
 				       : 0;
@@ -263,7 +263,7 @@ void mem_node_destroy(struct mem_node *node)
 	walks_close(node);
 	node_leave(node, &visit);
 	page_thread_stop(node);
-	blocks_stop(node);
+	mem_blocks_stop(node);
 	if (node->cq)
 		(void)ibv_destroy_cq(node->cq); /* unused by now */
 	if (node->context)
@@ -513,7 +513,7 @@ void mem_node_tick(struct mem_node *node)
 	ruled_tick(node);
 	tenant_tick(node);
 	space_tick(node);
-	blocks_tick(node);
+	mem_blocks_tick(node);
 	walks_reap(node);
 	space_reap(node);
 	node_leave(node, &visit);

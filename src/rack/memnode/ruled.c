@@ -327,7 +327,7 @@ void mem_node_say(void *ctx, json_t *beat)
 	node->names_now = node->last_epoch + 1ull + node->regions_gone;
 	if (node->names_told != node->names_now)
 		say_names(node, beat);
-	blocks_say(node, beat);
+	mem_blocks_say(node, beat);
 	pthread_mutex_unlock(&node->lock);
 }
 
@@ -356,6 +356,6 @@ void mem_node_hear(void *ctx, const json_t *answer)
 			(void)up_share_hear(&t->share, row, used_of(t));
 	}
 	(void)pthread_cond_broadcast(&node->granted);
-	blocks_hear(node, answer);
+	mem_blocks_hear(node, answer);
 	node_leave(node, &visit);
 }

@@ -166,7 +166,7 @@ void tenant_end(struct mem_node *node, struct mem_tenant *t)
 		if (t->life.ended)
 			return;
 	}
-	blocks_end(node, t);
+	mem_blocks_end(node, t);
 	if (t->life.ended)
 		return;
 	space_reap(node);
