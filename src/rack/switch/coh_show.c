@@ -51,6 +51,7 @@ void coh_show(const struct coh *c, struct json_out *out)
 {
 	json_out_bool(out, "begun", c->has_begun);
 	json_out_u64(out, "term", c->dir.term);
+	json_out_string(out, "by", c->keeper);
 	json_out_u64(out, "members", c->dir.members);
 	json_out_u64(out, "unclean", c->dir.unclean);
 	json_out_bool(out, "all_lost", c->dir.lost);
