@@ -6,7 +6,7 @@
 #include "coh.h"
 
 enum {
-	LOST_SHOWN = 1024,
+	LOST_SHOWN = 16384, /* fits into an answer */
 };
 
 static void show_machine(const struct coh_machine *m, struct json_out *out)
