@@ -69,7 +69,7 @@ segment() {
 
 # until_segment EXPRESSION
 until_segment() {
-	for _ in {1..600}; do
+	for _ in {1..200}; do
 		"$AQUIFER" shared stat board --json >"$TMP/stat"
 		json "$TMP/stat" "$1" >/dev/null 2>&1 && return
 		sleep 0.1

@@ -186,4 +186,21 @@ static inline void switch_socket_stop(struct switch_socket *s)
 	pthread_mutex_destroy(&s->lock);
 }
 
+/* One for all inputs of a fuzzer, which is there until the process ends. */
+static struct switch_socket switch_socket_one = {.options = "entries=64"};
+
+static inline void switch_socket_end(void)
+{
+	switch_socket_stop(&switch_socket_one);
+}
+
+static inline const char *switch_socket_path(void)
+{
+	if (!switch_socket_one.tor) {
+		switch_socket_start(&switch_socket_one);
+		(void)atexit(switch_socket_end);
+	}
+	return switch_socket_one.path;
+}
+
 #endif

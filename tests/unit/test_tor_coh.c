@@ -681,6 +681,27 @@ static void who_does_not_answer_is_expelled(void **state)
 	destroy(b);
 }
 
+/* Its process has ended, and the switch knows at once. */
+static void a_machine_goes_with_its_port(void **state)
+{
+	static const uint8_t ip[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1};
+	struct bed *b = make("");
+
+	assert_int_equal(tor_port_claim(b->r->ports[0].port, ip, 0), 0);
+	get(b, 0, 0, 1, true);
+	answer(b, 0, 0, 1);
+	get(b, 1, 0, 1, true);
+	(void)record(b, 0);
+	tor_port_remove(b->r->ports[0].port);
+	for (unsigned i = 0; i < 1000; i++)
+		rig_pass(b->r, COH_STEP_NS);
+	skip_repetitions(b, 1);
+	assert_int_equal(record(b, 1).why, COHERENCE_WHY_LOST);
+	answer(b, 1, 0, 0xdb);
+	assert_non_null(strstr(said(b, "coherence show"), "\"members\":2,"));
+	destroy(b);
+}
+
 static void a_lost_memory_node_is_an_error(void **state)
 {
 	struct bed *b = make("node_ms=100");
@@ -917,6 +938,7 @@ int main(void)
 		cmocka_unit_test(bad_messages_end_the_talk),
 		cmocka_unit_test(a_dead_owner_is_told),
 		cmocka_unit_test(who_does_not_answer_is_expelled),
+		cmocka_unit_test(a_machine_goes_with_its_port),
 		cmocka_unit_test(a_lost_memory_node_is_an_error),
 		cmocka_unit_test(a_new_term_waits_for_the_old_members),
 		cmocka_unit_test(a_term_follows_another_in_one_switch),

@@ -222,6 +222,10 @@ void handle_segment_delete(void *ctx, struct ctl_call *call)
 
 	if (!err)
 		err = segment_delete(ctx, g);
+	/* Now, if no machine has a page of it: who comes after the answer finds
+	 * room. Else the tick does it. */
+	if (!err)
+		(void)!lead_free_segments(ctx);
 	if (err)
 		ctl_reply_last_error(call->reply, err);
 	else

@@ -217,17 +217,19 @@ static bool has_lost_us(const json_t *show)
 static int take_news(struct mem_node *node)
 {
 	struct mem_shared *s = node->shared;
-	json_t *show = NULL;
-	const char *by = name_of_dead(s);
 	char dead[MEM_MEMBER_NAME_MAX + 1];
+	json_t *show = NULL;
+	const char *by;
 	int err = shared_ask(node, "tell coherence show", &show);
 
 	if (err)
 		return err;
+	member_note(s, show);
+	by = name_of_dead(s);
 	snprintf(dead, sizeof(dead), "%s", by ? by : "");
 	err = lost_note(s, show, by);
 	if (!err)
-		member_note(s, show);
+		member_forget(s, show);
 	if (!err && s->all_lost &&
 	    json_integer_value(json_object_get(show, "unclean")) == 0)
 		err = lost_spread(node, by ? dead : NULL);
@@ -240,8 +242,7 @@ static int take_news(struct mem_node *node)
 	return err;
 }
 
-/* Deleted ones, when no machine has a page of them any more. */
-static int free_segments(struct mem_node *node)
+int lead_free_segments(struct mem_node *node)
 {
 	struct mem_shared *s = node->shared;
 
@@ -295,7 +296,7 @@ static int look(struct mem_node *node, const json_t *hello)
 		if (!err)
 			s->seen = now;
 	}
-	return err ? err : free_segments(node);
+	return err ? err : lead_free_segments(node);
 }
 
 void lead_look(struct mem_node *node, const json_t *hello)

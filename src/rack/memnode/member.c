@@ -210,21 +210,33 @@ static bool is_going_there(const json_t *show, unsigned number)
 	return false;
 }
 
+static bool is_there(const json_t *show, unsigned number)
+{
+	return (uint64_t)json_integer_value(json_object_get(show, "members")) >>
+		       number &
+	       1;
+}
+
 void member_note(struct mem_shared *s, const json_t *show)
 {
-	uint64_t there =
-		(uint64_t)json_integer_value(json_object_get(show, "members"));
-
 	for (unsigned i = 0; i < COH_MACHINES_MAX; i++) {
 		struct mem_member *m = &s->members[i];
 
-		if (!m->used || there >> i & 1)
+		if (!m->used || !m->was_connected || m->is_going ||
+		    is_there(show, i))
 			continue;
-		if (m->was_connected && !m->is_going) {
-			member_expel(m, "the switch has given it up");
-			m->is_told = true;
-		}
-		if (m->is_going && m->is_told && !is_going_there(show, i))
+		member_expel(m, "the switch has given it up");
+		m->is_told = true;
+	}
+}
+
+void member_forget(struct mem_shared *s, const json_t *show)
+{
+	for (unsigned i = 0; i < COH_MACHINES_MAX; i++) {
+		struct mem_member *m = &s->members[i];
+
+		if (m->used && m->is_going && m->is_told &&
+		    !is_there(show, i) && !is_going_there(show, i))
 			*m = (struct mem_member){0};
 	}
 }

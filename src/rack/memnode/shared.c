@@ -100,6 +100,9 @@ void shared_tenant_end(struct mem_node *node, struct mem_tenant *t)
 		if (g->tenant == t && !g->is_leaving)
 			(void)!segment_delete(node, g);
 	}
+	/* Else the tick does it. */
+	if (s && s->is_ready)
+		(void)!lead_free_segments(node);
 }
 
 json_t *shared_describe(const struct mem_node *node, bool sees_all)

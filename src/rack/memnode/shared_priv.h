@@ -182,9 +182,17 @@ int member_connect(struct mem_node *node, struct mem_member *m,
 void member_expel(struct mem_member *m, const char *why);
 /* Those whose lease is over, and what the switch is told of them. */
 void member_tick(struct mem_node *node);
-/* What the switch says about them. */
+/* The switch may have found out by itself that some are gone. */
 void member_note(struct mem_shared *s, const json_t *show);
+/* Those of which the switch has nothing any more; what that lost is noted. */
+void member_forget(struct mem_shared *s, const json_t *show);
 /* The bits of those that may have copies. */
 uint32_t member_unclean(const struct mem_shared *s);
+
+/* ---- lead.c ---------------------------------------------------------------
+ */
+
+/* Gives back what was deleted, where no machine has a page of it any more. */
+int lead_free_segments(struct mem_node *node) MUST_CHECK;
 
 #endif

@@ -298,6 +298,7 @@ void coh_machine_due(struct coh_machine *m);
 void coh_node_due(struct coh_node *n);
 /* The machine is dead, or as good as that. */
 void coh_machine_gone(struct coh_machine *m);
+void coh_port_gone(void *state, const struct tor_port *port);
 /* Whether nothing of a former machine of that number is under way. */
 bool coh_machine_is_idle(const struct coh_machine *m);
 void coh_batch_end(void *state);
