@@ -11,7 +11,7 @@ cat >"$TMP/rack.ini" <<END
 [nic]
 port = switch:s1
 [switch s1]
-programs = coherence:node_ms=60000,fin_ms=60000,peer_ms=60000
+programs = coherence:node_ms=${NODE_MS:-60000},fin_ms=60000,peer_ms=60000
 [memory m0]
 size = 16M
 shared = 16M
@@ -32,14 +32,15 @@ start() {
 	LINES[$1]=0
 }
 
-# tell NAME LINE WANT: what the machine answers.
+# tell NAME LINE PATTERN: what the machine answers.
 tell() {
 	local got
 	echo "$2" >&"${IN[$1]}"
 	((++LINES[$1]))
 	got=$(wait_line "$TMP/$1.out" "${LINES[$1]}") ||
 		fail "$1 says nothing to '$2': $(cat "$TMP/$1.err")"
-	[[ $got == "$3" ]] || fail "$1: '$2' gave '$got' instead of '$3'"
+	# shellcheck disable=SC2053 # a pattern
+	[[ $got == $3 ]] || fail "$1: '$2' gave '$got' instead of '$3'"
 }
 
 # until_term NAME WANT: until a beat says so.

@@ -484,6 +484,24 @@ static void who_dies_with_the_switch_loses_all(void **state)
 	assert_true(shown(b, "rights") >= rights);
 }
 
+static void metrics_count_it(void **state)
+{
+	struct bed *b = *state;
+	struct ctl_request q = {
+		.method = CTL_GET, .path = "/metrics", .is_local = true};
+	struct ctl_reply r = {0};
+
+	make(b, "a", 8 * M);
+	join(b);
+	mem_node_handle(b->f.node, &q, &r);
+	assert_int_equal(r.status, 200);
+	assert_non_null(memmem(r.body, r.body_bytes,
+			       "\naquifer_shared_used_bytes 8388608\n", 35));
+	assert_non_null(memmem(r.body, r.body_bytes,
+			       "\naquifer_shared_machines 1\n", 27));
+	ctl_reply_release(&r);
+}
+
 static void a_node_that_comes_again_begins_anew(void **state)
 {
 	struct bed *b = *state;
@@ -604,6 +622,7 @@ int main(void)
 		BED(a_paused_node_expels_nobody),
 		BED(another_switch_begins_another_term),
 		BED(who_dies_with_the_switch_loses_all),
+		BED(metrics_count_it),
 		BED(a_node_that_comes_again_begins_anew),
 		BED(one_node_leads),
 		BED(without_a_switch_nothing_is_promised),

@@ -100,6 +100,7 @@ static void node_metrics(struct ctl_metrics *m, const struct mem_node *node)
 			"Connections ever made.", node->conns_started);
 	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_scrubbed_bytes_total",
 			"Memory given back and cleared.", node->bytes_scrubbed);
+	shared_metrics(m, node);
 	ctl_metrics_family(m, CTL_METRIC_COUNTER,
 			   "aquifer_connections_ended_total",
 			   "Connections that ended, by reason.");

@@ -611,6 +611,8 @@ void shared_close(struct mem_node *node);
 void shared_tenant_end(struct mem_node *node, struct mem_tenant *t);
 /* For /v1/status; NULL: there is none. */
 json_t *shared_describe(const struct mem_node *node, bool sees_all);
+struct ctl_metrics;
+void shared_metrics(struct ctl_metrics *m, const struct mem_node *node);
 /* The switch has answered: tells it what it does not know, and learns what it
  * has found out. */
 void lead_look(struct mem_node *node, const json_t *hello);

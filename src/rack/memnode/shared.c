@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/size.h"
+#include "control/ctl_metrics.h"
 #include "shared_priv.h"
 
 enum {
@@ -126,6 +127,31 @@ json_t *shared_describe(const struct mem_node *node, bool sees_all)
 			json_integer((json_int_t)s->segment_count));
 	}
 	return tree;
+}
+
+void shared_metrics(struct ctl_metrics *m, const struct mem_node *node)
+{
+	const struct mem_shared *s = node->shared;
+	uint64_t members = 0, lost = 0;
+
+	if (!s)
+		return;
+	for (unsigned i = 0; i < COH_MACHINES_MAX; i++)
+		members += s->members[i].used && !s->members[i].is_going;
+	for (unsigned i = 0; i < MEM_SEGMENT_MAX; i++)
+		lost += s->segments[i] ? lost_bytes(s, s->segments[i]) : 0;
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_shared_size_bytes",
+			"Limit of the shared memory.", s->arena.size_bytes);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_shared_used_bytes",
+			"Shared memory in segments.", s->used_bytes);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_shared_lost_bytes",
+			"Shared memory whose last stores are lost.", lost);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_shared_segments",
+			"Segments of all tenants.", s->segment_count);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_shared_machines",
+			"Machines that share memory.", members);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_shared_term",
+			"Times that a switch was told everything.", s->term);
 }
 
 /* ---- the switch ---------------------------------------------------------- */
