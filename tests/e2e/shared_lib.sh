@@ -78,8 +78,8 @@ until_segment() {
 	fail "not so: $1: $(<"$TMP/stat")"
 }
 
-# switch_is_sound: what the directory says about itself.
-switch_is_sound() {
-	expect 0 "$AQUIFER" switch --name s1 --tell 'coherence check'
-	json "$TMP/out" 'd["wrong"] == ""' >/dev/null || fail "$(<"$TMP/out")"
+# is_sound: the directory holds together, and the node agrees.
+is_sound() {
+	expect 0 "$AQUIFER" shared check
+	[[ $(<"$TMP/out") == sound ]] || fail "$(<"$TMP/out")"
 }

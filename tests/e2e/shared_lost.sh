@@ -19,6 +19,19 @@ repair() {
 	segment 'd["lost"] == 0'
 }
 
+# pause_node: until no thread of the node runs any more.
+pause_node() {
+	local pid
+	pid=$(node_pid m0)
+	kill -STOP "$pid"
+	for _ in {1..600}; do
+		grep -hs '^State:' "/proc/$pid/task/"*/status >"$TMP/states"
+		grep -qv T "$TMP/states" || return 0
+		sleep 0.05
+	done
+	fail "m0 does not pause"
+}
+
 expect 0 "$AQUIFER" up
 expect 0 "$AQUIFER" shared create board 4M --json
 va=$(json "$TMP/out" 'd["va"]')
@@ -39,12 +52,12 @@ until_segment 'd["lost"] == d["size"] and d["lost_by"] == "c"'
 tell b "get 0 r" "refused *"
 repair
 tell b "get 0 r" "got 8"
-switch_is_sound
+is_sound
 
 # The node does not answer: an error, until it is back.
 tell b "get 3 w" "got 0"
 tell b "set 3 3" set
-kill -STOP "$(node_pid m0)"
+pause_node
 tell b "get 4 r" "refused node"
 kill -CONT "$(node_pid m0)"
 until_term b "term 3"
@@ -54,7 +67,7 @@ segment 'd["lost"] == 0'
 # What was given back to nobody is not old bytes afterwards.
 tell b "get 3 w" "got 3"
 tell b "set 3 4" set
-kill -STOP "$(node_pid m0)"
+pause_node
 tell b "give 3" given
 kill -CONT "$(node_pid m0)"
 until_term b "term 4"
@@ -62,7 +75,7 @@ tell b again "again 4"
 until_segment 'd["lost"] == d["size"]'
 repair
 tell b "get 3 r" "got [34]" # it may have arrived when the node went on
-switch_is_sound
+is_sound
 
 kill_node m0
 expect 0 "$AQUIFER" up
@@ -71,4 +84,4 @@ expect 1 "$AQUIFER" shared stat board
 expect 0 "$AQUIFER" shared create board 4M
 tell b join "joined 5"
 tell b "get 0 r" "got 0"
-switch_is_sound
+is_sound

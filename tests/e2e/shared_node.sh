@@ -50,7 +50,7 @@ tell b again "again 2"
 tell b "get 1 r" "got 9"
 tell a "get 5 r" "got 5"
 tell a "get 0 r" "got 8"
-switch_is_sound
+is_sound
 
 # A machine dies with the only copy of stores.
 tell a "get 8 w" "got 0"
@@ -85,4 +85,4 @@ expect 1 "$AQUIFER" shared stat board
 tell b leave left
 expect 0 "$AQUIFER" shared list --json
 json "$TMP/out" 'd["segments"] == []' >/dev/null || fail "$(<"$TMP/out")"
-switch_is_sound
+is_sound

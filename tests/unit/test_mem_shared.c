@@ -484,6 +484,36 @@ static void who_dies_with_the_switch_loses_all(void **state)
 	assert_true(shown(b, "rights") >= rights);
 }
 
+static unsigned wrong(struct bed *b)
+{
+	assert_int_equal(ask(&b->f, "GET /v1/shared/check", NULL), 200);
+	return (unsigned)json_array_size(json_object_get(b->f.answer, "wrong"));
+}
+
+/* What switch and node say differs only if somebody meddles. */
+static void contradictions_are_found(void **state)
+{
+	static const char *const lines[] = {
+		"tell coherence gone machine=0",
+		"tell coherence machine machine=3 ip=10.0.0.7 qpn=5 psn=1 "
+		"own_ip=10.0.0.250 own_qpn=77 own_psn=1",
+		"tell coherence begin term=9 by=m0",
+	};
+	struct bed *b = *state;
+
+	make(b, "a", 8 * M);
+	join(b);
+	assert_int_equal(wrong(b), 0);
+	/* A machine that the switch has given up is no contradiction. */
+	json_decref(at_switch(b, lines[0]));
+	assert_int_equal(wrong(b), 0);
+	look(b, 2);
+	json_decref(at_switch(b, lines[1]));
+	assert_int_equal(wrong(b), 1);
+	json_decref(at_switch(b, lines[2]));
+	assert_int_equal(wrong(b), 2); /* the term, and no memory */
+}
+
 static void metrics_count_it(void **state)
 {
 	struct bed *b = *state;
@@ -622,6 +652,7 @@ int main(void)
 		BED(a_paused_node_expels_nobody),
 		BED(another_switch_begins_another_term),
 		BED(who_dies_with_the_switch_loses_all),
+		BED(contradictions_are_found),
 		BED(metrics_count_it),
 		BED(a_node_that_comes_again_begins_anew),
 		BED(one_node_leads),

@@ -244,6 +244,30 @@ int cli_shared_delete(void *args)
 					  true);
 }
 
+int cli_shared_check(void *args)
+{
+	const struct cli_shared_args *a = args;
+	const json_t *wrong, *row;
+	json_t *answer;
+	size_t i, count;
+	int err = ask("GET", "/v1/shared/check", NULL, &answer);
+
+	if (err)
+		return err;
+	wrong = json_object_get(answer, "wrong");
+	count = json_array_size(wrong);
+	if (a->common.json) {
+		err = cli_report_print(json_incref(answer), true);
+	} else {
+		json_array_foreach(wrong, i, row)
+			printf("%s\n", json_string_value(row));
+		if (!count)
+			printf("sound\n");
+	}
+	json_decref(answer);
+	return err || !count ? err : CLI_FAILED;
+}
+
 /* ---- machines -------------------------------------------------------------
  */
 

@@ -41,6 +41,8 @@ int cmd_shared(const struct cli_command *self, int argc, char **argv)
 		{"repair", 1, 1, NULL, CLI_NEEDS_NOTHING, cli_shared_repair,
 		 "go on with what memory has, where something is lost: "
 		 "SEGMENT"},
+		{"check", 0, 0, NULL, CLI_NEEDS_NOTHING, cli_shared_check,
+		 "whether switch and memory node agree"},
 		{"delete", 1, 1, NULL, CLI_NEEDS_NOTHING, cli_shared_delete,
 		 "remove for everybody: SEGMENT"},
 		{"machines", 0, 0, NULL, CLI_NEEDS_NOTHING, cli_shared_machines,

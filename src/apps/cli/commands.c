@@ -81,7 +81,8 @@ const struct cli_command cli_commands[] = {
 	 "create|stat|grants|resize|delete NAME [SIZE] | list [OPTION...]",
 	 cmd_region_options, NULL},
 	{"shared", cmd_shared, "memory that machines share coherently",
-	 "create|stat|allow|repair|delete SEGMENT [...] | list | machines "
+	 "create|stat|allow|repair|delete SEGMENT [...] | list | check | "
+	 "machines "
 	 "[OPTION...]",
 	 cmd_shared_options, NULL},
 	{"node", cmd_node, "list, drain and forget what joined the controller",

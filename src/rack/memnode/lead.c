@@ -214,7 +214,7 @@ static bool has_lost_us(const json_t *show)
 	return false;
 }
 
-static int take_news(struct mem_node *node)
+int lead_take_news(struct mem_node *node)
 {
 	struct mem_shared *s = node->shared;
 	char dead[MEM_MEMBER_NAME_MAX + 1];
@@ -292,7 +292,7 @@ static int look(struct mem_node *node, const json_t *hello)
 		err = begin(node, run);
 	member_tick(node);
 	if (!err && has_news(s, &now)) {
-		err = take_news(node);
+		err = lead_take_news(node);
 		if (!err)
 			s->seen = now;
 	}

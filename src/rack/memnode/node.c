@@ -64,6 +64,7 @@ const struct ctl_route node_routes[] = {
 	 MEM_LEVEL_TENANT},
 	{CTL_DELETE, "/v1/shared/segments/:", handle_segment_delete,
 	 MEM_LEVEL_TENANT},
+	{CTL_GET, "/v1/shared/check", handle_shared_check, MEM_LEVEL_TENANT},
 	{CTL_POST, "/v1/shared/members", handle_member_join, MEM_LEVEL_TENANT},
 	{CTL_GET, "/v1/shared/members", handle_member_list, MEM_LEVEL_TENANT},
 	{CTL_POST, "/v1/shared/members/:/connect", handle_member_connect,

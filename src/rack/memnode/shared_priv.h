@@ -192,6 +192,8 @@ uint32_t member_unclean(const struct mem_shared *s);
 /* ---- lead.c ---------------------------------------------------------------
  */
 
+/* Learns what the switch has found out: who is gone, and what that lost. */
+int lead_take_news(struct mem_node *node) MUST_CHECK;
 /* Gives back what was deleted, where no machine has a page of it any more. */
 int lead_free_segments(struct mem_node *node) MUST_CHECK;
 
