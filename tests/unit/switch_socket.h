@@ -5,6 +5,7 @@
 #ifndef AQ_TEST_SWITCH_SOCKET_H
 #define AQ_TEST_SWITCH_SOCKET_H
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -47,6 +48,9 @@ static void switch_socket_random(struct env *env, void *buf, size_t len_bytes)
 	rng_fill(&container_of(env, struct switch_socket, env)->rng, buf,
 		 len_bytes);
 }
+
+static const struct env_ops switch_socket_ops = {
+	.now_ns = switch_socket_now, .random = switch_socket_random};
 
 /* Another one, which knows nothing. */
 static inline void switch_socket_renew(struct switch_socket *s)
@@ -149,8 +153,6 @@ static inline void *switch_socket_run(void *arg)
 
 static inline void switch_socket_start(struct switch_socket *s)
 {
-	static const struct env_ops ops = {.now_ns = switch_socket_now,
-					   .random = switch_socket_random};
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
 	char dir[] = "/tmp/aq-switch-XXXXXX";
 	char *made = mkdtemp(dir);
@@ -160,7 +162,7 @@ static inline void switch_socket_start(struct switch_socket *s)
 	snprintf(s->path, sizeof(s->path), "%s/ctl", dir);
 	memcpy(sa.sun_path, s->path, sizeof(s->path));
 	pthread_mutex_init(&s->lock, NULL);
-	s->env.ops = &ops;
+	s->env.ops = &switch_socket_ops;
 	s->now_ns = 1000000;
 	rng_init(&s->rng, 1);
 	switch_socket_renew(s);
@@ -186,21 +188,32 @@ static inline void switch_socket_stop(struct switch_socket *s)
 	pthread_mutex_destroy(&s->lock);
 }
 
-/* One for all inputs of a fuzzer, which is there until the process ends. */
-static struct switch_socket switch_socket_one = {.options = "entries=64"};
+/* ---- for fuzzers: one for all inputs, without socket and thread ------------
+ */
 
-static inline void switch_socket_end(void)
+static inline int switch_socket_carry(void *ctx, const char *line, char *reply,
+				      size_t reply_bytes)
 {
-	switch_socket_stop(&switch_socket_one);
+	struct switch_socket *s = ctx;
+	FILE *f = fmemopen(reply, reply_bytes, "w");
+
+	ASSERT(f);
+	switch_socket_answer(s, line, f);
+	return fclose(f) ? -errno : 0;
 }
 
-static inline const char *switch_socket_path(void)
+static inline struct switch_socket *switch_socket_one(void)
 {
-	if (!switch_socket_one.tor) {
-		switch_socket_start(&switch_socket_one);
-		(void)atexit(switch_socket_end);
+	static struct switch_socket one = {.lock = PTHREAD_MUTEX_INITIALIZER,
+					   .env = {.ops = &switch_socket_ops},
+					   .now_ns = 1000000,
+					   .options = "entries=64"};
+
+	if (!one.tor) {
+		rng_init(&one.rng, 1);
+		switch_socket_renew(&one);
 	}
-	return switch_socket_one.path;
+	return &one;
 }
 
 #endif

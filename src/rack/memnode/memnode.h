@@ -52,6 +52,10 @@ struct mem_node_config {
 	/* Control socket of the switch that the NIC is plugged into, or NULL.
 	 */
 	const char *switch_path;
+	/* How calls get there; NULL: by that socket. See ctl_switch.h. */
+	int (*switch_carry)(void *ctx, const char *line, char *reply,
+			    size_t reply_bytes);
+	void *switch_ctx;
 	struct ctl_audit *audit; /* the caller's; or NULL */
 	/* Where clients of this machine publish what they did; or NULL. */
 	const char *rundir;

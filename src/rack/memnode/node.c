@@ -265,6 +265,8 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 		err = tenant_file_load(node);
 	if (!err && c->shared_bytes)
 		err = shared_open(node, c->shared_bytes, c->switch_path);
+	node->at_switch.ctl.carry = c->switch_carry;
+	node->at_switch.ctl.carry_ctx = c->switch_ctx;
 	if (!err && c->switch_path)
 		err = declare_open(node, c->switch_path);
 	if (err) {
