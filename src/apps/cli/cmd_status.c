@@ -127,7 +127,7 @@ static void add_regions(json_t *tree)
  * none of them leads. */
 static bool add_control(const struct cli_rack *rack, json_t *tree)
 {
-	const struct client_node *control = NULL;
+	struct client_node control;
 	json_t *status = NULL;
 	bool leads;
 	int err;
@@ -145,7 +145,7 @@ static bool add_control(const struct cli_rack *rack, json_t *tree)
 	leads = json_is_true(json_object_get(status, "leads"));
 	(void)json_object_set_new(status, "state", json_string("up"));
 	(void)json_object_set_new(status, "address",
-				  json_string(control->address));
+				  json_string(control.address));
 	(void)json_object_set_new(tree, "controller", status);
 	return leads;
 }

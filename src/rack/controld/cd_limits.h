@@ -12,7 +12,6 @@ enum {
 	CD_NAMES_MAX = 400,    /* that one node tells, in one beat */
 	CD_NAME_TEXT_MAX = 63, /* characters of a region's name */
 	CD_COPIES_MAX = 16,    /* places that are asked for at once */
-	CD_BATCH_BYTES = 1 << 20,
 
 	CD_HOLD_MS = 1000,    /* a beat waits for orders at most */
 	CD_SUSPECT_MS = 3000, /* of silence */

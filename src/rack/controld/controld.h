@@ -73,6 +73,8 @@ uint64_t cd_core_term(const struct cd_core *core);
  * The texts live until cd_core_committed. */
 unsigned cd_core_batch(struct cd_core *core,
 		       struct ledger_change out[LEDGER_CHANGES_MAX]);
+/* How many changes are staged. */
+unsigned cd_core_waiting(const struct cd_core *core);
 /* What became of it. Other than 0: the core has resigned; its rows have to be
  * read anew. */
 void cd_core_committed(struct cd_core *core, int err);
@@ -120,9 +122,18 @@ void cd_core_tick(struct cd_core *core, uint64_t wall_s);
 
 /* What d->self of a struct daemon points to. */
 struct cd_serve_options {
-	const char *store; /* as ledger_open takes it; NULL: in the state
-			    * directory */
+	/* As ledger_open takes it, but for the rack; no store: a file in the
+	 * state directory. */
+	struct ledger_place place;
 };
+
+enum {
+	CD_STORE_MAX = 480,
+};
+
+/* Where a controller's state is if nothing else is said; touches nothing. */
+int cd_store_default(const char *rack, const char *name,
+		     char out[CD_STORE_MAX]) MUST_CHECK;
 
 /* A controller until a signal; see daemon/daemon.h. */
 extern const struct daemon_kind cd_daemon;

@@ -34,6 +34,7 @@
 
 enum {
 	DAEMON_PATH_MAX = 400, /* with the NUL */
+	DAEMON_ADDRESS_MAX = 256,
 };
 
 struct ctl_audit;
@@ -113,6 +114,9 @@ int daemon_token(const struct daemon *d, enum rack_token_kind kind,
 /* From now on it is another one. */
 int daemon_token_keep(const struct daemon *d, enum rack_token_kind kind,
 		      const char *text) MUST_CHECK;
+
+/* Where others reach it: its TCP address as an URL, or unix:PATH. */
+void daemon_address(const struct daemon *d, char out[DAEMON_ADDRESS_MAX]);
 
 /* Clock, randomness and relax for the core of a daemon. */
 extern const struct env_ops daemon_env_ops;

@@ -125,8 +125,7 @@ static int join(struct daemon *d)
 
 	if (!uplink_is_wanted(d->config))
 		return 0;
-	uplink_address(d->options.listen, d->options.tls_cert != NULL,
-		       d->socket, address);
+	daemon_address(d, address);
 	err = daemon_token(d, RACK_TOKEN_NODE, token);
 	if (!err)
 		err = uplink_start(&config, &s->uplink);

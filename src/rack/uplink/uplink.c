@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/config.h"
@@ -21,12 +20,16 @@ enum {
 	PAUSE_MAX_MS = 1600,
 	ANSWER_MAX = 1 << 20,
 	PATH_BYTES = 80,
+	HOPS_MAX = 2,
 };
 
 struct uplink {
 	struct client_node control[CLIENT_CONTROL_MAX];
 	unsigned control_count;
 	unsigned at; /* the one that is asked */
+	/* The one that leads, where another one has named it; or "". */
+	struct client_node leader;
+	bool was_told; /* just now */
 	char token[CLIENT_TOKEN_MAX];
 	char kind[16], name[UP_NAME_MAX + 1], zone[UP_NAME_MAX + 1];
 	char address[CLIENT_ADDRESS_MAX];
@@ -47,27 +50,6 @@ bool uplink_is_wanted(const struct config *config)
 	return strcmp(config_string(config, "rack", "control"), "none") != 0;
 }
 
-void uplink_address(const char *listen, bool has_tls, const char *socket,
-		    char out[CLIENT_ADDRESS_MAX])
-{
-	const char *scheme = has_tls ? "https" : "http";
-	char host[80] = "localhost";
-	const char *port = listen ? strrchr(listen, ':') : NULL;
-
-	if (!port) {
-		(void)snprintf(out, CLIENT_ADDRESS_MAX, "unix:%.240s", socket);
-	} else if (strncmp(listen, "0.0.0.0:", 8) == 0 ||
-		   strncmp(listen, "[::]:", 5) == 0 || port == listen) {
-		/* All addresses: others know the machine by its name. */
-		(void)gethostname(host, sizeof(host) - 1);
-		(void)snprintf(out, CLIENT_ADDRESS_MAX, "%s://%s%.8s", scheme,
-			       host, port);
-	} else {
-		(void)snprintf(out, CLIENT_ADDRESS_MAX, "%s://%.200s", scheme,
-			       listen);
-	}
-}
-
 /* ---- one request -------------------------------------------------------- */
 
 static bool has_news(struct uplink *u)
@@ -78,6 +60,22 @@ static bool has_news(struct uplink *u)
 	news = u->is_awake || u->ends;
 	pthread_mutex_unlock(&u->lock);
 	return news;
+}
+
+static const struct client_node *asked(const struct uplink *u)
+{
+	return u->leader.address[0] ? &u->leader : &u->control[u->at];
+}
+
+/* From now on the one that leads is asked. */
+static void follow(struct uplink *u, const struct client_node *from,
+		   const struct client_http_reply *http)
+{
+	struct client_node to = *from;
+
+	u->was_told = client_reply_leader(from, http, to.address);
+	if (u->was_told)
+		u->leader = to;
 }
 
 /* Waits for the answer, or for news. -EINTR: there is news, and the request is
@@ -95,13 +93,15 @@ static int await(struct uplink *u, const struct client_node *c, bool may_wait,
 		}
 		client_http_set_wait(u->set, ASK_MS);
 	}
+	if (!err)
+		follow(u, c, &http);
 	return client_reply_take(c, err, &http, answer);
 }
 
 static int ask(struct uplink *u, const char *path, json_t *body, uint32_t ms,
 	       bool may_wait, json_t **answer)
 {
-	const struct client_node *c = &u->control[u->at];
+	const struct client_node *c = asked(u);
 	char *text = json_dumps(body, JSON_COMPACT);
 	struct client_http_request req = {
 		.method = "POST",
@@ -118,6 +118,7 @@ static int ask(struct uplink *u, const char *path, json_t *body, uint32_t ms,
 
 	json_decref(body);
 	*answer = NULL;
+	u->was_told = false;
 	if (!err)
 		err = await(u, c, may_wait, answer);
 	free(text);
@@ -200,7 +201,7 @@ static void tell(struct uplink *u, int err)
 {
 	if (!err && !u->was_heard)
 		log_info("uplink", "%s has joined the controller at %s",
-			 u->name, u->control[u->at].address);
+			 u->name, asked(u)->address);
 	else if (err && u->was_heard)
 		log_warn("uplink", "the controller does not answer: %s",
 			 error_last());
@@ -235,7 +236,7 @@ static bool ends(struct uplink *u)
 static void *run(void *arg)
 {
 	struct uplink *u = arg;
-	unsigned pause_ms = PAUSE_FIRST_MS;
+	unsigned pause_ms = PAUSE_FIRST_MS, hops = 0;
 
 	while (!ends(u)) {
 		int err = u->state.epoch ? beat(u) : join(u);
@@ -244,9 +245,12 @@ static void *run(void *arg)
 			continue;
 		if (!err) {
 			pause_ms = PAUSE_FIRST_MS;
+			hops = 0;
 			tell(u, 0);
 			continue;
 		}
+		if (u->was_told && hops++ < HOPS_MAX)
+			continue;
 		if (err == -ESTALE) {
 			pthread_mutex_lock(&u->lock);
 			u->state.epoch = 0;
@@ -255,7 +259,10 @@ static void *run(void *arg)
 				continue;
 		}
 		tell(u, err);
-		u->at = (u->at + 1) % u->control_count;
+		if (!u->leader.address[0])
+			u->at = (u->at + 1) % u->control_count;
+		u->leader.address[0] = 0;
+		hops = 0;
 		rest(u, &pause_ms);
 	}
 	say_goodbye(u);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A daemon's way to its controller: a thread that joins and beats, for as long
- * as the daemon lives. Without a controller that answers it tries again, the
- * controllers in turn, with pauses that differ from node to node; the daemon
- * works on meanwhile.
+ * as the daemon lives. Who does not lead names the one that does, which is
+ * asked then. Without a controller that answers it tries again, the controllers
+ * in turn, with pauses that differ from node to node; the daemon works on
+ * meanwhile.
  */
 #ifndef AQ_UPLINK_H
 #define AQ_UPLINK_H
@@ -45,10 +46,5 @@ void uplink_stop(struct uplink *u);
 void uplink_wake(struct uplink *u);
 /* Whether the controller was heard of in the last UP_SILENT_MS. Any thread. */
 bool uplink_is_fresh(struct uplink *u);
-
-/* Where clients of other machines reach a daemon: its TCP address, or the
- * unix socket. */
-void uplink_address(const char *listen, bool has_tls, const char *socket,
-		    char out[CLIENT_ADDRESS_MAX]);
 
 #endif
