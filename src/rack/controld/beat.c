@@ -11,7 +11,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/plant.h"
-#include "cd_priv.h"
+#include "cd_page_priv.h"
 
 /* ---- what a node says --------------------------------------------------- */
 
@@ -165,6 +165,8 @@ static void take_soft(struct cd_core *core, struct cd_node *n,
 	n->regions = regions;
 	n->connections = connections;
 	n->promised_bytes = 0;
+	if (n->state != CD_UP)
+		cd_event_seen(core, CD_ABOUT_NODE, n->name, "is up again");
 	n->state = CD_UP;
 	n->has_beaten = true;
 	n->seen_ns = env_now_ns(core->env);

@@ -10,7 +10,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "cd_priv.h"
+#include "cd_page_priv.h"
 
 static const char *const kinds[CD_KINDS] = {"memory", "engine", "switch",
 					    "gateway"};
@@ -68,6 +68,9 @@ static void look(struct cd_core *core, struct cd_node *n, uint64_t now)
 	log_warn("controld", "node %s is %s: silent for %llu ms", n->name,
 		 is == CD_DOWN ? "down" : "suspect",
 		 (unsigned long long)silent_ms);
+	cd_event_seen(core, CD_ABOUT_NODE, n->name, "is %s: silent for %llu s",
+		      is == CD_DOWN ? "down" : "suspect",
+		      (unsigned long long)silent_ms / 1000);
 	/* Wishes that counted on it may have to be refused now. */
 	for (unsigned i = 0; i < core->tenant_count; i++)
 		if (core->tenant[i]->squeeze)
