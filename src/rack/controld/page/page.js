@@ -6,6 +6,7 @@
 const $ = (id) => document.getElementById(id);
 const REFRESH_MS = 1000;
 const ANSWER_MS = 5000;
+const LOGIN_MS = 60000; // a code cannot be tried again
 
 // ---- words --------------------------------------------------------------
 
@@ -60,6 +61,7 @@ const STATES = {
 };
 const KINDS = {
   text: {show: (v) => v === undefined ? '' : String(v)},
+  long: {css: 'long', show: (v) => v === undefined ? '' : String(v)}, // may be broken anywhere
   count: {css: 'number', show: count},
   bytes: {css: 'number', show: bytes},
   time: {show: (v) => time(v)},
@@ -89,12 +91,12 @@ const KINDS = {
 // function that draws it. A table has rows of the overview and columns.
 const COLUMNS = {
   controllers: [
-    {id: 'name', title: 'Controller'},
+    {id: 'name', title: 'Controller', kind: 'long'},
     {id: 'state', title: 'State', kind: 'state'},
     {id: 'term', title: 'Term', kind: 'count'},
     {id: 'uptime_s', title: 'Runs for', kind: 'span'},
     {id: 'version', title: 'Version'},
-    {id: 'why', title: 'Why'},
+    {id: 'why', title: 'Why', kind: 'long'},
   ],
   nodes: [
     {id: 'name', title: 'Node'},
@@ -105,10 +107,10 @@ const COLUMNS = {
     {id: 'connections', title: 'Connections', kind: 'count'},
     {id: 'silent', title: 'Last heard', kind: 'span', get: (n) => Math.floor(n.silent_ms / 1000)},
     {id: 'zone', title: 'Zone'},
-    {id: 'address', title: 'Address'},
+    {id: 'address', title: 'Address', kind: 'long'},
   ],
   tenants: [
-    {id: 'name', title: 'Tenant'},
+    {id: 'name', title: 'Tenant', kind: 'long'},
     {id: 'used', title: 'Used', kind: 'share', get: (t) => [t.used, t.quota], order: (t) => t.used},
     {id: 'quota', title: 'Quota', kind: 'bytes'},
     {id: 'allocated', title: 'Allocated', kind: 'bytes'},
@@ -116,7 +118,7 @@ const COLUMNS = {
     {id: 'connections', title: 'Connections', kind: 'count'},
   ],
   names: [
-    {id: 'name', title: 'Name'},
+    {id: 'name', title: 'Name', kind: 'long'},
     {id: 'tenant', title: 'Tenant'},
     {id: 'node', title: 'Node'},
     {id: 'size', title: 'Size', kind: 'bytes'},
@@ -124,8 +126,8 @@ const COLUMNS = {
   events: [
     {id: 'at', title: 'Time', kind: 'time', order: (e) => e.id},
     {id: 'kind', title: 'About'},
-    {id: 'name', title: 'Name'},
-    {id: 'text', title: 'What'},
+    {id: 'name', title: 'Name', kind: 'long'},
+    {id: 'text', title: 'What', kind: 'long'},
   ],
 };
 
@@ -403,7 +405,7 @@ class Refused extends Error {
 
 async function ask(path, options) {
   const stop = new AbortController();
-  const timer = setTimeout(() => stop.abort(), ANSWER_MS);
+  const timer = setTimeout(() => stop.abort(), (options && options.ms) || ANSWER_MS);
   try {
     const token = (options && options.token) || known.token;
     const answer = await fetch(path, {method: (options && options.method) || 'GET', cache: 'no-store', credentials: 'omit',
@@ -476,13 +478,14 @@ async function loop() {
 
 async function logIn(code) {
   try {
-    const answer = await ask('/v1/look/token', {method: 'POST', token: code});
+    const answer = await ask('/v1/look/token', {method: 'POST', token: code, ms: LOGIN_MS});
     known.token = answer.token;
     sessionStorage.setItem('token', answer.token);
     say($('login-why'), '');
     $('code').value = '';
     await refresh();
-    $('view').focus({preventScroll: true});
+    // Unless somebody went on meanwhile.
+    if (document.activeElement === document.body) $('view').focus({preventScroll: true});
   } catch (e) {
     logOut(e instanceof Refused ? e.message + '.' : 'The controller does not answer.');
   }
