@@ -105,6 +105,7 @@ def lets_in():
     script("document.querySelector('details').open = true")
     until("a table behind the chart", "document.querySelectorAll('#history tbody tr').length === 300")
     shot("overview")
+    print("first picture after %d ms" % script("performance.getEntriesByName('picture')[0].startTime"))
 
 
 def shows_html_as_text():

@@ -281,8 +281,11 @@ static void recognise(struct cd_core *core, const char *token,
 	by = cd_look_right(core, &hash);
 	recognise_hash(core, by ? by : &hash, who);
 	/* Its right is another token's, as long as that is somebody's. */
-	if (by && who->role != CD_ROLE_NONE)
-		who->role = CD_ROLE_LOOK;
+	if (by)
+		who->role = who->role == CD_ROLE_ADMIN ||
+					    who->role == CD_ROLE_TENANT
+				    ? CD_ROLE_LOOK
+				    : CD_ROLE_NONE;
 }
 
 /* -EPERM: nobody we know; -EACCES: somebody who may not. Programs of this

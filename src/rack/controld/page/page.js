@@ -318,6 +318,10 @@ function makeOverview(main) {
 function drawChart() {
   if (!past.lines || panel.drawn === past.at) return;
   panel.drawn = past.at;
+  if (!past.until) {
+    say(panel.chart, 'This controller does not lead, and has no numbers.');
+    return;
+  }
   const words = past.lines.map((l) => [l.name, lastOf(l.values)]).filter(([, v]) => v !== null);
   const range = RANGES.find(([s]) => s === past.seconds)[1];
   panel.chart.replaceChildren(chart(`Memory over the last ${range}; now ${words.map(([n, v]) => n + ' ' + bytes(v)).join(', ')}`,
@@ -435,6 +439,7 @@ function render() {
   say($('clock'), o && isIn ? `As of ${time(o.at)}.` : '');
   if (!o || !isIn) return;
   const isNew = known.drawn !== view.id;
+  if (!known.drawn) performance.mark('picture');
   known.drawn = view.id;
   if (isNew) document.title = `${view.title} \u2013 Aquifer`;
   if (view.draw) view.draw($('view'), o, query, isNew);
