@@ -401,7 +401,7 @@ function go(change) {
 
 // ---- what is known ------------------------------------------------------
 
-const known = {overview: null, lost: 0, why: '', token: sessionStorage.getItem('token'), drawn: null};
+const known = {overview: null, seen: 0, lost: 0, why: '', token: sessionStorage.getItem('token'), drawn: null};
 
 class Refused extends Error {
   constructor(status, words) { super(words); this.status = status; }
@@ -448,7 +448,7 @@ function render() {
 
 function logOut(words) {
   known.token = null;
-  known.lost = 0;
+  known.lost = known.seen = 0;
   known.overview = known.drawn = past.lines = null;
   sessionStorage.removeItem('token');
   say($('login-why'), words);
@@ -463,6 +463,7 @@ async function refresh() {
     if (route().view.id === 'overview') await askHistory(Date.now());
     if (token !== known.token) return;
     known.overview = o;
+    known.seen = Date.now();
     known.lost = 0;
   } catch (e) {
     if (token !== known.token) return;
@@ -470,7 +471,7 @@ async function refresh() {
       logOut('The right to look has ended: ' + e.message + '.');
       return;
     }
-    known.lost = known.lost || Date.now();
+    known.lost = known.lost || known.seen || Date.now();
     known.why = e instanceof Refused ? ` (${e.message})` : '';
   }
   render();
