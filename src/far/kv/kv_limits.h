@@ -27,7 +27,11 @@ enum {
 	KV_INSERT_TRIES = 64,	/* before the table counts as full */
 	KV_FULL_TRIES = 6,	/* the same, without any path found */
 	KV_TORN_TRIES =
-		1000,	   /* reads of a torn row between looks at the time */
+		1000, /* reads of a torn row between looks at the time */
+	/* Changes that go together. The locks and READs of so many keys, an
+	 * intent and the state are one batch. */
+	KV_MANY_KEYS = 32,
+	KV_MANY_ROWS = 2 * KV_MANY_KEYS,
 	KV_MANY_SKIP = 16, /* puts, after some that could not go together */
 	KV_UNIT_BYTES = 128 << 20, /* values of a unit, before and after */
 

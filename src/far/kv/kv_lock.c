@@ -440,8 +440,8 @@ static void add_fresh(struct kv_replica *c, const struct kv_want *w)
 
 /* From when all locks are held, nobody changes the state and goes on without
  * waiting for them. */
-static int check_state(struct kv_replica *c, struct kv_want *w, bool was_asked,
-		       uint64_t asked_ns)
+static int check_state(struct kv_replica *c, const struct kv_lockset *set,
+		       bool was_asked, uint64_t asked_ns)
 {
 	int err = 0, drop;
 
@@ -451,47 +451,60 @@ static int check_state(struct kv_replica *c, struct kv_want *w, bool was_asked,
 		err = KV_E_VIEW;
 	if (err != KV_E_VIEW)
 		return err;
-	drop = kv_locks_drop(c, &w->set, w->set.count);
+	drop = kv_locks_drop(c, set, set->count);
 	return drop ? drop : err;
 }
 
 /* ---- trying ------------------------------------------------------------- */
 
-int kv_locks_try(struct kv_replica *c, struct kv_want *w)
+/* Neighbours in one READ. */
+static void add_rows(struct kv_replica *c, const struct kv_rows *rows)
+{
+	unsigned i, end;
+
+	for (i = 0; i < rows->count; i = end) {
+		for (end = i + 1;
+		     end < rows->count &&
+		     rows->number[end] == rows->number[end - 1] + 1;
+		     end++)
+			;
+		kit_read(&c->kit.main, kv_row_at(&c->g, rows->number[i]),
+			 rows->bytes + (size_t)i * c->g.row_bytes,
+			 (uint64_t)(end - i) * c->g.row_bytes);
+	}
+}
+
+int kv_locks_try(struct kv_replica *c, const struct kv_lockset *set,
+		 const struct kv_rows *rows)
 {
 	uint64_t start_ns = kit_now_ns(&c->kit);
 	bool asks_state = kv_state_is_due(c, start_ns);
 	struct kv_lockset held = {0};
-	struct reading r[KV_GROUPS];
 	unsigned i;
 	int err;
 
-	note_recent(c, &w->set);
+	note_recent(c, set);
 	kit_begin(&c->kit);
-	kv_add_intent(c, &w->set);
-	for (i = 0; i < w->set.count; i++) {
-		kv_add_lock(c, w->set.group[i].word, w->set.group[i].mask,
+	kv_add_intent(c, set);
+	for (i = 0; i < set->count; i++)
+		kv_add_lock(c, set->group[i].word, set->group[i].mask,
 			    (enum kv_atom)(KV_ATOM_GROUP + i));
-		add_reads(c, w, i, &r[i]);
-	}
+	if (rows)
+		add_rows(c, rows);
 	if (asks_state)
 		kv_add_state(c, &c->atom[KV_ATOM_STATE]);
 	err = kit_run(&c->kit);
 	if (err)
 		return err;
-	for (i = 0; i < w->set.count; i++) {
-		bool got = !(c->atom[KV_ATOM_GROUP + i] & w->set.group[i].mask);
-
-		note_reads(&r[i], got);
-		if (got)
-			held.group[held.count++] = w->set.group[i];
-	}
-	c->stats.lock_tries += w->set.count;
-	c->stats.lock_fails += w->set.count - held.count;
-	if (held.count == w->set.count) {
+	for (i = 0; i < set->count; i++)
+		if (!(c->atom[KV_ATOM_GROUP + i] & set->group[i].mask))
+			held.group[held.count++] = set->group[i];
+	c->stats.lock_tries += set->count;
+	c->stats.lock_fails += set->count - held.count;
+	if (held.count == set->count) {
 		c->stats.lock_sets++;
-		c->stats.lock_sets_single += w->set.count == 1;
-		return check_state(c, w, asks_state, start_ns);
+		c->stats.lock_sets_single += set->count == 1;
+		return check_state(c, set, asks_state, start_ns);
 	}
 	err = kv_locks_drop(c, &held, held.count);
 	return err ? err : -EAGAIN;
@@ -549,5 +562,5 @@ int kv_locks_take(struct kv_replica *c, struct kv_want *w)
 	}
 	c->stats.lock_sets++;
 	c->stats.lock_sets_single += w->set.count == 1;
-	return check_state(c, w, asks_state, t.start_ns);
+	return check_state(c, &w->set, asks_state, t.start_ns);
 }

@@ -13,15 +13,15 @@
 #include "kv_priv.h"
 
 enum {
-	ROWS = KV_PATH_MAX + 2, /* of struct kv_want */
 	NOT_CHANGED = KV_ENTRIES_MAX,
 };
 
 struct many {
-	struct kv_want want;
+	struct kv_lockset set;
+	struct kv_rows rows;
 	unsigned count; /* operations */
-	struct kv_place place[ROWS];
-	unsigned low[ROWS]; /* the first changed entry of want.row[i] */
+	struct kv_place place[KV_MANY_KEYS];
+	unsigned low[KV_MANY_ROWS]; /* the first changed entry of a row */
 };
 
 static bool is_plain(const struct kv_replica *c, const struct aq_kv_op *op)
@@ -32,67 +32,105 @@ static bool is_plain(const struct kv_replica *c, const struct aq_kv_op *op)
 			       op->expire_at_ms));
 }
 
+/* Where a row is among those that are wanted, or belongs. */
+static unsigned row_at(const struct kv_rows *rows, uint64_t number)
+{
+	unsigned low = 0, high = rows->count;
+
+	while (low < high) {
+		unsigned middle = (low + high) / 2;
+
+		if (rows->number[middle] < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int want_row(struct kv_replica *c, struct many *m, uint64_t number)
+{
+	struct kv_rows *rows = &m->rows;
+	unsigned at = row_at(rows, number);
+	int err;
+
+	if (at < rows->count && rows->number[at] == number)
+		return 0;
+	ASSERT(rows->count < KV_MANY_ROWS);
+	err = kv_lockset_add(c, &m->set, number);
+	if (err)
+		return err;
+	memmove(&rows->number[at + 1], &rows->number[at],
+		(rows->count - at) * sizeof(rows->number[0]));
+	rows->number[at] = number;
+	rows->count++;
+	return 0;
+}
+
 /* As many of them as fit. */
 static void collect(struct kv_replica *c, struct many *m,
 		    struct aq_kv_op *const *ops, size_t count)
 {
 	size_t i;
 
-	for (i = 0; i < count && i < ROWS && is_plain(c, ops[i]); i++) {
+	m->rows.bytes = c->many_rows;
+	for (i = 0; i < count && i < c->many_keys && is_plain(c, ops[i]); i++) {
 		struct kv_place *place = &m->place[i];
 
 		kv_place_of(&c->g,
 			    kv_hash_key(&c->g, ops[i]->key, ops[i]->key_len),
 			    place);
 		/* A row too many does no harm. */
-		if (kv_want_add(c, &m->want, place->row[0]) ||
-		    kv_want_add(c, &m->want, place->row[1]))
+		if (want_row(c, m, place->row[0]) ||
+		    want_row(c, m, place->row[1]))
 			break;
 		m->count++;
 	}
-	for (i = 0; i < m->want.count; i++)
+	for (i = 0; i < m->rows.count; i++)
 		m->low[i] = NOT_CHANGED;
 }
 
-static uint8_t *row_of(struct kv_replica *c, uint64_t row)
+static uint8_t *row_of(struct kv_replica *c, const struct many *m,
+		       uint64_t number)
 {
-	return kv_line_row(c, kv_line_find(c, row), row);
+	return m->rows.bytes +
+	       (size_t)row_at(&m->rows, number) * c->g.row_bytes;
 }
 
 static bool all_whole(struct kv_replica *c, const struct many *m)
 {
 	unsigned i;
 
-	for (i = 0; i < m->want.count; i++)
-		if (!kv_row_is_whole(&c->g, row_of(c, m->want.row[i])))
+	for (i = 0; i < m->rows.count; i++)
+		if (!kv_row_is_whole(&c->g, m->rows.bytes +
+						    (size_t)i * c->g.row_bytes))
 			return false;
 	return true;
 }
 
 /* In which of its rows the key is, and *entry; -1: it is not there. */
 static int find_key(struct kv_replica *c, const struct aq_kv_op *op,
-		    const struct kv_place *place, int *entry,
-		    struct kv_item *item)
+		    const struct kv_place *place, uint8_t *const row[2],
+		    int *entry, struct kv_item *item)
 {
 	uint32_t skip = 0;
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		*entry = kv_row_find(&c->g, row_of(c, place->row[i]), place,
-				     op->key, op->key_len, &skip, item);
+		*entry = kv_row_find(&c->g, row[i], place, op->key, op->key_len,
+				     &skip, item);
 		if (*entry >= 0)
 			return i;
 	}
 	return -1;
 }
 
-static int find_room(struct kv_replica *c, const struct kv_place *place,
-		     int *entry)
+static int find_room(struct kv_replica *c, uint8_t *const row[2], int *entry)
 {
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		*entry = kv_row_free(&c->g, row_of(c, place->row[i]));
+		*entry = kv_row_free(&c->g, row[i]);
 		if (*entry >= 0)
 			return i;
 	}
@@ -101,10 +139,8 @@ static int find_room(struct kv_replica *c, const struct kv_place *place,
 
 static void note_change(struct many *m, uint64_t row, int entry)
 {
-	unsigned i;
+	unsigned i = row_at(&m->rows, row);
 
-	for (i = 0; m->want.row[i] != row; i++)
-		;
 	m->low[i] = u32_min(m->low[i], (unsigned)entry);
 }
 
@@ -112,21 +148,22 @@ static void note_change(struct many *m, uint64_t row, int entry)
 static bool put(struct kv_replica *c, struct many *m,
 		const struct kv_place *place, const struct aq_kv_op *op)
 {
+	uint8_t *row[2] = {row_of(c, m, place->row[0]),
+			   row_of(c, m, place->row[1])};
 	struct kv_item item;
-	int entry, which = find_key(c, op, place, &entry, &item);
+	int entry, which = find_key(c, op, place, row, &entry, &item);
 	bool is_new = which < 0, is_copy = op->flags & KV_OP_COPY;
 	uint8_t *to;
 
 	if (is_copy && !is_new)
 		return true;
 	if (is_new)
-		which = find_room(c, place, &entry);
+		which = find_room(c, row, &entry);
 	if (which < 0 || (!is_new && item.is_extent))
 		return false;
 	if (is_new)
-		kv_room_note_rows(c, row_of(c, place->row[0]),
-				  row_of(c, place->row[1]));
-	to = kv_entry(&c->g, row_of(c, place->row[which]), (unsigned)entry);
+		kv_room_note_rows(c, row[0], row[1]);
+	to = kv_entry(&c->g, row[which], (unsigned)entry);
 	kv_entry_inline(&c->g, to, op->key, op->key_len, op->value,
 			op->value_len, op->expire_at_ms);
 	if (!is_copy)
@@ -141,8 +178,10 @@ static bool put(struct kv_replica *c, struct many *m,
 static bool del(struct kv_replica *c, struct many *m,
 		const struct kv_place *place, struct aq_kv_op *op)
 {
+	uint8_t *row[2] = {row_of(c, m, place->row[0]),
+			   row_of(c, m, place->row[1])};
 	struct kv_item item;
-	int entry, which = find_key(c, op, place, &entry, &item);
+	int entry, which = find_key(c, op, place, row, &entry, &item);
 
 	if (which < 0) {
 		op->err = -ENOENT;
@@ -153,8 +192,7 @@ static bool del(struct kv_replica *c, struct many *m,
 	/* One that has expired goes, too. */
 	if (kv_is_expired(c, item.expire_at_ms))
 		op->err = -ENOENT;
-	kv_entry_clear(&c->g, kv_entry(&c->g, row_of(c, place->row[which]),
-				       (unsigned)entry));
+	kv_entry_clear(&c->g, kv_entry(&c->g, row[which], (unsigned)entry));
 	note_change(m, place->row[which], entry);
 	c->count--;
 	c->stats.deletes++;
@@ -175,23 +213,28 @@ static int write_all(struct kv_replica *c, const struct many *m)
 	unsigned i;
 
 	kit_begin(&c->kit);
-	for (i = 0; i < m->want.count; i++)
+	for (i = 0; i < m->rows.count; i++)
 		if (m->low[i] != NOT_CHANGED)
-			kv_add_row(c, m->want.row[i], row_of(c, m->want.row[i]),
+			kv_add_row(c, m->rows.number[i],
+				   m->rows.bytes + (size_t)i * c->g.row_bytes,
 				   (int)m->low[i]);
-	kv_add_release(c, &m->want.set, m->want.set.count);
+	kv_add_release(c, &m->set, m->set.count);
 	return kit_run(&c->kit);
 }
 
 static int run(struct kv_replica *c, struct many *m,
 	       struct aq_kv_op *const *ops, unsigned *done)
 {
-	int err = kv_locks_try(c, &m->want);
+	int err = kv_locks_try(c, &m->set, &m->rows);
 
+	/* The fewer they are the likelier is it that nobody has one of their
+	 * locks. */
+	c->many_keys = err == -EAGAIN ? u32_max(c->many_keys / 2, 2)
+				      : u32_min(c->many_keys + 1, KV_MANY_KEYS);
 	if (err)
 		return err;
 	if (!all_whole(c, m))
-		return kv_locks_drop(c, &m->want.set, m->want.set.count);
+		return kv_locks_drop(c, &m->set, m->set.count);
 	while (*done < m->count && apply(c, m, *done, ops[*done]))
 		++*done;
 	return write_all(c, m);
@@ -218,7 +261,6 @@ size_t kv_many_run(struct kv_replica *c, struct aq_kv_op *const *ops,
 	if (kv_op_begin(c))
 		return 0;
 	err = run(c, &m, ops, &done);
-	kv_cache_unpin(c);
 	/* Nothing was done: one by one it will. */
 	if (err == -EAGAIN || err == KV_E_VIEW)
 		err = 0;

@@ -38,6 +38,13 @@ struct kv_lockset {
 	} group[KV_GROUPS];
 };
 
+/* Rows of changes that go together, in ascending order, with their bytes. */
+struct kv_rows {
+	unsigned count;
+	uint64_t number[KV_MANY_ROWS];
+	uint8_t *bytes; /* one behind the other */
+};
+
 /* Memory for a value beside the index. */
 struct kv_new {
 	uint64_t offset;
@@ -191,6 +198,7 @@ struct kv_replica {
 	struct kv_pad *pad; /* of walks, or NULL */
 	enum kv_walk walk;  /* by the last extent */
 	struct kv_pace pace;
+	uint32_t many_keys; /* that go together; fewer after a refusal */
 	uint32_t many_skip; /* changes that go alone, as others could not */
 	bool many_failed;   /* the last group could not go together */
 
@@ -198,6 +206,7 @@ struct kv_replica {
 	uint64_t *atom;
 	struct kv_intent *intent; /* three: taken, settled, idle */
 	uint8_t *lines;
+	uint8_t *many_rows; /* KV_MANY_ROWS of them */
 	uint8_t *get_bytes;
 	uint8_t *zeros;	    /* KV_ZERO_BYTES */
 	uint8_t *run_words; /* as many */
@@ -310,9 +319,10 @@ bool kv_want_has_lock(const struct kv_replica *c, const struct kv_want *w,
 /* Adds one row, if it is new, and its lock. */
 int kv_want_add(struct kv_replica *c, struct kv_want *w,
 		uint64_t row) MUST_CHECK;
-/* Tries for all locks in one round trip, with the rows. -EAGAIN: one of them is
- * held, and the caller has none; KV_E_VIEW. */
-int kv_locks_try(struct kv_replica *c, struct kv_want *w) MUST_CHECK;
+/* Tries for all locks in one round trip, and reads the rows, if there are any.
+ * -EAGAIN: one of them is held, and the caller has none; KV_E_VIEW. */
+int kv_locks_try(struct kv_replica *c, const struct kv_lockset *set,
+		 const struct kv_rows *rows) MUST_CHECK;
 /* Takes all locks and reads the rows, which are then synced. KV_E_OVERTAKEN:
  * the caller has no lock, and nothing is left to do. */
 int kv_locks_take(struct kv_replica *c, struct kv_want *w) MUST_CHECK;

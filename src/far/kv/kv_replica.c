@@ -179,6 +179,7 @@ static int init_kit(struct kv_replica *c, const struct kit_remote *remote)
 		{&c->zeros, KV_ZERO_BYTES},
 		{&c->run_words, KV_ZERO_BYTES},
 		{&c->lines, c->line_count * line_bytes},
+		{&c->many_rows, (size_t)KV_MANY_ROWS * c->g.row_bytes},
 		{&c->get_bytes, c->depth * kv_get_stride(c)}};
 	int err = kit_client_init(&c->kit, remote, &config, parts,
 				  ARRAY_LEN(parts));
@@ -220,6 +221,7 @@ static int init(struct kv_replica *c, const struct kit_remote *remote,
 						      : KV_COVERING_BYTES,
 				    2 * c->g.row_bytes);
 	c->deadline_ms = o->deadline_ms ? o->deadline_ms : KV_DEADLINE_MS;
+	c->many_keys = KV_MANY_KEYS;
 	c->line_rows = u32_min(c->g.rows_per_lock, KV_LINE_ROWS_MAX);
 	line_bytes = (uint64_t)c->line_rows * c->g.row_bytes;
 	c->line_count = (uint32_t)u64_max(

@@ -66,7 +66,7 @@ int offload_ring_add(struct offload_ring *r, uint64_t size_bytes,
 }
 
 /* The oldest position under way. */
-static COLD uint64_t oldest(const struct offload_ring *r)
+static inline uint64_t oldest(const struct offload_ring *r)
 {
 	uint64_t head = r->tail;
 
@@ -109,11 +109,8 @@ static inline int reserve(struct offload_ring *r, unsigned kind,
 	uint64_t mask = r->data_mask[kind], start = r->data_tail[kind];
 	uint64_t need = align_up(len_bytes, OFFLOAD_DATA_ALIGN);
 
-	if (UNLIKELY(r->tail - r->head == r->map.entries)) {
-		r->head = oldest(r);
-		if (r->tail - r->head == r->map.entries)
-			return -EAGAIN;
-	}
+	if (UNLIKELY(r->tail - r->head == r->map.entries))
+		return -EAGAIN;
 	/* Never across the end: the rest of the lap stays unused. */
 	if (UNLIKELY((start & mask) + need > mask + 1))
 		start = align_up(start, mask + 1);
@@ -129,44 +126,47 @@ enum {
 	TIMED_MASK = 63,
 };
 
-static COLD void start_probe(struct offload_ring *r, unsigned kind,
-			     uint64_t seq)
+/* Returns the id, so that it can be the last call of a function that needs no
+ * stack otherwise. */
+static COLD int64_t start_probe(struct offload_ring *r, int64_t id)
 {
-	if (!r->tally || !tally_probe_is_idle(&r->probe))
-		return;
-	r->probe_kind = kind;
-	r->probe_seq = seq;
-	tally_probe_start(&r->probe, r, client_clock_now_ns(r->clock));
+	if (r->tally && tally_probe_is_idle(&r->probe)) {
+		r->probe_kind = offload_id_kind(id);
+		r->probe_seq = offload_id_seq(id);
+		tally_probe_start(&r->probe, r, client_clock_now_ns(r->clock));
+	}
+	return id;
 }
 
 static inline int64_t issue(struct offload_ring *r, unsigned kind,
 			    uint32_t region, void *dest, uint64_t at,
 			    uint64_t end, const struct offload_meta *meta)
 {
-	uint64_t seq = ++r->issued[kind];
-	struct offload_pending *p = &r->pending[kind][seq & r->map.mask];
-	struct offload_green green;
+	const uint64_t tail = r->tail, mask = r->map.mask;
+	const uint64_t seq = r->issued[kind] + 1;
+	struct offload_pending *p = &r->pending[kind][seq & mask];
+	struct offload_green green = {.tail = (uint32_t)tail + 1};
 	uint64_t word;
+	int64_t id = (int64_t)((uint64_t)kind << OFFLOAD_ID_WRITE_BIT |
+			       (uint64_t)region << OFFLOAD_ID_REGION_BIT | seq);
 
-	if (UNLIKELY((seq & TIMED_MASK) == 1))
-		start_probe(r, kind, seq);
-	/* The engine's READs left these lines with another core: they come back
-	 * while earlier entries are filled. */
-	PREFETCH_RW(&r->meta[(r->tail + META_AHEAD) & r->map.mask]);
-	r->meta[r->tail & r->map.mask] = *meta;
-	p->pos = r->tail;
-	p->data_end = end;
-	p->dest = dest;
-	p->data_at = (uint32_t)at;
-	p->len_bytes = meta->len_bytes;
+	r->issued[kind] = seq;
 	r->data_tail[kind] = end;
-	green.tail = (uint32_t)++r->tail;
+	r->tail = tail + 1;
 	green.wdata_tail = (uint32_t)r->data_tail[OFFLOAD_WR];
 	memcpy(&word, &green, sizeof(word));
+	/* The engine's READs left these lines with another core: they come back
+	 * while earlier entries are filled. */
+	PREFETCH_OWN(&r->meta[(tail + META_AHEAD) & mask]);
+	r->meta[tail & mask] = *meta;
+	*p = (struct offload_pending){.pos = tail,
+				      .data_end = end,
+				      .dest = dest,
+				      .data_at = (uint32_t)at,
+				      .len_bytes = meta->len_bytes};
 	/* GREEN-1: the engine READs this word, then what it announces. */
 	atomic_store_explicit(r->green, word, memory_order_release);
-	return (int64_t)((uint64_t)kind << OFFLOAD_ID_WRITE_BIT |
-			 (uint64_t)region << OFFLOAD_ID_REGION_BIT | seq);
+	return UNLIKELY((seq & TIMED_MASK) == 1) ? start_probe(r, id) : id;
 }
 
 HOT int64_t offload_ring_read(struct offload_ring *r, uint32_t region,
@@ -306,6 +306,7 @@ HOT int offload_ring_take(struct offload_ring *r, uint64_t word)
 	r->seen = word;
 	harvest(r, OFFLOAD_RD, reads);
 	harvest(r, OFFLOAD_WR, writes);
+	r->head = oldest(r);
 	return 0;
 }
 

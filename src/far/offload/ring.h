@@ -52,7 +52,7 @@ struct offload_ring {
 	_Atomic uint64_t *done_word;
 
 	uint64_t tail; /* positions issued */
-	uint64_t head; /* not above the oldest one under way */
+	uint64_t head; /* the oldest one under way when it was looked */
 	uint64_t issued[OFFLOAD_KINDS];
 	uint64_t done[OFFLOAD_KINDS];
 	uint64_t data_tail[OFFLOAD_KINDS]; /* bytes, counted from 0 on */
