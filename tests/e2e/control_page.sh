@@ -37,15 +37,16 @@ sees() {
 
 # enter COMMAND...: the address that the command prints; sets base and code.
 enter() {
-	expect 0 "$@" --json
-	base=$(json "$TMP/out" 'd["address"].partition("/#")[0]')
-	code=$(json "$TMP/out" 'd["address"].rpartition("code=")[2]')
+	local address
+	expect 0 "$@"
+	read -r address <"$TMP/out"
+	base=${address%%/#*} code=${address##*code=}
 }
 
 # redeem: the code becomes a token.
 redeem() {
 	status 200 POST /v1/look/token "$code"
-	token=$(json "$TMP/body" 'd["token"]')
+	token=$(sed 's/.*"token":"\([0-9a-f]*\)".*/\1/' "$TMP/body")
 }
 
 port=$(free_port)
@@ -100,8 +101,8 @@ until_ok as "$team" "$AQUIFER" region create theirs 8M --node m1
 expect 0 "$AQUIFER" region create mine 4M --node m0
 sees '{r["name"] for r in d["names"]} == {"mine", "theirs"} and
 	{n["state"] for n in d["nodes"]} == {"up"} and
-	[t["used"] for t in d["tenants"] if t["name"] == "team"] == [8 << 20]'
-sees 'd["controllers"][0]["state"] == "leads" and
+	[t["used"] for t in d["tenants"] if t["name"] == "team"] == [8 << 20] and
+	d["controllers"][0]["state"] == "leads" and
 	any("joins" in e["text"] for e in d["events"])'
 for _ in {1..1200}; do
 	status 200 GET /v1/history/used/300 "$all"
@@ -111,11 +112,10 @@ done
 json "$TMP/body" 'len(d["values"]) == 300 and d["values"][-1] == 12 << 20' \
 	>/dev/null
 enter as "$team" "$AQUIFER" dashboard --tenant
-[[ $(json "$TMP/out" 'd["sees"]') == team ]] || fail "$(<"$TMP/out")"
 redeem
-sees '[r["name"] for r in d["names"]] == ["theirs"]'
-json "$TMP/body" '[t["name"] for t in d["tenants"]] == ["team"] and
-	not any("size" in n for n in d["nodes"])' >/dev/null
+sees '[r["name"] for r in d["names"]] == ["theirs"] and
+	[t["name"] for t in d["tenants"]] == ["team"] and
+	not any("size" in n for n in d["nodes"])'
 ! grep -q mine "$TMP/body" || fail "not its own: $(<"$TMP/body")"
 own=$token
 expect 0 "$AQUIFER" token revoke team

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Looks at the controller's page as a person would: dashboard.py quick|full
-RUNDIR PROFILE PICTURES. It waits for what shall be seen, and judges no time."""
+RUNDIR PROFILE PICTURES TOKEN (a tenant's). It waits for what shall be seen, and judges no time."""
 import json
 import os
 import pathlib
@@ -16,7 +16,7 @@ from selenium.webdriver.common.keys import Keys
 
 DEADLINE_S = 120
 HTML = "<img src=x onerror=window.hacked=1>"
-how, rundir, profile, pictures = sys.argv[1:]
+how, rundir, profile, pictures = sys.argv[1:5]
 aquifer = os.environ["AQUIFER"]
 pathlib.Path(pictures).mkdir(parents=True, exist_ok=True)
 signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
@@ -62,8 +62,8 @@ def shot(name):
     driver.save_screenshot(f"{pictures}/{name}.png")
 
 
-def address():
-    text = subprocess.check_output([aquifer, "dashboard", "--json"], text=True)
+def address(*words):
+    text = subprocess.check_output([aquifer, "dashboard", "--json", *words], text=True)
     return json.loads(text)["address"]
 
 
@@ -132,6 +132,32 @@ def sorts_and_filters():
     driver.refresh()
     until("the same after a reload", COLUMN % 0 + ".join() === 'm1' && document.getElementById('filter').value === 'memory M1.sock'")
     shot("nodes")
+
+
+def shows_other_ranges():
+    view("overview")
+    until("a chart", "document.querySelector('#chart svg')")
+    script("(() => { const r = document.getElementById('range'); r.value = '3600';"
+           " r.dispatchEvent(new Event('change')); return true; })()")
+    until("an hour", "document.querySelector('#chart svg').getAttribute('aria-label').includes('1 hour')")
+    check("the address has it", driver.current_url.endswith("#/overview?range=3600"))
+
+
+def shows_a_tenant_its_own():
+    driver.switch_to.new_window("tab")
+    os.environ["AQUIFER_TOKEN"] = sys.argv[5]
+    driver.get(address("--tenant"))
+    del os.environ["AQUIFER_TOKEN"]
+    until("whose it is", "document.querySelector('h1').innerText.includes('tenant team')")
+    view("names")
+    until("its names", COLUMN % 0 + ".join() === 'theirs'")
+    view("tenants")
+    until("itself", COLUMN % 0 + ".join() === 'team'")
+    view("nodes")
+    until("all nodes", COLUMN % 0 + ".join() === 'm0,m1,odd'")
+    check("not their memory", not script("document.querySelector('#view meter')"))
+    driver.close()
+    driver.switch_to.window(driver.window_handles[0])
 
 
 def fits_a_narrow_window():
@@ -292,7 +318,7 @@ def asks_nobody_else():
 
 base = address().partition("/#")[0]
 quick = [refuses_a_wrong_code, lets_in, shows_html_as_text, sorts_and_filters]
-rest = [fits_a_narrow_window, can_be_read, works_by_keyboard, shows_a_node_that_died, outlives_the_controller]
+rest = [shows_other_ranges, shows_a_tenant_its_own, fits_a_narrow_window, can_be_read, works_by_keyboard, shows_a_node_that_died, outlives_the_controller]
 driver = start()
 requests = 0
 try:

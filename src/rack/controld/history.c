@@ -2,8 +2,8 @@
 /*
  * Numbers over time, of the rack and of each tenant: seconds of the last five
  * minutes, tens of seconds of the last hour, five minutes of the last day. A
- * value is the largest of its step. All of it has its size from the start; what
- * nobody uses is never touched, so it costs no memory.
+ * value is the largest of its step. All rings have their size from the start; a
+ * tenant's are made when it is first seen, 45 KiB, and go when it is gone.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,8 +14,7 @@
 
 enum {
 	RINGS = 3,
-	POINTS = 300 + 360 + 288,      /* of all rings */
-	SUBJECTS = CD_TENANTS_MAX + 1, /* the first one is the rack */
+	POINTS = 300 + 360 + 288, /* of all rings */
 };
 
 static const struct {
@@ -43,14 +42,14 @@ enum {
 };
 
 struct subject {
-	bool is_used;
 	char name[CD_NAME_MAX + 1];
 	struct point point[SERIES][POINTS];
 };
 
 struct cd_history {
 	uint64_t noted_s; /* the second that was noted last */
-	struct subject subject[SUBJECTS];
+	struct subject rack;
+	struct subject *tenant[CD_TENANTS_MAX]; /* NULL: free */
 };
 
 /* ---- series -------------------------------------------------------------- */
@@ -130,41 +129,39 @@ static const struct {
 
 struct cd_history *cd_history_create(void)
 {
-	struct cd_history *h = calloc(1, sizeof(*h));
-
-	if (h)
-		h->subject[0].is_used = true;
-	return h;
+	return calloc(1, sizeof(struct cd_history));
 }
 
 void cd_history_destroy(struct cd_history *h)
 {
+	for (unsigned i = 0; h && i < CD_TENANTS_MAX; i++)
+		free(h->tenant[i]);
 	free(h);
 }
 
-static struct subject *find(struct cd_history *h, const char *name)
+static struct subject *find(const struct cd_history *h, const char *name)
 {
-	for (unsigned i = 1; i < SUBJECTS; i++)
-		if (h->subject[i].is_used &&
-		    strcmp(h->subject[i].name, name) == 0)
-			return &h->subject[i];
+	for (unsigned i = 0; i < CD_TENANTS_MAX; i++)
+		if (h->tenant[i] && strcmp(h->tenant[i]->name, name) == 0)
+			return h->tenant[i];
 	return NULL;
 }
 
-/* There are as many as tenants, so one is free for a new one once those that
- * are gone have been let go. */
+/* NULL: there is no memory, and its numbers are missing. */
 static struct subject *find_or_add(struct cd_history *h, const char *name)
 {
 	struct subject *s = find(h, name);
+	unsigned at = 0;
 
-	for (unsigned i = 1; !s && i < SUBJECTS; i++) {
-		if (h->subject[i].is_used)
-			continue;
-		s = &h->subject[i];
-		memset(s, 0, sizeof(*s));
-		s->is_used = true;
+	if (s)
+		return s;
+	while (at < CD_TENANTS_MAX && h->tenant[at])
+		at++;
+	/* Those that are gone have been let go. */
+	ASSERT(at < CD_TENANTS_MAX);
+	s = h->tenant[at] = calloc(1, sizeof(*s));
+	if (s)
 		memcpy(s->name, name, strlen(name) + 1);
-	}
 	return s;
 }
 
@@ -186,13 +183,15 @@ static void note(const struct cd_core *core, struct subject *s,
 	}
 }
 
-static void let_go(struct cd_core *core)
+static void let_go(const struct cd_core *core)
 {
-	for (unsigned i = 1; i < SUBJECTS; i++) {
-		struct subject *s = &core->history->subject[i];
+	struct cd_history *h = core->history;
 
-		if (s->is_used && !cd_tenant_find(core, s->name))
-			s->is_used = false;
+	for (unsigned i = 0; i < CD_TENANTS_MAX; i++) {
+		if (!h->tenant[i] || cd_tenant_find(core, h->tenant[i]->name))
+			continue;
+		free(h->tenant[i]);
+		h->tenant[i] = NULL;
 	}
 }
 
@@ -203,13 +202,13 @@ void cd_history_tick(struct cd_core *core)
 	if (core->wall_s == h->noted_s)
 		return;
 	h->noted_s = core->wall_s;
-	note(core, &h->subject[0], NULL);
+	note(core, &h->rack, NULL);
 	let_go(core);
 	for (unsigned i = 0; i < core->tenant_count; i++) {
 		struct subject *s = find_or_add(h, core->tenant[i]->name);
 
-		ASSERT(s);
-		note(core, s, core->tenant[i]);
+		if (s)
+			note(core, s, core->tenant[i]);
 	}
 }
 
@@ -239,7 +238,7 @@ static json_t *values(const struct cd_core *core, const struct subject *s,
 int cd_history_json(const struct cd_core *core, const struct cd_tenant *of,
 		    const char *name, unsigned seconds, json_t **out)
 {
-	struct cd_history *h = core->history;
+	const struct cd_history *h = core->history;
 	unsigned ring = 0, series = 0, count;
 	uint64_t step_s;
 
@@ -261,7 +260,7 @@ int cd_history_json(const struct cd_core *core, const struct cd_tenant *of,
 	*out = json_pack("{s:s, s:I, s:I, s:o}", "series", name, "step_s",
 			 cd_int(step_s), "until",
 			 cd_int(h->noted_s / step_s * step_s), "values",
-			 values(core, of ? find(h, of->name) : &h->subject[0],
-				series, ring, count));
+			 values(core, of ? find(h, of->name) : &h->rack, series,
+				ring, count));
 	return 0;
 }
