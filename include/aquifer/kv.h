@@ -338,6 +338,7 @@ enum aq_kv_kind {
 	AQ_KV_OP_GET,
 	AQ_KV_OP_PUT,
 	AQ_KV_OP_DEL,
+	AQ_KV_OP_MODIFY, /* as aq_kv_modify */
 };
 
 /*
@@ -356,16 +357,19 @@ struct aq_kv_op {
 	/* Set when it is done. */
 	int err;
 	size_t len; /* GET: of the value */
-	uint64_t reserved[10];
+	/* MODIFY: the function, and what it is called with. */
+	aq_kv_change_fn fn;
+	void *fn_user;
+	uint64_t reserved[8];
 };
 
 /*
  * Starts operations; aq_kv_poll tells which are done. Operations of one client
  * on one key take effect in the order in which they were submitted. Up to
  * `depth` are under way together; submit returns -EAGAIN when that many are,
- * and then poll must be called first. Reads are sent at once. Puts and deletes
- * wait for poll, which carries them out together: no lock is held while the
- * application has the thread.
+ * and then poll must be called first. Reads are sent at once. Changes wait for
+ * poll, which carries them out together: no lock is held while the application
+ * has the thread.
  */
 AQ_API int aq_kv_submit(struct aq_kv_client *c, struct aq_kv_op *op);
 /* Fills in at most `max` operations that are done, and returns how many.

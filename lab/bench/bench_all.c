@@ -24,9 +24,9 @@ static const struct bench_def all = {
 };
 
 const struct bench_def *const bench_all[] = {
-	&bench_verbs, &bench_edm,    &bench_offload, &bench_switch,
-	&bench_fair,  &bench_paging, &bench_kv,	     &bench_walk,
-	&bench_tier,  &all,	     NULL,
+	&bench_verbs, &bench_edm,     &bench_offload, &bench_switch,
+	&bench_fair,  &bench_paging,  &bench_kv,      &bench_walk,
+	&bench_tier,  &bench_control, &all,	      NULL,
 };
 
 static int run_one(struct bench *b)

@@ -60,8 +60,14 @@ static const struct bench_ratio ratios[] = {
 		    "gateway", ">=", 0.7, "gateway_get_p16", "redis_get_p16",
 		    METRIC_RATE, NULL),
 	BENCH_RATIO("gateway_set_p16_vs_redis", "the same with SETs", "gateway",
-		    NULL, 0, "gateway_set_p16", "redis_set_p16_c50",
+		    ">=", 0.6, "gateway_set_p16", "redis_set_p16_c50",
 		    METRIC_RATE, NULL),
+	BENCH_RATIO("gateway_set_p1_vs_redis", "SETs, one under way each",
+		    "gateway", ">=", 0.8, "gateway_set_p1", "redis_set_p1_c50",
+		    METRIC_RATE, NULL),
+	BENCH_RATIO("gateway_incr_p16_vs_redis", "INCRs, 16 under way each",
+		    "gateway", ">=", 0.5, "gateway_incr_p16",
+		    "redis_incr_p16_c50", METRIC_RATE, NULL),
 	{.name = NULL},
 };
 

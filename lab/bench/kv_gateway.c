@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The gateway beside redis-server, in turns, as redis-benchmark sees them: 50
- * clients with 16 GETs or SETs each under way, on unix sockets, one core for
- * the server and one for the clients. */
+ * clients with 16 commands each under way, or one, on unix sockets, one core
+ * for the server and one for the clients. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,15 +29,20 @@ static const struct contest {
 	const char *test;   /* its name of it */
 	const char *answer; /* how its line begins */
 	struct subject_desc ours, peer;
+	unsigned pipeline;
 	unsigned requests_per_ms;
 	/* Beside the node, which has nothing to do: reads are loads. For SETs
 	 * it has, and then they must not wait for each other's time slices. */
 	bool is_pinned;
 } contests[] = {
 	{"get", "\"GET\",\"", OURS("gateway_get_p16"), PEER("redis_get_p16"),
-	 500, true},
+	 KV_BENCH_PIPELINE, 500, true},
 	{"set", "\"SET\",\"", OURS("gateway_set_p16"),
-	 PEER("redis_set_p16_c50"), 150, false},
+	 PEER("redis_set_p16_c50"), KV_BENCH_PIPELINE, 150, false},
+	{"set", "\"SET\",\"", OURS("gateway_set_p1"), PEER("redis_set_p1_c50"),
+	 1, 50, false},
+	{"incr", "\"INCR\",\"", OURS("gateway_incr_p16"),
+	 PEER("redis_incr_p16_c50"), KV_BENCH_PIPELINE, 150, false},
 };
 
 enum {
@@ -63,7 +68,7 @@ static int gateway_start(uint64_t records, bool is_pinned, struct gateway *g)
 		return err;
 	snprintf(g->path, sizeof(g->path), "%s/s", g->dir);
 	snprintf(capacity, sizeof(capacity), "%llu",
-		 (unsigned long long)records * 3 / 2); /* does not grow */
+		 (unsigned long long)records * 3); /* does not grow */
 	g->pid = place_start_aquifer(
 		is_pinned ? PLACE_SERVER : PLACE_UNBOUND, "redis", "--port",
 		"none", "--socket", g->path, "--table", "gateway", "--capacity",
@@ -87,17 +92,17 @@ static int run_clients(const struct contest *k, const char *path,
 	FILE *p;
 
 	snprintf(command, sizeof(command),
-		 "redis-benchmark -s %s -t %s -P %d -c %d -n %u -r %llu --csv "
+		 "redis-benchmark -s %s -t %s -P %u -c %d -n %u -r %llu --csv "
 		 "2>/dev/null",
-		 path, k->test, KV_BENCH_PIPELINE, CLIENTS, requests,
+		 path, k->test, k->pipeline, CLIENTS, requests,
 		 (unsigned long long)records);
 	fflush(NULL);
 	p = popen(command, "re");
 	if (!p)
 		return -errno;
 	while (fgets(line, sizeof(line), p))
-		if (strncmp(line, k->answer, 7) == 0)
-			rate = strtod(line + 7, NULL);
+		if (strncmp(line, k->answer, strlen(k->answer)) == 0)
+			rate = strtod(line + strlen(k->answer), NULL);
 	if (pclose(p) != 0 || rate <= 0)
 		return -EIO;
 	conduct_record(t, round, requests,

@@ -173,34 +173,62 @@ struct piece {
 	int64_t lin;
 	uint32_t key;
 	uint8_t value[VALUE_MAX];
+	/* Of a modification: only if the value is this one. */
+	uint8_t was[VALUE_MAX];
+	size_t was_len, len;
+	bool is_swapped;
 	bool is_told;
 };
 
+static int swap_fn(struct aq_kv_change *ch, void *user)
+{
+	struct piece *s = user;
+
+	s->is_swapped = ch->value && ch->value_len == s->was_len &&
+			memcmp(ch->value, s->was, s->was_len) == 0;
+	if (!s->is_swapped)
+		return 0;
+	ch->verdict = AQ_KV_STORE;
+	ch->new_value = s->value;
+	ch->new_value_len = s->len;
+	return 0;
+}
+
 static void start_piece(struct kp_client *c, struct piece *s)
 {
-	static const enum aq_kv_kind kinds[] = {AQ_KV_OP_GET, AQ_KV_OP_PUT,
-						AQ_KV_OP_PUT, AQ_KV_OP_PUT,
-						AQ_KV_OP_DEL};
+	static const enum aq_kv_kind kinds[] = {AQ_KV_OP_GET,	 AQ_KV_OP_PUT,
+						AQ_KV_OP_PUT,	 AQ_KV_OP_PUT,
+						AQ_KV_OP_MODIFY, AQ_KV_OP_DEL};
+	static const enum lin_call calls[] = {[AQ_KV_OP_GET] = LIN_READ,
+					      [AQ_KV_OP_PUT] = LIN_WRITE,
+					      [AQ_KV_OP_MODIFY] = LIN_CAS,
+					      [AQ_KV_OP_DEL] = LIN_DELETE};
 	enum aq_kv_kind kind =
 		kinds[sim_rand_below(&c->base.rand, ARRAY_LEN(kinds))];
-	uint64_t id = 0;
+	uint64_t id = 0, was = 0;
 
 	s->key = sim_rand_below(&c->base.rand, KEYS);
+	if (kind == AQ_KV_OP_MODIFY && !c->seen[s->key])
+		kind = AQ_KV_OP_GET;
 	s->op = (struct aq_kv_op){.kind = kind,
 				  .key = &s->key,
 				  .key_len = sizeof(s->key),
 				  .value = s->value,
 				  .value_len = sizeof(s->value),
+				  .fn = swap_fn,
+				  .fn_user = s,
 				  .user = s};
-	if (kind == AQ_KV_OP_PUT) {
+	if (kind == AQ_KV_OP_PUT || kind == AQ_KV_OP_MODIFY) {
 		id = ++c->base.run->next_value;
-		s->op.value_len = play_value_make(c->base.run, id, s->value);
+		s->op.value_len = s->len =
+			play_value_make(c->base.run, id, s->value);
 	}
-	s->lin = play_invoke(&c->base, s->key,
-			     kind == AQ_KV_OP_GET   ? LIN_READ
-			     : kind == AQ_KV_OP_PUT ? LIN_WRITE
-						    : LIN_DELETE,
-			     id, 0);
+	if (kind == AQ_KV_OP_MODIFY) {
+		was = c->seen[s->key];
+		s->was_len = play_value_make(c->base.run, was, s->was);
+	}
+	s->lin = play_invoke(&c->base, s->key, calls[kind], was ? was : id,
+			     was ? id : 0);
 	s->is_told = false;
 	if (aq_kv_submit(c->kv, &s->op)) {
 		if (!kv_client_is_crashed(c->kv))
@@ -217,12 +245,17 @@ static void end_piece(struct kp_client *c, struct piece *s)
 
 	s->is_told = true;
 	kp_of(c)->n->together++;
-	if (s->op.kind == AQ_KV_OP_GET)
+	if (s->op.kind == AQ_KV_OP_GET) {
 		(void)play_return_read(b, s->lin, err, s->value, s->op.len);
-	else if (s->op.kind == AQ_KV_OP_DEL)
+	} else if (s->op.kind == AQ_KV_OP_MODIFY) {
+		kp_of(c)->n->swaps++;
+		play_return(b, s->lin, play_ended(b, err),
+			    s->is_swapped ? LIN_YES : LIN_NO);
+	} else if (s->op.kind == AQ_KV_OP_DEL) {
 		play_return_del(b, s->lin, err);
-	else
+	} else {
 		play_return(b, s->lin, play_ended(b, err), LIN_SAID_NOTHING);
+	}
 }
 
 static void do_several(struct kp_client *c)

@@ -104,8 +104,14 @@ static const struct config_key keys[] = {
 	 .help = "listen without TLS also where others can connect",
 	 .choices = "no|yes"},
 	{"control", "store", CONFIG_STRING, "",
-	 .help = "where its state is: sqlite:PATH, or memory, which forgets. "
-		 "None: a file in the state directory"},
+	 .help = "where its state is: sqlite:PATH, etcd:URL,URL,..., or "
+		 "memory, which forgets. None: a file in the state directory"},
+	{"control", "store_ca", CONFIG_STRING, "",
+	 .help = "certificates to trust where etcd has https, a PEM file"},
+	{"control", "store_cert", CONFIG_STRING, "",
+	 .help = "certificate for an etcd that asks for one, a PEM file"},
+	{"control", "store_key", CONFIG_STRING, "",
+	 .help = "private key of that certificate"},
 	{"control", "audit", CONFIG_STRING, "",
 	 .help = "file for a JSON line for each change and each refusal"},
 	{"switch", "ports", CONFIG_STRING, "",

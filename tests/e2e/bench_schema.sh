@@ -94,11 +94,12 @@ schema paging --only pages --port direct
 schema kv --only trips
 schema walk --only engine --size 1
 schema tier --only probe
+schema control --only restart
 
 # Their list; options mean the same in all of them.
 expect 0 "$AQUIFER" bench
 mapfile -t names < <(sed -n 's/^  \([a-z]*\) .*/\1/p' "$TMP/out")
-[[ ${names[*]} == "verbs edm offload switch fair paging kv walk tier all" ]] ||
+[[ ${names[*]} == "verbs edm offload switch fair paging kv walk tier control all" ]] ||
 	fail "the list is ${names[*]}"
 for name in "${names[@]}"; do
 	expect 0 "$AQUIFER" bench "$name" --help

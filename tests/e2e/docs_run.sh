@@ -9,7 +9,7 @@
 source "$(dirname "$0")/lib.sh"
 [[ -z $AQ_PRELOAD ]] || skip "programs of a reader are not sanitized"
 [[ -n ${AQ_OWN_NET:-} ]] || skip "pages are for root, in a network of their own"
-need cc pkg-config curl nft ps redis-cli redis-server nbdkit nbdinfo ib_read_lat
+need cc pkg-config curl etcd nft ps redis-cli redis-server nbdkit nbdinfo ib_read_lat
 python3 -c 'import ctypes, sys
 sys.exit(ctypes.CDLL(None).syscall(323, 0) < 0)' ||
 	skip "userfaultfd is not allowed here"

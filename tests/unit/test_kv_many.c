@@ -169,6 +169,90 @@ static void test_submitted(void **state)
 	kit_rig_break(&r.far);
 }
 
+/* Adds one to a number, and keeps what it was; makes a value long at 100, takes
+ * the key away at 200, refuses at 300 and looks on at 400. */
+struct step {
+	uint32_t was;
+	bool existed;
+	uint8_t made[100];
+};
+
+static int step_fn(struct aq_kv_change *ch, void *user)
+{
+	struct step *s = user;
+
+	s->existed = ch->value != NULL;
+	s->was = 0;
+	if (ch->value)
+		memcpy(&s->was, ch->value, 4);
+	memset(s->made, 0, sizeof(s->made));
+	*(uint32_t *)(void *)s->made = s->was + 1;
+	ch->new_value = s->made;
+	ch->new_value_len = s->was == 100 ? sizeof(s->made) : 4;
+	ch->verdict = s->was == 200   ? AQ_KV_DELETE
+		      : s->was == 400 ? AQ_KV_KEEP
+				      : AQ_KV_STORE;
+	return s->was == 300 ? -EDOM : 0;
+}
+
+static void test_modify(void **state)
+{
+	static const uint32_t first[] = {0, 100, 200, 300, 400};
+	struct aq_kv_stats before, after;
+	struct step step[N] = {0};
+	struct aq_kv_client *c;
+	struct aq_kv_op op[N];
+	uint32_t key[N], got[25];
+	struct rig r;
+	size_t len;
+
+	rig_make(&r, &table);
+	c = rig_client(&r, NULL);
+	for (uint32_t i = 1; i < ARRAY_LEN(first); i++) {
+		key[i] = i;
+		assert_int_equal(aq_kv_put(c, &key[i], 4, &first[i], 4, NULL),
+				 0);
+	}
+	make_ops(op, key, N);
+	for (uint32_t i = 0; i < N; i++) {
+		op[i].kind = AQ_KV_OP_MODIFY;
+		op[i].fn = step_fn;
+		op[i].fn_user = &step[i];
+		op[i].key = &key[i % 6];
+	}
+	aq_kv_client_stats(c, &before);
+	assert_int_equal(aq_kv_batch(c, op, N), 0);
+	aq_kv_client_stats(c, &after);
+	for (uint32_t i = 0; i < N; i++) {
+		uint32_t nth = i / 6, which = i % 6;
+		uint32_t was = which < 5 ? first[which] : 0;
+
+		assert_int_equal(op[i].err, which == 3 ? -EDOM : 0);
+		/* 200 is taken away, and begins anew. */
+		if (which == 2)
+			was = nth == 0 ? 200 : nth - 1;
+		else if (which < 3 || which == 5)
+			was += nth;
+		assert_int_equal(step[i].was, was);
+		assert_true(step[i].existed ==
+			    ((which != 0 && which != 5 &&
+			      !(which == 2 && nth == 1)) ||
+			     ((which == 0 || which == 5) && nth > 0)));
+	}
+	assert_int_equal(aq_kv_get(c, &key[0], 4, got, sizeof(got), &len), 0);
+	assert_int_equal(got[0], N / 6);
+	assert_int_equal(aq_kv_get(c, &key[1], 4, got, sizeof(got), &len), 0);
+	assert_int_equal(got[0], 104);
+	/* Together, but for the value that grew too long, twice alone. */
+	assert_true(after.lock_sets - before.lock_sets < N / 2);
+	rig_check_with(c, 6);
+	op[0].fn = NULL;
+	assert_int_equal(aq_kv_batch(c, op, 1), 0);
+	assert_int_equal(op[0].err, -EINVAL);
+	kv_client_destroy(c);
+	kit_rig_break(&r.far);
+}
+
 struct doom {
 	unsigned left; /* requests until the end */
 	bool is_armed;
@@ -345,6 +429,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_full_rows),
+		cmocka_unit_test(test_modify),
 		cmocka_unit_test(test_submitted),
 		cmocka_unit_test(test_death),
 		cmocka_unit_test(test_bad_key),

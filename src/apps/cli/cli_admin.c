@@ -51,7 +51,7 @@ int cli_admin_open_tenant(struct cli_admin *a)
 /* The controller that leads, behind so many nodes. */
 static int add_control(struct cli_admin *a, unsigned behind)
 {
-	const struct client_node *control = NULL;
+	struct client_node control;
 	json_t *status;
 	int err;
 
@@ -68,7 +68,7 @@ static int add_control(struct cli_admin *a, unsigned behind)
 	}
 	if (behind == CLIENT_NODE_MAX)
 		behind--;
-	a->rack.node[behind] = *control;
+	a->rack.node[behind] = control;
 	a->rack.node_count = behind + 1;
 	a->controllers = 1;
 	return 0;

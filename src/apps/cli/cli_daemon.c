@@ -7,21 +7,27 @@
 
 #include "cli_report.h"
 
-int cli_daemon_parse(const struct cli_command *self, int argc, char **argv,
-		     struct cli_daemon *args)
+int cli_daemon_check(const struct cli_daemon *args)
 {
 	const struct daemon_options *o = &args->daemon.options;
-	int code = cli_parse(self, argc, argv, OPT_WORDS_NONE, args, NULL);
 
-	if (code == CLI_GO && (o->tls_cert || o->tls_key) && !o->listen) {
+	if ((o->tls_cert || o->tls_key) && !o->listen) {
 		cli_error("--tls-cert and --tls-key go with --listen");
 		return CLI_USAGE;
 	}
-	if (code == CLI_GO && o->tls_ca && !o->tls_cert) {
+	if (o->tls_ca && !o->tls_cert) {
 		cli_error("--tls-ca goes with --tls-cert");
 		return CLI_USAGE;
 	}
-	return code;
+	return CLI_GO;
+}
+
+int cli_daemon_parse(const struct cli_command *self, int argc, char **argv,
+		     struct cli_daemon *args)
+{
+	int code = cli_parse(self, argc, argv, OPT_WORDS_NONE, args, NULL);
+
+	return code == CLI_GO ? cli_daemon_check(args) : code;
 }
 
 void cli_daemon_ready(const struct daemon *d, json_t *tree, const char *fmt,

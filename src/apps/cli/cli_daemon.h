@@ -45,7 +45,9 @@ struct cli_daemon {
 
 #define CLI_DAEMON_JSON(args, help) OPT_FLAG(args, base.json, "json", help)
 
-/* cli_parse, and the checks that all daemons share. */
+/* The checks that all daemons share: CLI_GO, or an exit code. */
+int cli_daemon_check(const struct cli_daemon *args) MUST_CHECK;
+/* cli_parse, and those checks. */
 int cli_daemon_parse(const struct cli_command *self, int argc, char **argv,
 		     struct cli_daemon *args) MUST_CHECK;
 

@@ -13,6 +13,10 @@
 #include "base/size.h"
 #include "cli.h"
 
+enum {
+	ONE_OF_MANY_MS = 1500,
+};
+
 int cli_rack_open(struct cli_rack *rack, const char *file, bool make)
 {
 	int err;
@@ -124,35 +128,52 @@ int cli_rack_ask(const struct cli_rack *rack, const struct client_node *node,
 		   status);
 }
 
+/* Asks one controller, and keeps what it says if nothing better is there. */
+static int ask_control(const struct client_node *at, uint32_t timeout_ms,
+		       struct client_node *control, json_t **status,
+		       bool *leads)
+{
+	json_t *answer;
+	int err = ask(at, "/v1/status", NULL, CLIENT_REPLY_MAX, timeout_ms,
+		      &answer);
+
+	if (err)
+		return err;
+	*leads = json_is_true(json_object_get(answer, "leads"));
+	if (*status && !*leads) {
+		json_decref(answer);
+		return 0;
+	}
+	json_decref(*status);
+	*status = answer;
+	*control = *at;
+	return 0;
+}
+
 int cli_rack_control(const struct cli_rack *rack, uint32_t timeout_ms,
-		     const struct client_node **control, json_t **status)
+		     struct client_node *control, json_t **status)
 {
 	int err = error_set(-ENOENT, "rack.control names no controller");
-	json_t *answer;
+	struct client_node other;
+	bool leads = false;
 
+	/* One that is stopped must not hide the others. */
+	if (rack->control_count > 1 && timeout_ms > ONE_OF_MANY_MS)
+		timeout_ms = ONE_OF_MANY_MS;
 	*status = NULL;
-	for (unsigned i = 0; i < rack->control_count; i++) {
-		int one = ask(&rack->control[i], "/v1/status", NULL,
-			      CLIENT_REPLY_MAX, timeout_ms, &answer);
-		bool leads =
-			!one && json_is_true(json_object_get(answer, "leads"));
+	for (unsigned i = 0; i < rack->control_count && !leads; i++) {
+		int one = ask_control(&rack->control[i], timeout_ms, control,
+				      status, &leads);
 
-		if (one) {
-			err = *status ? 0 : one;
-			continue;
-		}
-		err = 0;
-		if (*status && !leads) {
-			json_decref(answer);
-			continue;
-		}
-		json_decref(*status);
-		*status = answer;
-		*control = &rack->control[i];
-		if (leads)
-			break;
+		err = *status ? 0 : one;
 	}
-	return err;
+	if (err || leads)
+		return err;
+	other = *control;
+	if (client_leader_of(control, *status, other.address) &&
+	    ask_control(&other, timeout_ms, control, status, &leads))
+		error_clear(); /* then it is as the first one says */
+	return 0;
 }
 
 int cli_rack_list(const struct cli_rack *rack, const struct client_node *node,

@@ -44,11 +44,10 @@ void cli_rack_scan(struct cli_rack *rack);
 int cli_rack_ask(const struct cli_rack *rack, const struct client_node *node,
 		 uint32_t timeout_ms, json_t **status) MUST_CHECK;
 
-/* What a controller answers: of those that rack.control names the one that
- * leads, or else one that answers, and which. -ENOENT: none is named. */
+/* What a controller answers: the one that leads, which rack.control names or
+ * one of those, or else one that answers; and which. -ENOENT: none is named. */
 int cli_rack_control(const struct cli_rack *rack, uint32_t timeout_ms,
-		     const struct client_node **control,
-		     json_t **status) MUST_CHECK;
+		     struct client_node *control, json_t **status) MUST_CHECK;
 
 /* What a node answers to the tenant of our token. Free it with json_decref. */
 int cli_rack_list(const struct cli_rack *rack, const struct client_node *node,

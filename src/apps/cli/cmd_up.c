@@ -37,7 +37,7 @@ struct kind {
 	const char *name;
 	const char *suffix;   /* of its name in the socket's */
 	const char *fallback; /* the one without configuration */
-	const char *keys[10];
+	const char *keys[12];
 };
 
 static const struct kind memory_kind = {"memory",
@@ -53,12 +53,12 @@ static const struct kind engine_kind = {"engine",
 					 "tls_ca", "insecure", "batch",
 					 "flush_us", "sessions", NULL}};
 
-static const struct kind control_kind = {"control",
-					 ".control.sock",
-					 "c0",
-					 {"listen", "tls_cert", "tls_key",
-					  "tls_ca", "insecure", "store",
-					  "audit", NULL}};
+static const struct kind control_kind = {
+	"control",
+	".control.sock",
+	"c0",
+	{"listen", "tls_cert", "tls_key", "tls_ca", "insecure", "store",
+	 "store_ca", "store_cert", "store_key", "audit", NULL}};
 
 /* One of them, as configured or as it is without configuration. */
 struct role {

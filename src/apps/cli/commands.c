@@ -57,7 +57,7 @@ const struct cli_command cli_commands[] = {
 	{"memory", cmd_memory, "serve memory to the rack, until a signal",
 	 "--size SIZE [OPTION...]", cmd_memory_options, NULL},
 	{"control", cmd_control, "run the rack's controller, until a signal",
-	 "[OPTION...]", cmd_control_options, NULL},
+	 "[dump FILE | load FILE] [OPTION...]", cmd_control_options, NULL},
 	{"switch", cmd_switch, "run a programmable switch, until a signal",
 	 "[OPTION...]", cmd_switch_options, NULL},
 	{"engine", cmd_engine,

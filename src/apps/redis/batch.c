@@ -1,36 +1,84 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GETs and SETs of all clients that were read in one turn, run together. */
+/* Commands of all clients that were read in one turn and are one operation of
+ * the table each, run together. */
 #include <errno.h>
 
 #include "base/clock.h"
 #include "command.h"
+#include "number.h"
+
+/* What the argument adds; false: it is answered by the command itself. */
+static bool read_sum(const struct client *s, const struct command *cmd,
+		     const char *buf, int64_t *add)
+{
+	bool is_less = cmd->run == redis_decr || cmd->run == redis_decrby;
+	struct resp_str text;
+
+	*add = 1;
+	if (cmd->run == redis_incrby || cmd->run == redis_decrby) {
+		text = resp_arg(&s->parser, buf, 2);
+		if (!number_parse(text.p, text.len, add) || *add == INT64_MIN)
+			return false;
+	}
+	if (is_less)
+		*add = -*add;
+	return true;
+}
+
+/* The operation that the command is; false: it is more than one. */
+static bool make_op(struct gateway *g, const struct client *s,
+		    const struct command *cmd, const char *buf,
+		    struct aq_kv_op *op)
+{
+	struct store_sum *sum = &g->batch_sum[g->batch_len];
+	struct resp_str value;
+
+	if (cmd->run == redis_get) {
+		op->kind = AQ_KV_OP_GET;
+		op->value = g->batch_value[g->batch_len];
+		op->value_len = BATCH_VALUE_BYTES;
+		return s->parser.argc == 2;
+	}
+	if (cmd->run == redis_set) {
+		if (s->parser.argc != 3)
+			return false;
+		value = resp_arg(&s->parser, buf, 2);
+		op->kind = AQ_KV_OP_PUT;
+		op->value = (void *)(uintptr_t)value.p; /* only read */
+		op->value_len = value.len;
+		return true;
+	}
+	if (cmd->run == redis_del) {
+		op->kind = AQ_KV_OP_DEL;
+		return s->parser.argc == 2;
+	}
+	if ((int)s->parser.argc != cmd->arity ||
+	    !read_sum(s, cmd, buf, &sum->add))
+		return false;
+	op->kind = AQ_KV_OP_MODIFY;
+	op->fn = store_sum_fn;
+	op->fn_user = sum;
+	return true;
+}
 
 bool batch_add(struct gateway *g, struct client *s, const struct command *cmd,
 	       const char *buf)
 {
-	bool is_get = cmd->run == redis_get;
 	struct aq_kv_op *op = &g->batch[g->batch_len];
-	struct resp_str key, value;
+	struct resp_str key;
 
-	if (s->parser.argc != (is_get ? 2 : 3))
+	if (s->parser.argc < 2)
 		return false;
 	key = resp_arg(&s->parser, buf, 1);
 	if (key.len < 1 || key.len > AQ_KV_KEY_MAX)
 		return false;
 	*op = (struct aq_kv_op){
-		.kind = is_get ? AQ_KV_OP_GET : AQ_KV_OP_PUT,
 		.key = key.p,
 		.key_len = key.len,
 		.user = s,
 	};
-	if (is_get) {
-		op->value = g->batch_value[g->batch_len];
-		op->value_len = BATCH_VALUE_BYTES;
-	} else {
-		value = resp_arg(&s->parser, buf, 2);
-		op->value = (void *)(uintptr_t)value.p; /* only read */
-		op->value_len = value.len;
-	}
+	if (!make_op(g, s, cmd, buf, op))
+		return false;
 	g->batch_command[g->batch_len] = cmd;
 	if (++g->batch_len == BATCH_OPS)
 		batch_flush(g);
@@ -51,25 +99,36 @@ static void answer_long_get(struct gateway *g, struct client *s,
 		reply_nil(&s->out);
 }
 
-static void answer_op(struct gateway *g, struct client *s,
-		      const struct aq_kv_op *op)
+static void answer_get(struct gateway *g, struct client *s,
+		       const struct aq_kv_op *op)
 {
-	bool is_get = op->kind == AQ_KV_OP_GET;
-
-	if (is_get) {
-		g->stats.hits += !op->err || op->err == -EMSGSIZE;
-		g->stats.misses += op->err == -ENOENT;
-	}
-	if (!op->err && is_get)
+	g->stats.hits += !op->err || op->err == -EMSGSIZE;
+	g->stats.misses += op->err == -ENOENT;
+	if (!op->err)
 		reply_bulk(&s->out, op->value, op->len);
-	else if (!op->err)
-		reply_simple(&s->out, "OK");
-	else if (is_get && op->err == -ENOENT)
+	else if (op->err == -ENOENT)
 		reply_nil(&s->out);
-	else if (is_get && op->err == -EMSGSIZE)
+	else if (op->err == -EMSGSIZE)
 		answer_long_get(g, s, op);
 	else
 		reply_kv_error(&s->out, op->err);
+}
+
+static void answer_op(struct gateway *g, struct client *s,
+		      const struct aq_kv_op *op)
+{
+	const struct store_sum *sum = op->fn_user;
+
+	if (op->kind == AQ_KV_OP_GET)
+		answer_get(g, s, op);
+	else if (op->kind == AQ_KV_OP_DEL && (!op->err || op->err == -ENOENT))
+		reply_int(&s->out, !op->err);
+	else if (op->err)
+		reply_kv_error(&s->out, op->err);
+	else if (op->kind == AQ_KV_OP_PUT)
+		reply_simple(&s->out, "OK");
+	else
+		reply_int(&s->out, sum->result);
 }
 
 /* One answer, and whether it was an error. */

@@ -14,6 +14,7 @@
 #include "redis.h"
 #include "reply.h"
 #include "resp.h"
+#include "store.h"
 #include "table.h"
 
 /* The release whose commands and words are followed. */
@@ -83,8 +84,9 @@ struct gateway {
 	struct reply scratch;
 	struct reply made;
 	struct stage *stage; /* of the transaction that runs now, or NULL */
-	/* GETs and SETs that are being collected, of any clients. */
+	/* Commands that are being collected, of any clients. */
 	struct aq_kv_op batch[BATCH_OPS];
+	struct store_sum batch_sum[BATCH_OPS];
 	const struct command *batch_command[BATCH_OPS];
 	uint32_t batch_len;
 	char batch_value[BATCH_OPS][BATCH_VALUE_BYTES];

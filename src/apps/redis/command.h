@@ -51,7 +51,8 @@ void call_count(const struct call *c, size_t mark);
 /* Runs the collected commands and answers them in their order. Until then the
  * buffers of these clients must not change. */
 void batch_flush(struct gateway *g);
-/* Whether the command was added to the batch: GET, and SET without options. */
+/* Whether the command was added to the batch: GET, SET without options, DEL of
+ * one key, INCR and its relatives. */
 bool batch_add(struct gateway *g, struct client *s, const struct command *cmd,
 	       const char *buf);
 

@@ -5,7 +5,6 @@
 #include <errno.h>
 
 #include "client.h"
-#include "number.h"
 
 /* ---- the same on a stage --------------------------------------------------
  */
@@ -62,14 +61,9 @@ static int del_fn(struct aq_kv_change *ch, void *user)
 	return ch->value ? 0 : -ENOENT;
 }
 
-struct incr {
-	int64_t add, result;
-	char text[NUMBER_TEXT_MAX];
-};
-
-static int incr_fn(struct aq_kv_change *ch, void *user)
+int store_sum_fn(struct aq_kv_change *ch, void *user)
 {
-	struct incr *n = user;
+	struct store_sum *n = user;
 	int64_t now = 0;
 
 	if (ch->value && !number_parse(ch->value, ch->value_len, &now))
@@ -156,12 +150,12 @@ int store_del(struct gateway *g, struct resp_str key)
 int store_incr(struct gateway *g, struct resp_str key, int64_t add,
 	       int64_t *result)
 {
-	struct incr n = {.add = add};
+	struct store_sum n = {.add = add};
 	int err;
 
 	if (!g->stage)
 		return aq_kv_incr(g->kv_client, key.p, key.len, add, result);
-	err = stage_modify(g->stage, key, incr_fn, &n);
+	err = stage_modify(g->stage, key, store_sum_fn, &n);
 	*result = n.result;
 	return err;
 }

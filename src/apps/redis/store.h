@@ -9,6 +9,7 @@
 
 #include <aquifer/kv.h>
 
+#include "number.h"
 #include "resp.h"
 
 struct gateway;
@@ -28,6 +29,16 @@ int store_incr(struct gateway *g, struct resp_str key, int64_t add,
 	       int64_t *result) MUST_CHECK;
 int store_modify(struct gateway *g, struct resp_str key, aq_kv_change_fn fn,
 		 void *user) MUST_CHECK;
+
+/* INCR and its relatives as a function of aq_kv_modify. */
+struct store_sum {
+	int64_t add;
+	int64_t result;
+	char text[NUMBER_TEXT_MAX];
+};
+
+/* `user` is a struct store_sum. -EINVAL: no number is stored; -ERANGE. */
+int store_sum_fn(struct aq_kv_change *ch, void *user) MUST_CHECK;
 
 /* ---- stage.c: the keys of one transaction -------------------------------- */
 

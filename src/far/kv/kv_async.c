@@ -148,10 +148,14 @@ static void do_alone(struct aq_kv_client *c, struct aq_kv_op *op)
 	struct aq_kv_put_options o = {.flags = op->flags,
 				      .expire_at_ms = op->expire_at_ms};
 
-	op->err = op->kind == AQ_KV_OP_PUT
-			  ? kv_client_put(c, op->key, op->key_len, op->value,
-					  op->value_len, &o)
-			  : kv_client_del(c, op->key, op->key_len);
+	if (op->kind == AQ_KV_OP_PUT)
+		op->err = kv_client_put(c, op->key, op->key_len, op->value,
+					op->value_len, &o);
+	else if (op->kind == AQ_KV_OP_DEL)
+		op->err = kv_client_del(c, op->key, op->key_len);
+	else
+		op->err = kv_client_modify(c, op->key, op->key_len, op->fn,
+					   op->fn_user);
 }
 
 /* As many from the first on as one replica does together; how many are done,
@@ -214,7 +218,8 @@ int aq_kv_submit(struct aq_kv_client *c, struct aq_kv_op *op)
 	if (!has_key(op))
 		return error_set(-EINVAL, "a key has 1 to %d bytes, not %zu",
 				 AQ_KV_KEY_MAX, op->key_len);
-	if (op->kind > AQ_KV_OP_DEL)
+	if (op->kind > AQ_KV_OP_MODIFY ||
+	    (op->kind == AQ_KV_OP_MODIFY && !op->fn))
 		return error_set(-EINVAL, "there is no operation %u", op->kind);
 	if (c->under_way >= c->depth)
 		return -EAGAIN;

@@ -152,10 +152,12 @@ int kv_client_read_replica(struct aq_kv_client *c, struct kv_replica *replica,
 /* A change from its beginning to its end, wherever the key is. */
 int kv_client_change(struct aq_kv_client *c, struct kv_mod *m) MUST_CHECK;
 
-/* As aq_kv_put and aq_kv_del, for operations that are counted elsewhere. */
+/* As those of <aquifer/kv.h>, for operations that are counted elsewhere. */
 int kv_client_put(struct aq_kv_client *c, const void *key, size_t key_len,
 		  const void *value, size_t value_len,
 		  const struct aq_kv_put_options *options) MUST_CHECK;
+int kv_client_modify(struct aq_kv_client *c, const void *key, size_t key_len,
+		     aq_kv_change_fn fn, void *user) MUST_CHECK;
 int kv_client_del(struct aq_kv_client *c, const void *key,
 		  size_t key_len) MUST_CHECK;
 

@@ -49,10 +49,11 @@ void kv_count_probe(struct aq_kv_client *c, const struct aq_kv_op *op)
 
 void kv_count_poll(struct aq_kv_client *c, const struct aq_kv_op *op)
 {
-	static const enum tally_count counts[] = {[AQ_KV_OP_GET] = TALLY_READS,
-						  [AQ_KV_OP_PUT] = TALLY_WRITES,
-						  [AQ_KV_OP_DEL] =
-							  TALLY_DELETES};
+	static const enum tally_count counts[] = {
+		[AQ_KV_OP_GET] = TALLY_READS,
+		[AQ_KV_OP_PUT] = TALLY_WRITES,
+		[AQ_KV_OP_DEL] = TALLY_DELETES,
+		[AQ_KV_OP_MODIFY] = TALLY_ATOMICS};
 	struct tally *t = c->config.tally;
 
 	if (!t)

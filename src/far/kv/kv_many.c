@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several puts and deletes at once. All their locks are tried for in one batch
+ * Several changes at once. All their locks are tried for in one batch
  * together with the READs of their rows, and all rows are written in one batch
  * together with the unlocking: two round trips for as many keys as fit. It is
  * all locks or none, so nobody waits here while holding one. They are done in
@@ -26,7 +26,7 @@ struct many {
 
 static bool is_plain(const struct kv_replica *c, const struct aq_kv_op *op)
 {
-	return op->kind == AQ_KV_OP_DEL ||
+	return op->kind != AQ_KV_OP_PUT ||
 	       (!(op->flags & ~(uint32_t)KV_OP_COPY) &&
 		kv_fits_inline(&c->g, op->key_len, op->value_len,
 			       op->expire_at_ms));
@@ -144,7 +144,44 @@ static void note_change(struct many *m, uint64_t row, int entry)
 	m->low[i] = u32_min(m->low[i], (unsigned)entry);
 }
 
-/* Changes the row here; false: it needs more. */
+/* Stores in the row here, in the key's entry or a free one; false: it needs
+ * more. */
+static bool store(struct kv_replica *c, struct many *m,
+		  const struct kv_place *place, uint8_t *const row[2],
+		  int which, int entry, const struct aq_kv_op *op)
+{
+	bool is_new = which < 0;
+	uint8_t *to;
+
+	if (is_new)
+		which = find_room(c, row, &entry);
+	if (which < 0)
+		return false;
+	if (is_new)
+		kv_room_note_rows(c, row[0], row[1]);
+	to = kv_entry(&c->g, row[which], (unsigned)entry);
+	kv_entry_inline(&c->g, to, op->key, op->key_len, op->value,
+			op->value_len, op->expire_at_ms);
+	/* What was decided by the value before is no put. */
+	if (op->kind == AQ_KV_OP_PUT && !(op->flags & KV_OP_COPY))
+		kv_entry_mark_put(&c->g, to);
+	note_change(m, place->row[which], entry);
+	c->count += is_new;
+	c->stats.inserts += is_new;
+	c->stats.updates += !is_new;
+	return true;
+}
+
+static void clear(struct kv_replica *c, struct many *m,
+		  const struct kv_place *place, uint8_t *const row[2],
+		  int which, int entry)
+{
+	kv_entry_clear(&c->g, kv_entry(&c->g, row[which], (unsigned)entry));
+	note_change(m, place->row[which], entry);
+	c->count--;
+	c->stats.deletes++;
+}
+
 static bool put(struct kv_replica *c, struct many *m,
 		const struct kv_place *place, const struct aq_kv_op *op)
 {
@@ -152,27 +189,12 @@ static bool put(struct kv_replica *c, struct many *m,
 			   row_of(c, m, place->row[1])};
 	struct kv_item item;
 	int entry, which = find_key(c, op, place, row, &entry, &item);
-	bool is_new = which < 0, is_copy = op->flags & KV_OP_COPY;
-	uint8_t *to;
 
-	if (is_copy && !is_new)
+	if (which >= 0 && op->flags & KV_OP_COPY)
 		return true;
-	if (is_new)
-		which = find_room(c, row, &entry);
-	if (which < 0 || (!is_new && item.is_extent))
+	if (which >= 0 && item.is_extent)
 		return false;
-	if (is_new)
-		kv_room_note_rows(c, row[0], row[1]);
-	to = kv_entry(&c->g, row[which], (unsigned)entry);
-	kv_entry_inline(&c->g, to, op->key, op->key_len, op->value,
-			op->value_len, op->expire_at_ms);
-	if (!is_copy)
-		kv_entry_mark_put(&c->g, to);
-	note_change(m, place->row[which], entry);
-	c->count += is_new;
-	c->stats.inserts += is_new;
-	c->stats.updates += !is_new;
-	return true;
+	return store(c, m, place, row, which, entry, op);
 }
 
 static bool del(struct kv_replica *c, struct many *m,
@@ -192,20 +214,57 @@ static bool del(struct kv_replica *c, struct many *m,
 	/* One that has expired goes, too. */
 	if (kv_is_expired(c, item.expire_at_ms))
 		op->err = -ENOENT;
-	kv_entry_clear(&c->g, kv_entry(&c->g, row[which], (unsigned)entry));
-	note_change(m, place->row[which], entry);
-	c->count--;
-	c->stats.deletes++;
+	clear(c, m, place, row, which, entry);
 	return true;
+}
+
+/* Where it turns out to need more, the function is called again later. */
+static bool modify(struct kv_replica *c, struct many *m,
+		   const struct kv_place *place, struct aq_kv_op *op)
+{
+	uint8_t *row[2] = {row_of(c, m, place->row[0]),
+			   row_of(c, m, place->row[1])};
+	uint8_t old[KV_ENTRY_BYTES_MAX]; /* the new value may be made of it */
+	struct aq_kv_change ch = {.verdict = AQ_KV_KEEP};
+	struct aq_kv_op made = *op;
+	struct kv_item item;
+	int entry, which = find_key(c, op, place, row, &entry, &item);
+
+	if (which >= 0 && item.is_extent)
+		return false;
+	if (which >= 0 && !kv_is_expired(c, item.expire_at_ms)) {
+		memcpy(old, item.value, item.value_len);
+		ch.value = old;
+		ch.value_len = item.value_len;
+		ch.expire_at_ms = item.expire_at_ms;
+	}
+	op->err = op->fn(&ch, op->fn_user);
+	if (op->err || ch.verdict == AQ_KV_KEEP)
+		return true;
+	if (ch.verdict == AQ_KV_DELETE) {
+		if (which >= 0)
+			clear(c, m, place, row, which, entry);
+		return true;
+	}
+	if (!kv_fits_inline(&c->g, op->key_len, ch.new_value_len,
+			    ch.expire_at_ms))
+		return false;
+	made.value = (void *)(uintptr_t)ch.new_value; /* only read */
+	made.value_len = ch.new_value_len;
+	made.expire_at_ms = ch.expire_at_ms;
+	return store(c, m, place, row, which, entry, &made);
 }
 
 static bool apply(struct kv_replica *c, struct many *m, unsigned at,
 		  struct aq_kv_op *op)
 {
+	const struct kv_place *place = &m->place[at];
+
 	op->err = 0;
 	op->len = 0;
-	return op->kind == AQ_KV_OP_PUT ? put(c, m, &m->place[at], op)
-					: del(c, m, &m->place[at], op);
+	return op->kind == AQ_KV_OP_PUT	  ? put(c, m, place, op)
+	       : op->kind == AQ_KV_OP_DEL ? del(c, m, place, op)
+					  : modify(c, m, place, op);
 }
 
 static int write_all(struct kv_replica *c, const struct many *m)

@@ -346,11 +346,18 @@ int aq_kv_expire(struct aq_kv_client *c, const void *key, size_t key_len,
 			   .user = &expire_at_ms,
 			   .needs_value = true};
 
-	return kv_count(c, TALLY_ATOMICS, 0, kv_client_change(c, &m));
+	return kv_client_change(c, &m);
 }
 
 int aq_kv_modify(struct aq_kv_client *c, const void *key, size_t key_len,
 		 aq_kv_change_fn fn, void *user)
+{
+	return kv_count(c, TALLY_ATOMICS, 0,
+			kv_client_modify(c, key, key_len, fn, user));
+}
+
+int kv_client_modify(struct aq_kv_client *c, const void *key, size_t key_len,
+		     aq_kv_change_fn fn, void *user)
 {
 	struct kv_mod m = {.key = key,
 			   .key_len = key_len,

@@ -37,6 +37,9 @@ bool client_node_name_is_valid(const char *name);
 unsigned client_nodes_find(const struct config *config, const char *rundir,
 			   struct client_node nodes[CLIENT_NODE_MAX]);
 
+/* What rack.ca, rack.cert and rack.key say, for a controller or a node that it
+ * names. */
+void client_node_trust(const struct config *config, struct client_node *n);
 /*
  * The controllers that rack.control names: one of this machine, whose socket is
  * NAME.control.sock, or addresses. 0: none.
@@ -89,7 +92,8 @@ struct client_caller {
  * One request with JSON in and out. `body` is taken over, also on failure; NULL
  * sends none. *reply may be NULL when the node sent none; free it with
  * json_decref. An answer with a member "error" is returned as that error's
- * code, with the node's words; see also client_http_do.
+ * code, with the node's words; see also client_http_do. Where a controller
+ * names another one that leads, that one is asked.
  */
 int client_call(const struct client_caller *c, const struct client_node *node,
 		const char *method, const char *path, json_t *body,
@@ -101,6 +105,19 @@ int client_call(const struct client_caller *c, const struct client_node *node,
 int client_reply_take(const struct client_node *node, int err,
 		      const struct client_http_reply *http,
 		      json_t **reply) MUST_CHECK;
+
+enum {
+	CLIENT_STATUS_OTHER = 421, /* another controller leads */
+};
+
+/* Whether a controller's words name the one that leads, which may be asked
+ * instead: then `out` is its address. */
+bool client_leader_of(const struct client_node *from, const json_t *tree,
+		      char out[CLIENT_ADDRESS_MAX]);
+/* The same of an answer that refuses; client_call asks there by itself. */
+bool client_reply_leader(const struct client_node *from,
+			 const struct client_http_reply *http,
+			 char out[CLIENT_ADDRESS_MAX]);
 
 /* An unsigned member of an answer; -EPROTO when it is missing or not in
  * [0, max]. */

@@ -124,6 +124,7 @@ struct aq_rack {
 	struct client_why why[CLIENT_NODE_MAX]; /* under the lock */
 	/* Until when the controller is left alone; only a hint. */
 	_Atomic uint64_t control_off_ns;
+	_Atomic unsigned control_at; /* that answered last */
 
 	/* The NIC, opened by the first operation; under the lock. */
 	const struct client_verbs *verbs;

@@ -20,11 +20,16 @@ enum {
 	OFF_MS = 2000, /* after no answer */
 };
 
-/* The first controller that answers; what it does not know, the others do not
- * know either. */
+struct question {
+	const char *method, *path;
+	json_t *body; /* is taken over; or NULL */
+};
+
+/* The first controller that answers, from *first on, which is it then; what it
+ * does not know, the others do not know either. */
 static int ask(const struct config *config, const char *rundir,
-	       const char *token, const char *method, const char *path,
-	       json_t *body, json_t **reply)
+	       const char *token, unsigned *first, const struct question *q,
+	       json_t **reply)
 {
 	struct client_node control[CLIENT_CONTROL_MAX];
 	unsigned count = client_controllers_find(config, rundir, control);
@@ -32,16 +37,20 @@ static int ask(const struct config *config, const char *rundir,
 	int err = count ? client_http_create(&caller.http) : -ENOENT;
 
 	for (unsigned i = 0; i < count && caller.http; i++) {
+		unsigned at = (*first + i) % count;
+
 		*reply = NULL;
-		err = client_call(&caller, &control[i], method, path,
-				  json_incref(body), ASK_MS, CLIENT_LIST_MAX,
+		err = client_call(&caller, &control[at], q->method, q->path,
+				  json_incref(q->body), ASK_MS, CLIENT_LIST_MAX,
 				  reply);
-		if (err != -EHOSTDOWN)
-			break;
+		if (err == -EHOSTDOWN)
+			continue;
+		*first = at;
+		break;
 	}
 	if (caller.http)
 		client_http_destroy(caller.http);
-	json_decref(body);
+	json_decref(q->body);
 	return err;
 }
 
@@ -87,8 +96,7 @@ static unsigned add(const struct config *config, const json_t *rows,
 		memset(n, 0, sizeof(*n));
 		(void)snprintf(n->name, sizeof(n->name), "%s", name);
 		(void)snprintf(n->address, sizeof(n->address), "%s", address);
-		(void)snprintf(n->ca_path, sizeof(n->ca_path), "%s",
-			       config_string(config, "rack", "ca"));
+		client_node_trust(config, n);
 		count++;
 	}
 	return count;
@@ -99,8 +107,10 @@ int client_control_nodes(const struct config *config, const char *rundir,
 			 struct client_node nodes[CLIENT_NODE_MAX],
 			 unsigned *count)
 {
+	const struct question q = {"GET", "/v1/nodes", NULL};
 	json_t *reply = NULL;
-	int err = ask(config, rundir, token, "GET", "/v1/nodes", NULL, &reply);
+	unsigned first = 0;
+	int err = ask(config, rundir, token, &first, &q, &reply);
 
 	if (!err)
 		*count = add(config, json_object_get(reply, "nodes"), kind,
@@ -148,6 +158,22 @@ static void token_of(struct aq_rack *rack, char token[CLIENT_TOKEN_MAX])
 	pthread_mutex_unlock(&rack->lock);
 }
 
+/* Which of the controllers answered last is only a hint. */
+static int ask_for(struct aq_rack *rack, const struct question *q,
+		   json_t **reply)
+{
+	char token[CLIENT_TOKEN_MAX];
+	unsigned first =
+		atomic_load_explicit(&rack->control_at, memory_order_relaxed);
+	int err;
+
+	token_of(rack, token);
+	err = ask(rack->config, rack->rundir, token, &first, q, reply);
+	atomic_store_explicit(&rack->control_at, first, memory_order_relaxed);
+	note(rack, err);
+	return err;
+}
+
 unsigned client_control_scan(struct aq_rack *rack,
 			     struct client_node nodes[CLIENT_NODE_MAX],
 			     unsigned count)
@@ -178,19 +204,18 @@ static bool find_node(struct aq_rack *rack, const char *name, uint32_t *out)
 bool client_control_find(struct aq_rack *rack, const char *region,
 			 uint32_t *node)
 {
-	char token[CLIENT_TOKEN_MAX], path[CLIENT_PATH_MAX];
+	char path[CLIENT_PATH_MAX];
+	const struct question q = {"GET", path, NULL};
 	const json_t *rows, *row;
 	json_t *reply = NULL;
 	bool found = false;
 	size_t i;
-	int err;
 
 	if (!has_control(rack))
 		return false;
-	token_of(rack, token);
 	(void)snprintf(path, sizeof(path), "/v1/names/%s", region);
-	err = ask(rack->config, rack->rundir, token, "GET", path, NULL, &reply);
-	note(rack, err);
+	if (ask_for(rack, &q, &reply))
+		return false;
 	rows = json_object_get(reply, "pieces");
 	json_array_foreach(rows, i, row)
 	{
@@ -211,21 +236,18 @@ bool client_control_find(struct aq_rack *rack, const char *region,
 bool client_control_place(struct aq_rack *rack, uint64_t size_bytes,
 			  uint32_t copies, uint32_t *nodes)
 {
-	char token[CLIENT_TOKEN_MAX];
+	struct question q = {"POST", "/v1/place", NULL};
 	const json_t *rows, *row;
 	json_t *reply = NULL;
 	uint32_t found = 0;
 	size_t i;
-	int err;
 
 	if (!has_control(rack))
 		return false;
-	token_of(rack, token);
-	err = ask(rack->config, rack->rundir, token, "POST", "/v1/place",
-		  json_pack("{s:I, s:I}", "size", (json_int_t)size_bytes,
-			    "copies", (json_int_t)copies),
-		  &reply);
-	note(rack, err);
+	q.body = json_pack("{s:I, s:I}", "size", (json_int_t)size_bytes,
+			   "copies", (json_int_t)copies);
+	if (ask_for(rack, &q, &reply))
+		return false;
 	rows = json_object_get(reply, "nodes");
 	json_array_foreach(rows, i, row) if (found < copies) found +=
 		find_node(rack, json_string_value(json_object_get(row, "name")),

@@ -274,7 +274,7 @@ int client_http_end(struct client_http *h,
 		    struct client_http_reply *reply)
 {
 	curl_off_t retry_s = 0;
-	long os_error = 0;
+	long os_error = 0, sent_bytes = 0;
 
 	if (code == CURLE_OK) {
 		curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE,
@@ -285,6 +285,8 @@ int client_http_end(struct client_http *h,
 	}
 	h->may_live = code == CURLE_COULDNT_RESOLVE_HOST ||
 		      (code == CURLE_COULDNT_CONNECT && !says_gone(os_error));
+	curl_easy_getinfo(h->curl, CURLINFO_REQUEST_SIZE, &sent_bytes);
+	h->was_sent = sent_bytes > 0;
 	curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, NULL);
 	curl_slist_free_all(h->headers);
 	h->headers = NULL;
@@ -310,4 +312,9 @@ int client_http_do(struct client_http *h, const struct client_http_request *req,
 bool client_http_may_live(const struct client_http *h)
 {
 	return h->may_live;
+}
+
+bool client_http_was_sent(const struct client_http *h)
+{
+	return h->was_sent;
 }

@@ -44,6 +44,8 @@ int client_http_do(struct client_http *h, const struct client_http_request *req,
 /* Whether the last request failed in a way that does not show that the process
  * is gone: its queue was full, or there was no way to it. */
 bool client_http_may_live(const struct client_http *h);
+/* Whether any of the last request has left: if not, nobody has done it. */
+bool client_http_was_sent(const struct client_http *h);
 
 /*
  * Requests that are under way at the same time, each with a handle of its own,

@@ -15,6 +15,7 @@ struct client_http {
 	size_t room_bytes;
 	size_t max_bytes;
 	bool may_live;
+	bool was_sent;
 	char why[CURL_ERROR_SIZE];
 	/* The request, in a set; NULL: none is under way. */
 	const struct client_http_request *request;

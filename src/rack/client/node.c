@@ -12,6 +12,7 @@
 
 enum {
 	ERRNO_MAX = 133, /* EHWPOISON, the last of Linux */
+	HOPS_MAX = 2,
 };
 
 int client_status_errno(long status)
@@ -148,6 +149,25 @@ int client_reply_take(const struct client_node *node, int err,
 	return err;
 }
 
+/* Two that name each other do so while a third one begins to lead. */
+static int send_to_leader(const struct client_caller *c,
+			  const struct client_node *node,
+			  struct client_http_request *req,
+			  struct client_http_reply *reply)
+{
+	struct client_node at = *node;
+	int err;
+
+	for (unsigned hop = 0;; hop++) {
+		err = send_patiently(c, req, reply);
+		if (err || hop == HOPS_MAX ||
+		    !client_reply_leader(&at, reply, at.address))
+			return err;
+		req->address = at.address;
+		*reply = (struct client_http_reply){0};
+	}
+}
+
 int client_call(const struct client_caller *c, const struct client_node *node,
 		const char *method, const char *path, json_t *body,
 		uint32_t timeout_ms, size_t max_bytes, json_t **reply)
@@ -171,7 +191,7 @@ int client_call(const struct client_caller *c, const struct client_node *node,
 	if (body && !text)
 		err = error_set(-ENOMEM, "no memory for a request");
 	else
-		err = send_patiently(c, &req, &http);
+		err = send_to_leader(c, node, &req, &http);
 	json_decref(body);
 	free(text);
 	return client_reply_take(node, err, &http, reply);

@@ -100,9 +100,13 @@ unsigned cd_core_batch(struct cd_core *core,
 {
 	unsigned count = 0, whole = 0;
 	const struct cd_staged *s;
+	size_t bytes = 0;
 
 	ASSERT(!core->flight);
 	for (s = core->first; s && count < LEDGER_CHANGES_MAX; s = s->next) {
+		bytes += s->value ? strlen(s->value) : 0;
+		if (whole && bytes > LEDGER_COMMIT_BYTES)
+			break;
 		out[count++] =
 			(struct ledger_change){s->kind, s->key, s->value};
 		if (!s->next || s->next->group != s->group)
@@ -110,6 +114,11 @@ unsigned cd_core_batch(struct cd_core *core,
 	}
 	core->flight = whole;
 	return whole;
+}
+
+unsigned cd_core_waiting(const struct cd_core *core)
+{
+	return (unsigned)(core->staged - core->committed);
 }
 
 static void pop(struct cd_core *core)

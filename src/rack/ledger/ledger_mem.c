@@ -86,7 +86,7 @@ static int mem_lead(struct ledger *l, const char *who, uint64_t *term)
 	struct handle *h = container_of(l, struct handle, base);
 	struct ledger_store *s = h->store;
 
-	if (has_leader(s) && strcmp(s->who, who) != 0)
+	if (has_leader(s) && strcmp(s->who, who) != 0 && h->term != s->term)
 		return error_set(-EBUSY, "%s leads", s->who);
 	s->term++;
 	s->kept_ns = s->now_ns;
@@ -120,6 +120,22 @@ static int mem_leader(struct ledger *l, char who[LEDGER_WHO_MAX])
 	if (!has_leader(s))
 		return error_set(-ENOENT, "nobody leads");
 	(void)snprintf(who, LEDGER_WHO_MAX, "%s", s->who);
+	return 0;
+}
+
+static int mem_term(struct ledger *l, uint64_t *term)
+{
+	*term = store_of(l)->term;
+	return 0;
+}
+
+static int mem_raise(struct ledger *l, uint64_t term)
+{
+	struct ledger_store *s = store_of(l);
+
+	if (has_leader(s))
+		return error_set(-EBUSY, "%s leads", s->who);
+	s->term = u64_max(s->term, term);
 	return 0;
 }
 
@@ -231,6 +247,8 @@ static void mem_close(struct ledger *l)
 {
 	struct handle *h = container_of(l, struct handle, base);
 
+	if (h->term && h->term == h->store->term)
+		h->store->who[0] = 0; /* nobody has to wait */
 	if (h->owns_store)
 		ledger_store_destroy(h->store);
 	free(h);
@@ -240,6 +258,8 @@ static const struct ledger_ops mem_ops = {
 	.lead = mem_lead,
 	.keep = mem_keep,
 	.leader = mem_leader,
+	.term = mem_term,
+	.raise = mem_raise,
 	.read = mem_read,
 	.commit = mem_commit,
 	.close = mem_close,

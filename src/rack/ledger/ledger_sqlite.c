@@ -260,6 +260,24 @@ static int sqlite_leader(struct ledger *l, char who[LEDGER_WHO_MAX])
 	return err;
 }
 
+static int sqlite_term(struct ledger *l, uint64_t *term)
+{
+	return term_now(of(l), term);
+}
+
+static int sqlite_raise(struct ledger *l, uint64_t term)
+{
+	struct sqlite_ledger *s = of(l);
+	char sql[96];
+
+	if (flock(s->lock_fd, LOCK_EX | LOCK_NB) != 0)
+		return error_set(-EBUSY, "another controller has %s", s->path);
+	(void)snprintf(sql, sizeof(sql),
+		       "UPDATE lead SET term = max(term, %lld)",
+		       (long long)term);
+	return execute(s, sql, "count terms from there");
+}
+
 /* ---- opening ------------------------------------------------------------ */
 
 static int pragma_int(const struct sqlite_ledger *s, const char *sql, int *out)
@@ -392,6 +410,8 @@ static const struct ledger_ops sqlite_ops = {
 	.lead = sqlite_lead,
 	.keep = sqlite_keep,
 	.leader = sqlite_leader,
+	.term = sqlite_term,
+	.raise = sqlite_raise,
 	.read = sqlite_read,
 	.commit = sqlite_commit,
 	.close = sqlite_close,

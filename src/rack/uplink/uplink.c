@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that joins and beats. */
+/* The thread that joins and beats. A beat waits at the controller for orders;
+ * when there is news here, the next one is sent beside it, and the controller
+ * ends the one that waits. So no connection ends while all is well, and one
+ * that does is a sign. */
 #include "uplink.h"
 
 #include <errno.h>
@@ -7,12 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/rng.h"
 
 enum {
 	ASK_MS = 4000, /* an answer may wait for orders, for a second */
@@ -21,25 +24,39 @@ enum {
 	PAUSE_MAX_MS = 1600,
 	ANSWER_MAX = 1 << 20,
 	PATH_BYTES = 80,
+	HOPS_MAX = 2,
+};
+
+/* A request under way, which needs what it was made from. */
+struct errand {
+	struct client_http *http;
+	struct client_http_request request;
+	char path[PATH_BYTES];
+	char *text; /* NULL: it is idle */
 };
 
 struct uplink {
 	struct client_node control[CLIENT_CONTROL_MAX];
 	unsigned control_count;
 	unsigned at; /* the one that is asked */
+	/* The one that leads, where another one has named it; or "". */
+	struct client_node leader;
+	bool was_told; /* just now */
 	char token[CLIENT_TOKEN_MAX];
 	char kind[16], name[UP_NAME_MAX + 1], zone[UP_NAME_MAX + 1];
 	char address[CLIENT_ADDRESS_MAX];
 	uint64_t size_bytes;
 	struct uplink_config call; /* only the functions */
-	struct client_http *http;
+	struct errand errand[2];
+	unsigned last; /* of them */
 	struct client_http_set *set;
+	struct rng rng;
 	pthread_t thread;
 	pthread_mutex_t lock; /* of what follows */
 	struct up_state state;
 	bool ends;
-	bool is_awake;	/* news */
-	bool was_heard; /* for the log */
+	bool is_awake;		   /* news */
+	bool was_heard, has_tried; /* for the log */
 };
 
 bool uplink_is_wanted(const struct config *config)
@@ -47,28 +64,17 @@ bool uplink_is_wanted(const struct config *config)
 	return strcmp(config_string(config, "rack", "control"), "none") != 0;
 }
 
-void uplink_address(const char *listen, bool has_tls, const char *socket,
-		    char out[CLIENT_ADDRESS_MAX])
-{
-	const char *scheme = has_tls ? "https" : "http";
-	char host[80] = "localhost";
-	const char *port = listen ? strrchr(listen, ':') : NULL;
-
-	if (!port) {
-		(void)snprintf(out, CLIENT_ADDRESS_MAX, "unix:%.240s", socket);
-	} else if (strncmp(listen, "0.0.0.0:", 8) == 0 ||
-		   strncmp(listen, "[::]:", 5) == 0 || port == listen) {
-		/* All addresses: others know the machine by its name. */
-		(void)gethostname(host, sizeof(host) - 1);
-		(void)snprintf(out, CLIENT_ADDRESS_MAX, "%s://%s%.8s", scheme,
-			       host, port);
-	} else {
-		(void)snprintf(out, CLIENT_ADDRESS_MAX, "%s://%.200s", scheme,
-			       listen);
-	}
-}
-
 /* ---- one request -------------------------------------------------------- */
+
+static bool ends(struct uplink *u)
+{
+	bool is;
+
+	pthread_mutex_lock(&u->lock);
+	is = u->ends;
+	pthread_mutex_unlock(&u->lock);
+	return is;
+}
 
 static bool has_news(struct uplink *u)
 {
@@ -80,48 +86,106 @@ static bool has_news(struct uplink *u)
 	return news;
 }
 
-/* Waits for the answer, or for news. -EINTR: there is news, and the request is
- * given up. */
-static int await(struct uplink *u, const struct client_node *c, bool may_wait,
+static const struct client_node *asked(const struct uplink *u)
+{
+	return u->leader.address[0] ? &u->leader : &u->control[u->at];
+}
+
+/* From now on the one that leads is asked. */
+static void follow(struct uplink *u, const struct client_node *from,
+		   const struct client_http_reply *http)
+{
+	struct client_node to = *from;
+
+	u->was_told = client_reply_leader(from, http, to.address);
+	if (u->was_told)
+		u->leader = to;
+}
+
+static void finish(struct errand *e)
+{
+	free(e->text);
+	e->text = NULL;
+}
+
+static void drop(struct uplink *u, struct errand *e)
+{
+	client_http_set_drop(u->set, e->http);
+	finish(e);
+}
+
+/* Waits for the answer, or for news. -EINTR: there is news; the request is left
+ * to itself, and its answer tells nothing any more. */
+static int await(struct uplink *u, struct errand *e, bool may_wait,
 		 json_t **answer)
 {
+	const struct client_node *c = asked(u);
+	struct errand *other = &u->errand[e == u->errand];
 	struct client_http_reply http;
+	struct client_http *ended;
 	int err;
 
-	while (!client_http_set_next(u->set, &err, &http)) {
-		if (may_wait && has_news(u)) {
-			client_http_set_drop(u->set, u->http);
-			return -EINTR;
+	for (;;) {
+		ended = client_http_set_next(u->set, &err, &http);
+		if (ended == e->http) {
+			finish(e);
+			if (!err)
+				follow(u, c, &http);
+			return client_reply_take(c, err, &http, answer);
 		}
-		client_http_set_wait(u->set, ASK_MS);
+		if (ended)
+			finish(other);
+		else if (may_wait && (ends(u) || (!other->text && has_news(u))))
+			return -EINTR;
+		else
+			client_http_set_wait(u->set, ASK_MS);
 	}
-	return client_reply_take(c, err, &http, answer);
+}
+
+/* One that is idle, or whose answer nobody waits for. */
+static struct errand *next_errand(struct uplink *u)
+{
+	struct errand *e = &u->errand[u->last];
+
+	if (!e->text)
+		return e;
+	u->last = !u->last;
+	e = &u->errand[u->last];
+	if (e->text)
+		drop(u, e);
+	return e;
 }
 
 static int ask(struct uplink *u, const char *path, json_t *body, uint32_t ms,
 	       bool may_wait, json_t **answer)
 {
-	const struct client_node *c = &u->control[u->at];
-	char *text = json_dumps(body, JSON_COMPACT);
-	struct client_http_request req = {
+	const struct client_node *c = asked(u);
+	struct errand *e = next_errand(u);
+	int err;
+
+	*answer = NULL;
+	u->was_told = false;
+	(void)snprintf(e->path, sizeof(e->path), "%s", path);
+	e->text = json_dumps(body, JSON_COMPACT);
+	json_decref(body);
+	if (!e->text)
+		return error_set(-ENOMEM, "no memory for a beat");
+	e->request = (struct client_http_request){
 		.method = "POST",
 		.address = c->address,
-		.path = path,
+		.path = e->path,
 		.token = u->token,
 		.ca_path = c->ca_path[0] ? c->ca_path : NULL,
-		.body = text,
+		.cert_path = c->cert_path[0] ? c->cert_path : NULL,
+		.key_path = c->key_path,
+		.body = e->text,
 		.timeout_ms = ms,
 		.max_bytes = ANSWER_MAX,
 	};
-	int err = text ? client_http_set_start(u->set, u->http, &req)
-		       : error_set(-ENOMEM, "no memory for a beat");
-
-	json_decref(body);
-	*answer = NULL;
-	if (!err)
-		err = await(u, c, may_wait, answer);
-	free(text);
-	return err;
+	err = client_http_set_start(u->set, e->http, &e->request);
+	if (err)
+		finish(e);
+	return err ? err : await(u, e, may_wait, answer);
 }
 
 /* ---- joining, beating --------------------------------------------------- */
@@ -171,9 +235,10 @@ static int beat(struct uplink *u)
 		u->call.say(u->call.ctx, body);
 	(void)snprintf(path, sizeof(path), "/v1/nodes/%s/beat", u->name);
 	err = ask(u, path, body, ASK_MS, true, &answer);
-	if (!err)
+	/* Without an answer another beat was taken for a later one. */
+	if (!err && answer)
 		err = take(u, answer, sent_ns);
-	if (!err && u->call.hear)
+	if (!err && answer && u->call.hear)
 		u->call.hear(u->call.ctx, answer);
 	json_decref(answer);
 	return err;
@@ -200,20 +265,22 @@ static void tell(struct uplink *u, int err)
 {
 	if (!err && !u->was_heard)
 		log_info("uplink", "%s has joined the controller at %s",
-			 u->name, u->control[u->at].address);
-	else if (err && u->was_heard)
+			 u->name, asked(u)->address);
+	else if (err && (u->was_heard || !u->has_tried))
 		log_warn("uplink", "the controller does not answer: %s",
 			 error_last());
 	u->was_heard = !err;
+	u->has_tried = true;
 }
 
 static void rest(struct uplink *u, unsigned *pause_ms)
 {
-	uint64_t seed = clock_mono_ns();
-	uint64_t until = clock_mono_ms() + *pause_ms / 2 +
-			 (seed / 1000 % (*pause_ms / 2 + 1));
-
 	/* Others that lost the same controller rest for another time. */
+	uint64_t until = clock_mono_ms() +
+			 rng_between(&u->rng, *pause_ms / 2, *pause_ms);
+
+	drop(u, &u->errand[0]);
+	drop(u, &u->errand[1]);
 	while (!has_news(u) && clock_mono_ms() < until)
 		client_http_set_wait(u->set, *pause_ms);
 	pthread_mutex_lock(&u->lock);
@@ -222,20 +289,10 @@ static void rest(struct uplink *u, unsigned *pause_ms)
 	*pause_ms = *pause_ms * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : *pause_ms * 2;
 }
 
-static bool ends(struct uplink *u)
-{
-	bool is;
-
-	pthread_mutex_lock(&u->lock);
-	is = u->ends;
-	pthread_mutex_unlock(&u->lock);
-	return is;
-}
-
 static void *run(void *arg)
 {
 	struct uplink *u = arg;
-	unsigned pause_ms = PAUSE_FIRST_MS;
+	unsigned pause_ms = PAUSE_FIRST_MS, hops = 0;
 
 	while (!ends(u)) {
 		int err = u->state.epoch ? beat(u) : join(u);
@@ -244,9 +301,12 @@ static void *run(void *arg)
 			continue;
 		if (!err) {
 			pause_ms = PAUSE_FIRST_MS;
+			hops = 0;
 			tell(u, 0);
 			continue;
 		}
+		if (u->was_told && hops++ < HOPS_MAX)
+			continue;
 		if (err == -ESTALE) {
 			pthread_mutex_lock(&u->lock);
 			u->state.epoch = 0;
@@ -255,10 +315,15 @@ static void *run(void *arg)
 				continue;
 		}
 		tell(u, err);
-		u->at = (u->at + 1) % u->control_count;
+		if (!u->leader.address[0])
+			u->at = (u->at + 1) % u->control_count;
+		u->leader.address[0] = 0;
+		hops = 0;
 		rest(u, &pause_ms);
 	}
 	say_goodbye(u);
+	drop(u, &u->errand[0]);
+	drop(u, &u->errand[1]);
 	return NULL;
 }
 
@@ -279,6 +344,7 @@ static int fill(struct uplink *u, const struct uplink_config *c)
 	(void)snprintf(u->state.incarnation, sizeof(u->state.incarnation), "%s",
 		       c->incarnation);
 	u->size_bytes = c->size_bytes;
+	rng_init_text(&u->rng, c->incarnation);
 	u->call = *c;
 	return 0;
 }
@@ -287,8 +353,9 @@ static void release(struct uplink *u)
 {
 	if (u->set)
 		client_http_set_destroy(u->set);
-	if (u->http)
-		client_http_destroy(u->http);
+	for (unsigned i = 0; i < ARRAY_LEN(u->errand); i++)
+		if (u->errand[i].http)
+			client_http_destroy(u->errand[i].http);
 	pthread_mutex_destroy(&u->lock);
 	secret_forget(u->token);
 	free(u);
@@ -304,8 +371,8 @@ int uplink_start(const struct uplink_config *c, struct uplink **out)
 					  "controller");
 	pthread_mutex_init(&u->lock, NULL);
 	err = fill(u, c);
-	if (!err)
-		err = client_http_create(&u->http);
+	for (unsigned i = 0; !err && i < ARRAY_LEN(u->errand); i++)
+		err = client_http_create(&u->errand[i].http);
 	if (!err)
 		err = client_http_set_create(&u->set);
 	if (!err && (err = -pthread_create(&u->thread, NULL, run, u)))

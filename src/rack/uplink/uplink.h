@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A daemon's way to its controller: a thread that joins and beats, for as long
- * as the daemon lives. Without a controller that answers it tries again, the
- * controllers in turn, with pauses that differ from node to node; the daemon
- * works on meanwhile.
+ * as the daemon lives. Who does not lead names the one that does, which is
+ * asked then. Without a controller that answers it tries again, the controllers
+ * in turn, with pauses that differ from node to node; the daemon works on
+ * meanwhile.
  */
 #ifndef AQ_UPLINK_H
 #define AQ_UPLINK_H
@@ -12,7 +13,12 @@
 
 #include "base/base.h"
 #include "client/client.h"
+#include "daemon/daemon.h"
 #include "up_share.h"
+
+enum {
+	UP_INCARNATION_TEXT = 16 + 1,
+};
 
 struct uplink;
 
@@ -20,7 +26,7 @@ struct uplink_config {
 	const struct config *config; /* rack.control, rack.ca, rack.zone */
 	const char *rundir;
 	const char *token; /* for nodes */
-	const char *kind;  /* "memory" */
+	const char *kind;  /* "memory", "engine", "switch", "gateway" */
 	const char *name;
 	const char *address; /* where clients reach it, as in http.h */
 	const char *incarnation;
@@ -38,17 +44,21 @@ struct uplink_config {
 bool uplink_is_wanted(const struct config *config);
 /* Copies what it needs. -EINVAL, -ENOMEM, with words. */
 int uplink_start(const struct uplink_config *c, struct uplink **out) MUST_CHECK;
+/* A daemon joins. Of `c` only the kind, the size and the functions need be set:
+ * all else comes from the daemon, where it is NULL. *out is NULL where no
+ * controller is named. */
+int uplink_join(const struct daemon *d, const struct uplink_config *c,
+		struct uplink **out) MUST_CHECK;
+/* The same for what works as well if the controller does not know of it: a
+ * program of a user who has no token of nodes, say. May be NULL. */
+struct uplink *uplink_show(const struct daemon *d,
+			   const struct uplink_config *c);
 /* Says goodbye, and waits for the thread. NULL is fine. */
 void uplink_stop(struct uplink *u);
-/* There is news: a beat that waits for orders is given up for a new one. Any
- * thread. */
+/* There is news: a new beat takes the place of the one that waits for orders.
+ * Any thread. */
 void uplink_wake(struct uplink *u);
 /* Whether the controller was heard of in the last UP_SILENT_MS. Any thread. */
 bool uplink_is_fresh(struct uplink *u);
-
-/* Where clients of other machines reach a daemon: its TCP address, or the
- * unix socket. */
-void uplink_address(const char *listen, bool has_tls, const char *socket,
-		    char out[CLIENT_ADDRESS_MAX]);
 
 #endif
