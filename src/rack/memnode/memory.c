@@ -56,13 +56,13 @@ void memory_free(struct mem_node *node, struct memory *m)
 /* Pages for a region. Those that exist from the start come from the node that
  * this thread takes memory from; the rest, wherever it is touched first, and
  * what comes back after a hole, from the one that the memory is bound to. */
-static int take_pages(struct mem_node *node, struct memory *m)
+static int take_pages(struct mem_node *node, unsigned flags, struct memory *m)
 {
 	int err = node->has_numa ? node_bind_thread(node->numa) : 0;
 
 	if (err)
 		return err;
-	err = aqdv_alloc(node->context, m->size_bytes, 0, &m->addr);
+	err = aqdv_alloc(node->context, m->size_bytes, flags, &m->addr);
 	if (err == -EOPNOTSUPP) { /* an RNIC: nobody maps anything */
 		m->from_aqdv = false;
 		m->addr = mmap(NULL, region_pages(m->size_bytes),
@@ -84,12 +84,12 @@ static int take_pages(struct mem_node *node, struct memory *m)
 }
 
 static int make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
-		int access, struct memory *out)
+		unsigned flags, int access, struct memory *out)
 {
 	struct memory m = {.size_bytes = size_bytes,
 			   .from_aqdv = true,
 			   .can_bind = access & IBV_ACCESS_MW_BIND};
-	int err = take_pages(node, &m);
+	int err = take_pages(node, flags, &m);
 
 	if (err) /* the machine has less than the pool was promised */
 		return error_set(err == -ENOMEM ? -ENOSPC : err,
@@ -109,13 +109,29 @@ static int make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
 int memory_make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
 		struct memory *out)
 {
-	return make(node, pd, size_bytes, REGION_ACCESS, out);
+	return make(node, pd, size_bytes, 0, REGION_ACCESS, out);
 }
 
 int memory_make_readable(struct mem_node *node, struct ibv_pd *pd,
 			 uint64_t size_bytes, struct memory *out)
 {
-	return make(node, pd, size_bytes, READABLE_ACCESS, out);
+	return make(node, pd, size_bytes, 0, READABLE_ACCESS, out);
+}
+
+int memory_make_sparse(struct mem_node *node, struct ibv_pd *pd,
+		       uint64_t size_bytes, struct memory *out)
+{
+	return make(node, pd, size_bytes, AQDV_ALLOC_SPARSE, REGION_ACCESS,
+		    out);
+}
+
+void memory_scrub(const struct memory *m, uint64_t at, uint64_t bytes)
+{
+	void *from = (uint8_t *)m->addr + at;
+
+	/* An adapter's own mapping would not notice that pages are replaced. */
+	if (!m->from_aqdv || madvise(from, bytes, MADV_REMOVE))
+		memset(from, 0, bytes);
 }
 
 int memory_make_device(struct mem_node *node, struct ibv_pd *pd,
