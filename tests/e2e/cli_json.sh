@@ -94,6 +94,7 @@ run("swap status")
 run("swap up", 2)
 run("swap on", 2)
 run("region list", 1)
+run("shared list", 1)
 run("walk list", 1)
 run("tenant ls", 1)
 run("token show", 1)
@@ -228,9 +229,11 @@ assert run("dashboard --tenant")["sees"] == "default"
 del os.environ["AQUIFER_RACK_CONTROL"]
 run("down")
 
-# bench takes long, run needs a right: their own tests read their objects.
+# bench takes long, run needs a right, shared a switch: their own tests read
+# their objects.
 seen["bench"].add(True)
 seen["run"].add(True)
+seen["shared"].add(True)
 names = [c["name"] for c in json.loads(subprocess.run(
     [aquifer, "help", "--json"], capture_output=True, check=True).stdout)["commands"]]
 left = {n: seen.get(n) for n in names if seen.get(n) != {True, False}}

@@ -81,6 +81,15 @@ tenant|tenant needs a name
 tenant create|tenant create needs the name of a tenant
 tenant create 'a b'|not 'a b'
 tenant create t --quota many|value 'many' is not allowed
+shared|shared needs a name
+shared create|shared create needs the name of a segment; for example: aquifer shared create board 64M
+shared create s|needs a size after the segment
+shared create s 0|SIZE is not 0
+shared stat 'a b'|'a b' is no name of a segment
+shared delete a/b|'a/b' is no name of a segment
+shared allow s t|needs none after the tenant
+shared allow s t r --offset many|--offset: value 'many' is not allowed
+shared list --offset 2M|shared list does not take --offset, which is for: allow
 tenant create t --limit regions|--limit takes KIND=N
 tenant quota t|takes TENANT and SIZE
 tenant rm|tenant rm needs the name of a tenant

@@ -72,6 +72,7 @@ int cmd_tenant(const struct cli_command *self, int argc, char **argv);
 int cmd_tier(const struct cli_command *self, int argc, char **argv);
 int cmd_token(const struct cli_command *self, int argc, char **argv);
 int cmd_region(const struct cli_command *self, int argc, char **argv);
+int cmd_shared(const struct cli_command *self, int argc, char **argv);
 int cmd_walk(const struct cli_command *self, int argc, char **argv);
 int cmd_lab(const struct cli_command *self, int argc, char **argv);
 
@@ -87,6 +88,7 @@ extern const struct opt cmd_index_options[];
 extern const struct opt cmd_kv_options[];
 extern const struct opt cmd_redis_options[];
 extern const struct opt cmd_region_options[];
+extern const struct opt cmd_shared_options[];
 extern const struct opt cmd_cert_options[];
 extern const struct opt cmd_tenant_options[];
 extern const struct opt cmd_tier_options[];

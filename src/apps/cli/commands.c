@@ -83,6 +83,11 @@ const struct cli_command cli_commands[] = {
 	{"region", cmd_region, "make, list, resize and delete regions",
 	 "create|stat|grants|resize|delete NAME [SIZE] | list [OPTION...]",
 	 cmd_region_options, NULL},
+	{"shared", cmd_shared, "memory that machines share coherently",
+	 "create|stat|allow|repair|delete SEGMENT [...] | list | check | "
+	 "machines "
+	 "[OPTION...]",
+	 cmd_shared_options, NULL},
 	{"node", cmd_node, "list, drain and forget what joined the controller",
 	 "drain|undrain|forget NODE | ls [--json]", json_options,
 	 "Needs a controller: rack.control names it.\n"},
