@@ -126,6 +126,7 @@ run("control --name No", 2)
 run("control --store nowhere", 2)
 run("node ls", 1)
 run("dashboard", 1)
+run("ns ls", 1)
 run("switch --port bogus", 2)
 run("switch --stats", 1)
 run("run --local 1M", 2)
@@ -226,6 +227,9 @@ assert run("node ls")["nodes"] is not None
 run("node forget nobody", 1)
 assert run("dashboard")["address"].startswith("http://127.0.0.1:")
 assert run("dashboard --tenant")["sees"] == "default"
+assert run("ns mkdir /f")["kind"] == "folder"
+assert run("ns tree")["names"][0]["path"] == "/f"
+run("ns stat /none", 1)
 del os.environ["AQUIFER_RACK_CONTROL"]
 run("down")
 

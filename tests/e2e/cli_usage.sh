@@ -51,6 +51,8 @@ memory --size 1M --tls-cert x|go with --listen
 engine --batch 0|from 1 to 65536
 control --name 'a b'|not 'a b'
 node forget 'a b'|not 'a b'
+ns mkdir '/a b'|not '/a b'
+ns hold /a|needs a command
 control --store nowhere|no place for
 dashboard --no|has no option
 dashboard me|me

@@ -102,6 +102,43 @@ int cli_admin_open_all(struct cli_admin *a)
 	return err ? err : add_control(a, a->rack.node_count);
 }
 
+/* A rack without a controller may have no token either; that is not what is
+ * missing. */
+static int has_control(void)
+{
+	struct cli_rack rack;
+	int err = cli_rack_open(&rack, NULL, false);
+
+	if (err)
+		return err;
+	if (!rack.control_count) {
+		cli_error("names need a controller; 'control = c0' in the "
+			  "section [rack] of rack.ini names one, and 'aquifer "
+			  "up' starts it");
+		err = -ENOENT;
+	}
+	cli_rack_close(&rack);
+	return err;
+}
+
+int cli_admin_open_names(struct cli_admin *a)
+{
+	int err = has_control();
+
+	if (!err)
+		err = cli_admin_open_tenant(a);
+	return err ? err : add_control(a, 0);
+}
+
+int cli_admin_find_leader(struct cli_admin *a)
+{
+	json_t *status = NULL;
+	int err = cli_rack_control(&a->rack, ASK_MS, &a->rack.node[0], &status);
+
+	json_decref(status);
+	return err;
+}
+
 void cli_admin_close(struct cli_admin *a)
 {
 	secret_forget(a->token);

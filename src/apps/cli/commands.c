@@ -91,6 +91,9 @@ const struct cli_command cli_commands[] = {
 	{"node", cmd_node, "list, drain and forget what joined the controller",
 	 "drain|undrain|forget NODE | ls [--json]", json_options,
 	 "Needs a controller: rack.control names it.\n"},
+	{"ns", cmd_ns, "names of jobs, files and queues, and their leases",
+	 "VERB [PATH [PATH]] [OPTION...] | hold PATH -- COMMAND [ARGUMENT...]",
+	 cmd_ns_options, "Needs a controller: rack.control names it.\n"},
 	{"tenant", cmd_tenant, "make, list, limit and remove tenants",
 	 "create|quota|rm TENANT [SIZE] | ls [OPTION...]", cmd_tenant_options,
 	 "All nodes of the rack are asked, or its controller if there is "

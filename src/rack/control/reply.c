@@ -13,13 +13,14 @@ static const struct {
 	int code;
 	unsigned status;
 } statuses[] = {
-	{EINVAL, 400},		{EBADMSG, 400},	   {ERANGE, 400},
-	{ENAMETOOLONG, 400},	{EACCES, 403},	   {EPERM, 403},
-	{ENOENT, 404},		{EOPNOTSUPP, 405}, {EEXIST, 409},
-	{EBUSY, 409},		{ESTALE, 410},	   {E2BIG, 413},
-	{EAGAIN, 429},		{ENOMEM, 507},	   {ENOSPC, 507},
-	{EDQUOT, 507},		{ECANCELED, 503},  {EHOSTDOWN, 503},
-	{EPROTONOSUPPORT, 426},
+	{EINVAL, 400},	     {EBADMSG, 400},	{ERANGE, 400},
+	{ENAMETOOLONG, 400}, {EACCES, 403},	{EPERM, 403},
+	{ENOENT, 404},	     {EOPNOTSUPP, 405}, {EEXIST, 409},
+	{EBUSY, 409},	     {ESTALE, 410},	{E2BIG, 413},
+	{EAGAIN, 429},	     {ENOMEM, 507},	{ENOSPC, 507},
+	{EDQUOT, 507},	     {ECANCELED, 503},	{EPROTONOSUPPORT, 426},
+	{ENOTDIR, 400},	     {EISDIR, 400},	{ELOOP, 400},
+	{EXDEV, 400},	     {ENOTEMPTY, 409},	{EHOSTDOWN, 503},
 };
 
 unsigned ctl_status_of(int err)

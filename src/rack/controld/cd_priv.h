@@ -92,7 +92,9 @@ struct cd_node {
 	char tenants[32];	 /* the list that it has made its own */
 	json_t *names;		 /* [{"tenant", "name", "size"}] or NULL */
 	bool names_complete;
-	json_t *conflicts; /* tenants that it has under another token */
+	json_t *conflicts;    /* tenants that it has under another token */
+	bool lends;	      /* blocks, as its beats say */
+	struct cd_lent *lent; /* its blocks; NULL: none (tree_priv.h) */
 };
 
 struct cd_share {
@@ -186,7 +188,8 @@ struct cd_core {
 	struct cd_events *events;
 	struct cd_history *history;
 	struct cd_looks *looks;
-	json_t *late; /* rows that need others, while they are read */
+	json_t *late;	      /* rows that need others, while they are read */
+	struct cd_tree *tree; /* names of elastic memory (tree_priv.h) */
 };
 
 /* ---- core.c, stage.c, rows.c -------------------------------------------- */
@@ -256,6 +259,7 @@ void cd_share_requota(struct cd_core *core, struct cd_tenant *t,
 struct cd_wish {
 	uint64_t size_bytes; /* of each copy */
 	unsigned copies;
+	bool is_block; /* only where blocks can be */
 };
 
 /* Chooses a node for each copy. -ENOSPC with words: how many there are. */

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/plant.h"
 #include "cd_page_priv.h"
+#include "tree_priv.h"
 
 static const struct ctl_route routes[] = {
 	{CTL_GET, "/v1/status", cd_handle_status, CD_LEVEL_ANY},
@@ -36,6 +37,18 @@ static const struct ctl_route routes[] = {
 	{CTL_DELETE, "/v1/tenants/:/tokens/:", cd_handle_token_end,
 	 CD_LEVEL_ADMIN},
 	{CTL_PATCH, "/v1/admin/token", cd_handle_admin_token, CD_LEVEL_ADMIN},
+	{CTL_GET, "/v1/jobs", cd_handle_job_list, CD_LEVEL_TENANT},
+	{CTL_POST, "/v1/jobs", cd_handle_job_create, CD_LEVEL_TENANT},
+	{CTL_POST, "/v1/renew", cd_handle_renew, CD_LEVEL_TENANT},
+	{CTL_GET, "/v1/ns", cd_handle_ns_get, CD_LEVEL_TENANT},
+	{CTL_GET, "/v1/ns/*", cd_handle_ns_get, CD_LEVEL_TENANT},
+	{CTL_POST, "/v1/ns/*", cd_handle_ns_make, CD_LEVEL_TENANT},
+	{CTL_PATCH, "/v1/ns/*", cd_handle_ns_patch, CD_LEVEL_TENANT},
+	{CTL_DELETE, "/v1/ns/*", cd_handle_ns_delete, CD_LEVEL_TENANT},
+	{CTL_GET, "/v1/tree", cd_handle_tree_get, CD_LEVEL_TENANT},
+	{CTL_GET, "/v1/tree/*", cd_handle_tree_get, CD_LEVEL_TENANT},
+	{CTL_GET, "/v1/map/*", cd_handle_map_get, CD_LEVEL_TENANT},
+	{CTL_POST, "/v1/blocks/*", cd_handle_map_grow, CD_LEVEL_TENANT},
 	{CTL_GET, "/v1/audit", cd_handle_audit, CD_LEVEL_ADMIN},
 	{CTL_GET, "/v1/roles/:/tokens", cd_handle_role_list, CD_LEVEL_ADMIN},
 	{CTL_POST, "/v1/roles/:/tokens", cd_handle_role_create, CD_LEVEL_ADMIN},
@@ -73,7 +86,7 @@ static const struct ctl_members members[] = {
 	{cd_handle_node_join, "name kind address zone incarnation size proto"},
 	{cd_handle_node_beat,
 	 "incarnation epoch used regions connections tenants shares names "
-	 "names_complete own conflicts"},
+	 "names_complete own conflicts blocks freed failed"},
 	{cd_handle_node_leave, "incarnation"},
 	{cd_handle_node_drain, "drain"},
 	{cd_handle_place, "size copies policy"},
@@ -85,10 +98,22 @@ static const struct ctl_members members[] = {
 	{cd_handle_role_create, "token ttl_s"},
 	{cd_handle_look, ""},
 	{cd_handle_look_token, ""},
+	{cd_handle_job_list, ""},
+	{cd_handle_ns_get, ""},
+	{cd_handle_tree_get, ""},
+	{cd_handle_map_get, ""},
+	{cd_handle_job_create, "name plan lease_ms on_expiry"},
+	{cd_handle_renew, "paths"},
+	{cd_handle_ns_make,
+	 "kind parents make_parents lease_ms on_expiry block_bytes bound"},
+	{cd_handle_ns_patch, "to lease_ms on_expiry"},
+	{cd_handle_ns_delete, "recursive"},
+	{cd_handle_map_grow, "after"},
 };
 
 static const struct ctl_body_max body_max[] = {
 	{cd_handle_node_beat, CD_BEAT_BYTES},
+	{cd_handle_job_create, CD_PLAN_BYTES}, /* of the largest plan */
 };
 
 const struct ctl_routes cd_routes = {
@@ -146,6 +171,8 @@ int cd_core_create(const struct cd_config *c, struct cd_core **out)
 		err = ctl_token_hash(c->default_token, &core->default_hash);
 	if (!err)
 		err = add_default(core);
+	if (!err)
+		err = cd_tree_create(&core->tree);
 	if (err) {
 		cd_core_destroy(core);
 		return err;
@@ -156,6 +183,8 @@ int cd_core_create(const struct cd_config *c, struct cd_core **out)
 
 static void forget_all(struct cd_core *core)
 {
+	if (core->tree)
+		cd_tree_clear(core);
 	for (unsigned i = 0; i < CD_NODES_MAX; i++)
 		if (core->node[i])
 			cd_node_free(core, core->node[i]);
@@ -170,6 +199,7 @@ static void forget_all(struct cd_core *core)
 void cd_core_destroy(struct cd_core *core)
 {
 	forget_all(core);
+	cd_tree_destroy(core);
 	cd_stage_drop(core, 0);
 	json_decref(core->late);
 	cd_looks_destroy(core->looks);
@@ -225,6 +255,7 @@ int cd_core_lead(struct cd_core *core, uint64_t term)
 		core->node[i]->seen_ns =
 			PLANTED(ctl_old_clock) ? now - 9500000000ull : now;
 	}
+	cd_tree_lead(core);
 	log_info("controld", "%s leads in term %llu: %u nodes, %u tenants",
 		 core->name, (unsigned long long)term, core->node_count,
 		 core->tenant_count);
@@ -291,6 +322,8 @@ void cd_core_tick(struct cd_core *core, uint64_t wall_s)
 	cd_roles_tick(core);
 	cd_looks_tick(core);
 	cd_history_tick(core);
+	cd_stage_group(core);
+	cd_tree_tick(core);
 }
 
 /* ---- requests ----------------------------------------------------------- */
@@ -370,9 +403,11 @@ static int authorize(const struct ctl_call *call, const struct cd_who *who)
 	return 0;
 }
 
+/* A map has a ticket, which only the leader signs. */
 static bool is_change(const struct ctl_call *call)
 {
-	return call->request->method != CTL_GET;
+	return call->request->method != CTL_GET ||
+	       call->route->run == cd_handle_map_get;
 }
 
 /* Nothing is said by who does not know; nothing is changed by who does not

@@ -11,6 +11,7 @@
 #include "base/release.h"
 #include "cd_page_priv.h"
 #include "control/ctl_metrics.h"
+#include "tree_priv.h"
 
 static uint64_t uptime_s(const struct cd_core *core)
 {
@@ -82,6 +83,12 @@ static void core_metrics(struct ctl_metrics *m, const struct cd_core *core)
 			"aquifer_control_commits_failed_total",
 			"Transactions that failed or whose end is unknown.",
 			core->failures);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_control_jobs",
+			"Jobs and root folders.", core->tree->job_count);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_control_objects",
+			"Files and queues.", core->tree->objects.count);
+	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_control_expired_total",
+			"Names whose lease ran out.", core->tree->expired);
 	ctl_metrics_family(m, CTL_METRIC_GAUGE, "aquifer_control_nodes",
 			   "Nodes by state.");
 	for (unsigned i = 0; i < ARRAY_LEN(states); i++) {

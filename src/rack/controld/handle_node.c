@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/plant.h"
 #include "cd_page_priv.h"
+#include "tree_priv.h"
 
 /* What a node says of itself. */
 struct joining {
@@ -134,6 +135,7 @@ static int join(struct cd_core *core, const struct joining *j,
 			(struct cd_share){.open = true};
 	cd_order(n);
 	cd_stage_node(core, n);
+	cd_blocks_lose(core, n);
 	log_info("controld", "%s %s joins from %s", cd_kind_name(n->kind),
 		 n->name, n->address);
 	cd_event_staged(core, CD_ABOUT_NODE, n->name, "joins from %.80s",
@@ -315,6 +317,8 @@ void cd_handle_node_forget(void *ctx, struct ctl_call *call)
 		(void)snprintf(key, sizeof(key), "%s/%s", t->name, n->name);
 		cd_stage(core, "allowance", key, NULL);
 	}
+	n->incarnation[0] = 0;
+	cd_blocks_lose(core, n);
 	log_info("controld", "node %s is forgotten", n->name);
 	cd_event_staged(core, CD_ABOUT_NODE, n->name, "is forgotten");
 	cd_node_free(core, n);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/plant.h"
 #include "cd_page_priv.h"
+#include "tree_priv.h"
 
 void cd_tenants_changed(struct cd_core *core)
 {
@@ -367,6 +368,7 @@ void cd_handle_tenant_delete(void *ctx, struct ctl_call *call)
 	}
 	cd_stage(core, "tenant", t->name, NULL);
 	cd_event_staged(core, CD_ABOUT_TENANT, t->name, "is removed");
+	cd_jobs_remove(core, t->name);
 	cd_tenant_free(core, t);
 	cd_tenants_changed(core);
 	ctl_reply_none(call->reply);
