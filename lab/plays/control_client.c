@@ -220,6 +220,13 @@ static void harm_controller(struct world *w, unsigned i)
 	}
 }
 
+/* Killed, and started anew. */
+static void kill_node(struct world *w, unsigned i)
+{
+	controller_break(w, i, true);
+	node_start(w, i);
+}
+
 void world_fault(struct world *w)
 {
 	int leader = controller_leader(w);
@@ -232,7 +239,9 @@ void world_fault(struct world *w)
 	else if (chance(w, 25) && !w->controller[any].p.is_dead)
 		harm_controller(w, any);
 	else if (chance(w, 50))
-		node_start(w, node); /* killed, and started anew */
+		kill_node(w, node);
+	else if (chance(w, 40))
+		controller_break(w, node, false);
 	else if (chance(w, 60))
 		w->node[node].p.cut_ns = w->now_ns + between_ms(w, 500, 13000);
 	else

@@ -42,9 +42,14 @@ static void judge_node(struct world *w, const struct controller *c,
 {
 	unsigned i = (unsigned)(name[1] - '0');
 	uint64_t since = i < NODES ? u64_max(c->lead_ns, c->heard_ns[i]) : 0;
+	uint64_t after_ms = CD_DOWN_MS;
 
+	if (i < NODES && c->broke_ns[i] >= since) {
+		since = c->broke_ns[i];
+		after_ms = CD_BROKEN_MS;
+	}
 	if (i < NODES && strcmp(state, "down") == 0 &&
-	    (w->now_ns - since) * SLOW_CLOCK / 1000 < CD_DOWN_MS * MS)
+	    (w->now_ns - since) * SLOW_CLOCK / 1000 < after_ms * MS)
 		world_wrong(w,
 			    "node %s is said to be down %llu ms after its "
 			    "beat, or after the leader began",

@@ -160,6 +160,8 @@ void node_reply(struct world *w, const struct message *m)
 	if (m->run != n->run || m->id != n->asked)
 		return;
 	n->asked = 0;
+	if (m->status == 204)
+		return; /* another one has replaced it */
 	answer = m->body ? json_loads(m->body, 0, NULL) : NULL;
 	if (m->status == 200)
 		take_answer(w, n, answer, m->sent_ns);

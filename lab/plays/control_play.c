@@ -105,6 +105,7 @@ static void print_json(struct json_out *j, uint64_t seed,
 	json_out_u64(j, "virtual_s", r->virtual_s);
 	json_out_u64(j, "steps", r->steps);
 	json_out_u64(j, "beats", r->beats);
+	json_out_u64(j, "breaks", r->breaks);
 	json_out_u64(j, "joins", r->joins);
 	json_out_u64(j, "grants", r->grants);
 	json_out_u64(j, "refusals", r->refused);

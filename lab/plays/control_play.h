@@ -18,7 +18,7 @@ struct control_options {
 
 struct control_result {
 	uint64_t failovers, steps, commits, stale, unknown, grants, refused;
-	uint64_t beats, joins, changes, virtual_s, hash;
+	uint64_t beats, breaks, joins, changes, virtual_s, hash;
 	char wrong[200]; /* "": all promises held */
 };
 

@@ -106,6 +106,7 @@ static void load(struct world *w, unsigned i)
 	c->txn = 0;
 	c->lead_ns = w->now_ns;
 	memset(c->heard_ns, 0, sizeof(c->heard_ns));
+	memset(c->broke_ns, 0, sizeof(c->broke_ns));
 	w->result->failovers += !was_first;
 }
 
@@ -209,11 +210,12 @@ void controller_txn_end(struct world *w, struct txn *t)
 
 /* ---- requests ----------------------------------------------------------- */
 
-static void note_beat(struct world *w, struct controller *c,
-		      const struct waiting *q)
+static void note_beat(struct world *w, struct controller *c, struct waiting *q)
 {
 	if (q->held.is_held) {
 		c->heard_ns[q->message->who] = w->now_ns;
+		q->number = ++w->ids;
+		c->beat[q->message->who] = q->number;
 		w->result->beats++;
 	}
 }
@@ -268,6 +270,38 @@ static void pump_one(struct world *w, struct controller *c, struct waiting *q)
 	ctl_reply_release(&q->reply);
 	q->is_used = false;
 	world_reply(w, m);
+}
+
+static void break_one(struct world *w, struct controller *c, struct waiting *q)
+{
+	struct node *n = &w->node[q->message->who];
+
+	if (q->number == c->beat[q->message->who])
+		c->broke_ns[q->message->who] = w->now_ns;
+	if (n->asked == q->message->id)
+		n->asked = 0; /* it notices, too */
+	cd_core_broke(c->core, &q->held);
+	forget(q);
+	w->result->breaks++;
+}
+
+void controller_break(struct world *w, unsigned node, bool all)
+{
+	for (unsigned i = 0; i < CONTROLLERS; i++) {
+		struct controller *c = &w->controller[i];
+
+		if (c->p.is_dead || c->p.stopped_ns > w->now_ns ||
+		    c->p.cut_ns > w->now_ns ||
+		    w->node[node].p.cut_ns > w->now_ns)
+			continue;
+		for (unsigned k = 0; k < WAITING; k++) {
+			struct waiting *q = &c->waiting[k];
+
+			if (q->is_used && q->held.is_held &&
+			    q->message->who == node && (all || chance(w, 50)))
+				break_one(w, c, q);
+		}
+	}
 }
 
 void controller_pump(struct world *w, unsigned i)

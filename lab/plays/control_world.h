@@ -78,6 +78,7 @@ struct waiting {
 	bool has_reply;
 	struct ctl_reply reply;
 	uint64_t mark;
+	uint64_t number; /* of the beat, at this controller */
 };
 
 struct process {
@@ -100,6 +101,8 @@ struct controller {
 	uint64_t txn_late_ns; /* it gives up then */
 	uint64_t lead_ns;
 	uint64_t heard_ns[NODES]; /* when it handled a beat */
+	uint64_t beat[NODES];	  /* the last one that it handled */
+	uint64_t broke_ns[NODES]; /* when that one's connection ended */
 };
 
 struct node {
@@ -179,6 +182,8 @@ void controller_request(struct world *w, struct message *m);
 void controller_txn(struct world *w, struct txn *t);
 void controller_txn_end(struct world *w, struct txn *t);
 void controller_tick(struct world *w, unsigned i);
+/* Connections of a node end: all of them, or only some. */
+void controller_break(struct world *w, unsigned node, bool all);
 /* What it can do now: answers, transactions. */
 void controller_pump(struct world *w, unsigned i);
 /* The one that leads in the ledger's term; -1: none. */

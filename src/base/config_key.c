@@ -134,6 +134,13 @@ static const struct config_key keys[] = {
 	 .help = "certificates to trust when a controller has https, a PEM "
 		 "file",
 	 .check = is_absolute, .allowed = "an absolute path"},
+	{"rack", "cert", CONFIG_STRING, "",
+	 .help = "certificate to show a controller, or a node that it names, "
+		 "which asks for one, a PEM file",
+	 .check = is_absolute, .allowed = "an absolute path"},
+	{"rack", "key", CONFIG_STRING, "",
+	 .help = "private key of rack.cert, a PEM file", .check = is_absolute,
+	 .allowed = "an absolute path"},
 	{"rack", "zone", CONFIG_STRING, "",
 	 .help = "what this machine's nodes may fail together with; copies go "
 		 "to different ones",

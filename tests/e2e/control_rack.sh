@@ -27,6 +27,11 @@ json "$TMP/out" 'd["controller"]["leads"] and d["controller"]["term"] == 1' \
 	>/dev/null
 expect 0 "$AQUIFER" status
 grep -q "^controller c0 leads" "$TMP/out" || fail "status: $(<"$TMP/out")"
+curl -sS --unix-socket "$RUNDIR/c0.control.sock" http://c0/metrics >"$TMP/out"
+grep -q '^aquifer_control_leads 1$' "$TMP/out" || fail "metrics: $(<"$TMP/out")"
+if command -v promtool >/dev/null; then
+	promtool check metrics <"$TMP/out" || fail "promtool"
+fi
 echo "ok: nodes join"
 
 # One command, one quota, for both nodes.

@@ -10,271 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "controld/controld.h"
-#include "ledger/ledger_mem.h"
-
-#define T8(c)	       c c c c c c c c
-#define T64(c)	       T8(T8(c))
-#define TOKEN_ADMIN    T64("a")
-#define TOKEN_NODE     T64("b")
-#define TOKEN_DEFAULT  T64("c")
-#define TOKEN_TENANT   T64("d")
-#define TOKEN_OTHER    T64("e")
-#define TOKEN_STRANGER T64("f")
-#define MIB	       (1ull << 20)
-#define FIRST	       "0000000000000001"
-#define SECOND	       "0000000000000002"
-
-struct bed {
-	struct env env;
-	uint64_t clock_ns;
-	struct cd_core *core;
-	struct ledger *ledger;
-	struct ledger_store *store;
-	json_t *answer;
-	int commit_err;	    /* of the next transaction */
-	bool commit_anyway; /* it happens all the same */
-};
-
-static uint64_t bed_now(struct env *env)
-{
-	return container_of(env, struct bed, env)->clock_ns;
-}
-
-static void bed_random(struct env *env, void *buf, size_t len)
-{
-	static uint8_t next;
-
-	memset(buf, ++next, len);
-}
-
-static const struct env_ops bed_ops = {.now_ns = bed_now, .random = bed_random};
-
-static void bed_lead(struct bed *b, const char *who)
-{
-	uint64_t term;
-
-	assert_int_equal(ledger_lead(b->ledger, who, &term), 0);
-	cd_core_clear(b->core);
-	assert_int_equal(ledger_read(b->ledger, cd_core_row, b->core), 0);
-	assert_int_equal(cd_core_lead(b->core, term), 0);
-	cd_core_keep(b->core, UINT64_MAX);
-}
-
-static void bed_core(struct bed *b)
-{
-	const struct cd_config config = {
-		.name = "c0",
-		.env = &b->env,
-		.admin_token = TOKEN_ADMIN,
-		.node_token = TOKEN_NODE,
-		.default_token = TOKEN_DEFAULT,
-	};
-
-	assert_int_equal(cd_core_create(&config, &b->core), 0);
-}
-
-static void bed_make(struct bed *b)
-{
-	*b = (struct bed){.env.ops = &bed_ops, .clock_ns = 1000000000};
-	assert_int_equal(ledger_store_create(&b->store), 0);
-	assert_int_equal(ledger_mem_open(b->store, &b->ledger), 0);
-	bed_core(b);
-	bed_lead(b, "c0");
-}
-
-static void bed_end(struct bed *b)
-{
-	json_decref(b->answer);
-	cd_core_destroy(b->core);
-	ledger_close(b->ledger);
-	ledger_store_destroy(b->store);
-}
-
-static void commit(struct bed *b)
-{
-	struct ledger_change change[LEDGER_CHANGES_MAX];
-	unsigned count;
-
-	while (cd_core_leads(b->core) &&
-	       (count = cd_core_batch(b->core, change))) {
-		int err = b->commit_err;
-
-		if (!err || b->commit_anyway)
-			assert_int_equal(ledger_commit(b->ledger,
-						       cd_core_term(b->core),
-						       change, count),
-					 0);
-		b->commit_err = 0;
-		if (err)
-			(void)error_set(err, "the disk is gone");
-		cd_core_committed(b->core, err);
-	}
-}
-
-/* "POST /v1/nodes"; the status, after the commit. */
-static unsigned ask_from(struct bed *b, bool is_local, const char *token,
-			 const char *line, const char *body)
-{
-	struct ctl_reply reply = {0};
-	struct ctl_request q = {
-		.token = token,
-		.path = strchr(line, ' ') + 1,
-		.body = body,
-		.body_bytes = body ? strlen(body) : 0,
-		.is_local = is_local,
-	};
-	struct cd_held held;
-	enum cd_settled how;
-	char method[16];
-	uint64_t mark;
-	unsigned status;
-
-	snprintf(method, sizeof(method), "%.*s", (int)strcspn(line, " "), line);
-	q.method = ctl_method_parse(method);
-	cd_core_handle(b->core, &q, &reply, &held);
-	if (held.is_held)
-		cd_core_answer(b->core, &held, &reply);
-	mark = cd_core_mark(b->core);
-	commit(b);
-	how = cd_core_settled(b->core, mark);
-	assert_int_not_equal(how, CD_PENDING);
-	if (how != CD_COMMITTED)
-		cd_core_excuse(b->core, how, &reply);
-	json_decref(b->answer);
-	b->answer = reply.body
-			    ? json_loadb(reply.body, reply.body_bytes, 0, NULL)
-			    : NULL;
-	status = reply.status;
-	ctl_reply_release(&reply);
-	return status;
-}
-
-static unsigned ask(struct bed *b, const char *token, const char *line,
-		    const char *body)
-{
-	return ask_from(b, false, token, line, body);
-}
-
-static uint64_t number(struct bed *b, const char *name)
-{
-	return (uint64_t)json_integer_value(json_object_get(b->answer, name));
-}
-
-static const char *words(struct bed *b)
-{
-	json_t *e = json_object_get(b->answer, "error");
-	const char *text = json_string_value(json_object_get(e, "message"));
-
-	return text ? text : "";
-}
-
-static uint64_t join(struct bed *b, const char *name, const char *incarnation)
-{
-	char body[300];
-
-	snprintf(body, sizeof(body),
-		 "{\"name\":\"%s\",\"kind\":\"memory\",\"address\":"
-		 "\"unix:/%s\",\"incarnation\":\"%s\",\"size\":1073741824}",
-		 name, name, incarnation);
-	assert_int_equal(ask(b, TOKEN_NODE, "POST /v1/nodes", body), 200);
-	return number(b, "epoch");
-}
-
-/* A beat about the tenant t; the allowance that is told. */
-static uint64_t beat(struct bed *b, const char *name, uint64_t epoch,
-		     uint64_t used, uint64_t limit, uint64_t version,
-		     uint64_t wish)
-{
-	char line[80], body[400];
-	json_t *row;
-	size_t i;
-
-	snprintf(line, sizeof(line), "POST /v1/nodes/%s/beat", name);
-	snprintf(body, sizeof(body),
-		 "{\"incarnation\":\"" FIRST "\",\"epoch\":%llu,\"used\":%llu,"
-		 "\"shares\":[{\"tenant\":\"t\",\"used\":%llu,\"limit\":%llu,"
-		 "\"version\":%llu,\"wish\":%llu}]}",
-		 (unsigned long long)epoch, (unsigned long long)used,
-		 (unsigned long long)used, (unsigned long long)limit,
-		 (unsigned long long)version, (unsigned long long)wish);
-	assert_int_equal(ask(b, TOKEN_NODE, line, body), 200);
-	json_array_foreach(json_object_get(b->answer, "shares"), i, row)
-	{
-		if (strcmp(json_string_value(json_object_get(row, "tenant")),
-			   "t") == 0)
-			return (uint64_t)json_integer_value(
-				json_object_get(row, "bytes"));
-	}
-	return UINT64_MAX;
-}
-
-static void make_tenant(struct bed *b, uint64_t quota)
-{
-	char body[200];
-
-	snprintf(body, sizeof(body),
-		 "{\"name\":\"t\",\"quota\":%llu,\"token\":\"" TOKEN_TENANT
-		 "\"}",
-		 (unsigned long long)quota);
-	assert_int_equal(ask(b, TOKEN_ADMIN, "POST /v1/tenants", body), 201);
-}
-
-/* Every route, by everybody. */
-static void only_those_who_may(void **state)
-{
-	static const struct {
-		const char *line, *body;
-		unsigned none, tenant, node, admin;
-	} rows[] = {
-		{"GET /v1/status", NULL, 200, 200, 200, 200},
-		{"GET /metrics", NULL, 401, 200, 200, 200},
-		{"GET /v1/nodes", NULL, 401, 200, 200, 200},
-		{"GET /v1/names/x", NULL, 401, 200, 403, 403},
-		{"POST /v1/place", "{\"size\":1}", 401, 507, 507, 507},
-		{"POST /v1/nodes", "{}", 401, 403, 400, 400},
-		{"POST /v1/nodes/m9/beat", "{}", 401, 403, 400, 400},
-		{"POST /v1/nodes/m9/leave", "{}", 401, 403, 404, 404},
-		{"POST /v1/nodes/m9/drain", "{}", 401, 403, 403, 404},
-		{"DELETE /v1/nodes/m9", NULL, 401, 403, 403, 404},
-		{"POST /v1/tenants", "{}", 401, 403, 403, 400},
-		{"GET /v1/tenants", NULL, 401, 403, 403, 200},
-		{"GET /v1/tenants/x", NULL, 401, 403, 403, 404},
-		{"PATCH /v1/tenants/x", "{\"quota\":1}", 401, 403, 403, 404},
-		{"DELETE /v1/tenants/x", NULL, 401, 403, 403, 404},
-		{"PATCH /v1/tenants/x/token", "{}", 401, 403, 403, 404},
-		{"DELETE /v1/tenants/x/token", NULL, 401, 403, 403, 404},
-		{"GET /v1/tenants/x/tokens", NULL, 401, 403, 403, 404},
-		{"POST /v1/tenants/x/tokens", "{}", 401, 403, 403, 404},
-		{"DELETE /v1/tenants/x/tokens/0", NULL, 401, 403, 403, 404},
-		{"PATCH /v1/admin/token", "{}", 401, 403, 403, 403},
-		{"GET /v1/none", NULL, 404, 404, 404, 404},
-		{"PATCH /v1/nodes", NULL, 405, 405, 405, 405},
-	};
-	struct bed b;
-
-	bed_make(&b);
-	make_tenant(&b, 0);
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		const char *line = rows[i].line, *body = rows[i].body;
-
-		assert_int_equal(ask(&b, NULL, line, body), rows[i].none);
-		assert_int_equal(ask(&b, TOKEN_STRANGER, line, body),
-				 rows[i].none);
-		assert_int_equal(ask(&b, "none", line, body), rows[i].none);
-		assert_int_equal(ask(&b, TOKEN_TENANT, line, body),
-				 rows[i].tenant);
-		assert_int_equal(ask(&b, TOKEN_NODE, line, body), rows[i].node);
-		assert_int_equal(ask(&b, TOKEN_ADMIN, line, body),
-				 rows[i].admin);
-	}
-	/* One that was taken back is a stranger's. */
-	assert_int_equal(
-		ask(&b, TOKEN_ADMIN, "DELETE /v1/tenants/t/token", NULL), 204);
-	assert_int_equal(ask(&b, TOKEN_TENANT, "GET /v1/nodes", NULL), 401);
-	bed_end(&b);
-}
+#include "cd_bed.h"
 
 static void bad_words_name_the_field(void **state)
 {
@@ -399,28 +135,6 @@ static void old_reports_lower_nothing(void **state)
 	bed_end(&b);
 }
 
-static const char *state_of(struct bed *b, const char *name)
-{
-	json_t *row;
-	size_t i;
-
-	assert_int_equal(ask(b, TOKEN_ADMIN, "GET /v1/nodes", NULL), 200);
-	json_array_foreach(json_object_get(b->answer, "nodes"), i, row)
-	{
-		if (strcmp(json_string_value(json_object_get(row, "name")),
-			   name) == 0)
-			return json_string_value(json_object_get(row, "state"));
-	}
-	return "none";
-}
-
-static void pass(struct bed *b, uint64_t ms)
-{
-	b->clock_ns += ms * 1000000;
-	cd_core_tick(b->core, b->clock_ns / 1000000000);
-	commit(b);
-}
-
 static void silence_is_noticed(void **state)
 {
 	uint64_t e0;
@@ -457,6 +171,112 @@ static void silence_is_noticed(void **state)
 	assert_int_equal(number(&b, "allowed"), 0);
 	bed_lead(&b, "c0");
 	assert_string_equal(state_of(&b, "m0"), "none");
+	bed_end(&b);
+}
+
+/* A beat that stays held; *held is what the process around the core keeps. */
+static void hold(struct bed *b, const char *name, uint64_t epoch,
+		 struct cd_held *held)
+{
+	char path[80], body[200];
+	struct ctl_reply reply = {0};
+	struct ctl_request q = {
+		.method = CTL_POST,
+		.path = path,
+		.token = TOKEN_NODE,
+		.body = body,
+	};
+
+	snprintf(path, sizeof(path), "/v1/nodes/%s/beat", name);
+	snprintf(body, sizeof(body),
+		 "{\"incarnation\":\"" FIRST "\",\"epoch\":%llu}",
+		 (unsigned long long)epoch);
+	q.body_bytes = strlen(body);
+	cd_core_handle(b->core, &q, &reply, held);
+	assert_true(held->is_held);
+	assert_int_equal(reply.status, 0);
+}
+
+static unsigned answer_to(struct bed *b, const struct cd_held *held)
+{
+	struct ctl_reply reply = {0};
+	unsigned status;
+
+	assert_true(cd_core_is_due(b->core, held));
+	cd_core_answer(b->core, held, &reply);
+	status = reply.status;
+	ctl_reply_release(&reply);
+	return status;
+}
+
+/* Suspect at once, down a second later, up by the next beat; a connection that
+ * another one has replaced tells nothing. */
+static void a_broken_beat_is_noticed(void **state)
+{
+	struct cd_held first, second;
+	uint64_t epoch;
+	struct bed b;
+
+	bed_make(&b);
+	epoch = join(&b, "m0", FIRST);
+	(void)beat(&b, "m0", epoch, 0, 0, 0, 0);
+	hold(&b, "m0", epoch, &first);
+	hold(&b, "m0", epoch, &second);
+	assert_int_equal(answer_to(&b, &first), 204);
+	cd_core_broke(b.core, &first);
+	assert_string_equal(state_of(&b, "m0"), "up");
+	cd_core_broke(b.core, &second);
+	assert_string_equal(state_of(&b, "m0"), "suspect");
+	pass(&b, 999);
+	assert_string_equal(state_of(&b, "m0"), "suspect");
+	(void)beat(&b, "m0", epoch, 0, 0, 0, 0);
+	assert_string_equal(state_of(&b, "m0"), "up");
+	pass(&b, 2);
+	assert_string_equal(state_of(&b, "m0"), "up");
+	hold(&b, "m0", epoch, &first);
+	cd_core_broke(b.core, &first);
+	pass(&b, 1000);
+	assert_string_equal(state_of(&b, "m0"), "down");
+	/* It may live, and take the last answer for fresh. */
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "DELETE /v1/nodes/m0", NULL),
+			 409);
+	assert_non_null(strstr(words(&b), "may live"));
+	pass(&b, 9000);
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "DELETE /v1/nodes/m0", NULL),
+			 204);
+	bed_end(&b);
+}
+
+/* What there is to say comes as the answer, at once. */
+static void orders_end_a_held_beat(void **state)
+{
+	struct cd_held held;
+	uint64_t epoch;
+	struct bed b;
+
+	bed_make(&b);
+	epoch = join(&b, "m0", FIRST);
+	(void)beat(&b, "m0", epoch, 0, 0, 0, 0);
+	hold(&b, "m0", epoch, &held);
+	snprintf(held.tenants, sizeof(held.tenants), "%s",
+		 json_string_value(json_object_get(b.answer, "tenants_name")));
+	assert_false(cd_core_is_due(b.core, &held));
+	make_tenant(&b, 0);
+	assert_int_equal(answer_to(&b, &held), 200);
+	hold(&b, "m0", epoch, &held);
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "POST /v1/nodes/m0/drain", "{}"),
+			 200);
+	assert_int_equal(answer_to(&b, &held), 200);
+	/* Who says goodbye leaves nothing behind that waits. */
+	hold(&b, "m0", epoch, &held);
+	assert_int_equal(ask(&b, TOKEN_NODE, "POST /v1/nodes/m0/leave",
+			     "{\"incarnation\":\"" FIRST "\"}"),
+			 204);
+	assert_int_equal(answer_to(&b, &held), 200);
+	cd_core_broke(b.core, &held);
+	assert_string_equal(state_of(&b, "m0"), "down");
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "DELETE /v1/nodes/m0", NULL),
+			 204);
 	bed_end(&b);
 }
 
@@ -717,7 +537,7 @@ static void tenants_of_a_lone_node_are_taken_over(void **state)
 		 "{\"name\":\"mine\",\"quota\":5,\"token_sha256\":\"%s\","
 		 "\"limits\":{\"regions\":3}},"
 		 "{\"name\":\"t\",\"quota\":5,\"token_sha256\":\"%s\"},"
-		 "{\"name\":\"../x\"},7],\"conflicts\":[\"t\"]}",
+		 "{\"name\":\"../x\"}],\"conflicts\":[\"t\"]}",
 		 (unsigned long long)e0, T64("1"), T64("2"));
 	assert_int_equal(ask(&b, TOKEN_NODE, "POST /v1/nodes/m0/beat", body),
 			 200);
@@ -800,14 +620,60 @@ static void a_quota_may_come_later(void **state)
 	bed_end(&b);
 }
 
+/* Those who wait share a transaction, as many as it may have; one of them is
+ * not torn apart. */
+static void who_waits_shares_a_transaction(void **state)
+{
+	enum {
+		CLIENTS = 60
+	};
+	struct ledger_change change[LEDGER_CHANGES_MAX];
+	uint64_t mark[CLIENTS];
+	struct bed b;
+
+	bed_make(&b);
+	for (unsigned i = 0; i < CLIENTS; i++) {
+		struct ctl_reply reply = {0};
+		struct cd_held held;
+		char body[40];
+		struct ctl_request q = {
+			.method = CTL_POST,
+			.path = "/v1/tenants",
+			.token = TOKEN_ADMIN,
+			.body = body,
+		};
+
+		/* A row of the tenant and one of its token. */
+		snprintf(body, sizeof(body), "{\"name\":\"t%u\"}", i);
+		q.body_bytes = strlen(body);
+		cd_core_handle(b.core, &q, &reply, &held);
+		assert_int_equal(reply.status, 201);
+		mark[i] = cd_core_mark(b.core);
+		assert_int_equal(cd_core_settled(b.core, mark[i]), CD_PENDING);
+		ctl_reply_release(&reply);
+	}
+	assert_int_equal(cd_core_waiting(b.core), 2 * CLIENTS);
+	assert_int_equal(cd_core_batch(b.core, change), LEDGER_CHANGES_MAX);
+	cd_core_committed(b.core, 0);
+	assert_int_equal(cd_core_settled(b.core, mark[49]), CD_COMMITTED);
+	assert_int_equal(cd_core_settled(b.core, mark[50]), CD_PENDING);
+	assert_int_equal(cd_core_batch(b.core, change),
+			 2 * CLIENTS - LEDGER_CHANGES_MAX);
+	cd_core_committed(b.core, 0);
+	assert_int_equal(cd_core_settled(b.core, mark[59]), CD_COMMITTED);
+	assert_int_equal(cd_core_waiting(b.core), 0);
+	bed_end(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_those_who_may),
 		cmocka_unit_test(bad_words_name_the_field),
 		cmocka_unit_test(a_quota_is_shared),
 		cmocka_unit_test(old_reports_lower_nothing),
 		cmocka_unit_test(silence_is_noticed),
+		cmocka_unit_test(a_broken_beat_is_noticed),
+		cmocka_unit_test(orders_end_a_held_beat),
 		cmocka_unit_test(two_processes_cannot_have_one_name),
 		cmocka_unit_test(a_failed_commit_changes_nothing),
 		cmocka_unit_test(who_does_not_lead_says_who_does),
@@ -818,6 +684,7 @@ int main(void)
 		cmocka_unit_test(tenants_of_a_lone_node_are_taken_over),
 		cmocka_unit_test(a_tenant_sees_its_own),
 		cmocka_unit_test(a_quota_may_come_later),
+		cmocka_unit_test(who_waits_shares_a_transaction),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,6 +111,53 @@ static void refusals_are_limited_and_counted(void **state)
 	}
 }
 
+/* The last lines can be asked for, also after a restart; a file that is large
+ * is followed by another one, and old ones go. */
+static void its_own_file_turns_over(void **state)
+{
+	char path[80], text[200];
+	struct fixture f;
+	json_t *rows;
+
+	start(&f, true);
+	assert_int_equal(ctl_audit_keep(f.audit, true), 0);
+	for (unsigned i = 0; i < 300; i++) {
+		snprintf(text, sizeof(text), "/v1/regions/%u", i);
+		note(&f, CTL_POST, text, 201, 1);
+	}
+	rows = ctl_audit_last(f.audit);
+	assert_int_equal(json_array_size(rows), CTL_AUDIT_KEPT);
+	assert_string_equal(
+		json_string_value(json_object_get(
+			json_array_get(rows, CTL_AUDIT_KEPT - 1), "path")),
+		"/v1/regions/299");
+	json_decref(rows);
+	ctl_audit_close(f.audit);
+	assert_int_equal(ctl_audit_open(f.path, true, &f.audit), 0);
+	assert_int_equal(ctl_audit_keep(f.audit, true), 0);
+	rows = ctl_audit_last(f.audit);
+	assert_int_equal(json_array_size(rows), CTL_AUDIT_KEPT);
+	assert_string_equal(json_string_value(json_object_get(
+				    json_array_get(rows, 0), "path")),
+			    "/v1/regions/44");
+	json_decref(rows);
+	/* Larger than it may be: the next line goes to another one. */
+	for (unsigned i = 0; i <= CTL_AUDIT_FILES + 1; i++) {
+		ctl_audit_close(f.audit);
+		assert_int_equal(truncate(f.path, CTL_AUDIT_BYTES), 0);
+		assert_int_equal(ctl_audit_open(f.path, true, &f.audit), 0);
+		assert_int_equal(ctl_audit_keep(f.audit, true), 0);
+		note(&f, CTL_POST, "/v1/last", 201, 1);
+	}
+	for (unsigned i = 1; i <= CTL_AUDIT_FILES; i++) {
+		snprintf(path, sizeof(path), "%s.%u", f.path, i);
+		assert_int_equal(unlink(path), 0);
+	}
+	snprintf(path, sizeof(path), "%s.%u", f.path, CTL_AUDIT_FILES + 1);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(lines(stop(&f)), 1);
+}
+
 static void only_files_are_appended_to(void **state)
 {
 	struct ctl_audit *a;
@@ -125,6 +172,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(changes_and_refusals_are_written),
 		cmocka_unit_test(refusals_are_limited_and_counted),
+		cmocka_unit_test(its_own_file_turns_over),
 		cmocka_unit_test(only_files_are_appended_to),
 	};
 

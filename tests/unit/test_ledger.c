@@ -295,8 +295,10 @@ static void move_rows(void **state, enum kind from, enum kind to)
 	unsigned rows = 0;
 	char *text;
 	size_t len;
+	bool is_there = place_make(state, from, &a);
 
-	if (place_make(state, from, &a) & place_make(state, to, &b)) {
+	is_there &= place_make(state, to, &b);
+	if (is_there) {
 		l = place_open(&a);
 		assert_int_equal(ledger_lead(l, "a", &term), 0);
 		fill(l, term);
@@ -441,6 +443,11 @@ static void a_newer_or_foreign_file_is_refused(void **state)
 	assert_int_equal(rmdir(b.dir), 0);
 }
 
+/* Ten members. */
+#define TEN                                                           \
+	"etcd:http://a,http://a,http://a,http://a,http://a,http://a," \
+	"http://a,http://a,http://a,http://a"
+
 static void no_places(void **state)
 {
 	static const char *const texts[] = {
@@ -454,8 +461,7 @@ static void no_places(void **state)
 		"etcd:http://user@a:1",
 		"etcd:http://a b:1",
 		"mysql:x",
-		"etcd:http://a,http://a,http://a,http://a,http://a,http://a,"
-		"http://a,http://a,http://a,http://a",
+		TEN,
 	};
 	struct ledger_place p = {.cert = "only.pem"};
 	struct ledger *l;

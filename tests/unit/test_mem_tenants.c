@@ -5,9 +5,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "control/ctl_token.h"
 #include "mem_fixture.h"
 
-#define A TOKEN_ADMIN
+#define A      TOKEN_ADMIN
+#define T8(c)  c c c c c c c c
+#define T64(c) T8(T8(c))
 
 static void make_tenant(struct mem_fixture *f, const char *body, char token[80])
 {
@@ -304,6 +307,72 @@ static void another_token_shuts_the_old_one_out(void **state)
 	fixture_stop(&f);
 }
 
+/* The controller's list: one tenant with these tokens, each with the time that
+ * it has left. */
+static void hear(struct mem_fixture *f, unsigned count,
+		 const char *const token[], const unsigned left_ms[])
+{
+	json_t *hashes = json_array(), *left = json_array(), *answer;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct ctl_token_hash hash;
+		char text[CTL_TOKEN_TEXT];
+
+		assert_int_equal(ctl_token_hash(token[i], &hash), 0);
+		ctl_token_hash_format(&hash, text);
+		json_array_append_new(hashes, json_string(text));
+		json_array_append_new(left, json_integer(left_ms[i]));
+	}
+	answer = json_pack("{s:[{s:s, s:b, s:i, s:{}, s:o, s:o}]}", "tenants",
+			   "name", "t", "has_quota", 0, "quota", 0, "limits",
+			   "tokens", hashes, "tokens_left_ms", left);
+	mem_node_hear(f->node, answer);
+	json_decref(answer);
+}
+
+/* What was made with a token ends with it, and nothing else; one that has an
+ * end needs nobody to end it, and does not outlive the node. */
+static void tokens_of_the_rack_end_alone(void **state)
+{
+	static const char *const token[] = {T64("5"), T64("6"), T64("7")};
+	static const unsigned left[] = {0, 5000, 0};
+	static const char *const kept[] = {T64("5"), T64("6")};
+	char dir[] = "/tmp/aquifer-state.XXXXXX", path[64], id[32];
+	struct mem_fixture f = {.config = {.state_path = path}};
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/tenants", dir);
+	fixture_start(&f);
+	hear(&f, 3, token, left);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(connect_as(&f, token[i], "", id), 200);
+	assert_int_equal(ask_as(&f, token[2], "POST /v1/tokens",
+				"{\"token\":\"" T64("8") "\",\"ms\":60000}"),
+			 201);
+	assert_int_equal(ask_as(&f, T64("8"), "GET /v1/regions", NULL), 200);
+	hear(&f, 2, kept, left);
+	assert_int_equal(ask_as(&f, token[2], "GET /v1/regions", NULL), 401);
+	assert_int_equal(ask_as(&f, T64("8"), "GET /v1/regions", NULL), 401);
+	assert_int_equal(conn_count(&f, token[0]), 2);
+	f.clock_ns += 4900 * 1000000ull;
+	assert_int_equal(ask_as(&f, token[1], "GET /v1/regions", NULL), 200);
+	f.clock_ns += 200 * 1000000ull;
+	assert_int_equal(ask_as(&f, token[1], "GET /v1/regions", NULL), 401);
+	/* Its client is alive, and is ended all the same. */
+	assert_int_equal(tenant_number(&f, "t", NULL, "connections"), 2);
+	mem_node_tick(f.node);
+	assert_int_equal(tenant_number(&f, "t", NULL, "connections"), 1);
+	hear(&f, 3, token, left);
+	mem_node_destroy(f.node);
+	fixture_start(&f);
+	assert_int_equal(ask_as(&f, token[0], "GET /v1/regions", NULL), 200);
+	assert_int_equal(ask_as(&f, token[1], "GET /v1/regions", NULL), 401);
+	assert_int_equal(ask_as(&f, token[2], "GET /v1/regions", NULL), 200);
+	fixture_stop(&f);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 struct kept {
 	int err;
 	bool is_admin;
@@ -386,6 +455,7 @@ int main(void)
 		cmocka_unit_test(limits_are_set_and_seen),
 		cmocka_unit_test(deleting_is_all_or_nothing),
 		cmocka_unit_test(another_token_shuts_the_old_one_out),
+		cmocka_unit_test(tokens_of_the_rack_end_alone),
 		cmocka_unit_test(the_racks_own_tokens_change),
 		cmocka_unit_test(one_tenant_is_shown_with_its_regions),
 	};

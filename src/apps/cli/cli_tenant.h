@@ -11,10 +11,20 @@ struct cli_tenant {
 	const char *quota;
 	const char *token_file;
 	bool force;
+	const char *role;
+	uint32_t seconds;
 	json_t *limits; /* or NULL */
 };
 
 int cli_tenant_ls(void *args);
 int cli_tenant_rm(void *args);
+int cli_tenant_token(void *args);
+int cli_tenant_tokens(void *args);
+int cli_tenant_revoke(void *args);
+
+/* The token in the file that was named; a new one, which goes there, where
+ * there is none (*is_new); or a new one. -errno with words. */
+int cli_tenant_find_token(const struct cli_tenant *a, char token[SECRET_TEXT],
+			  bool *is_new) MUST_CHECK;
 
 #endif

@@ -123,6 +123,31 @@ static void add_regions(json_t *tree)
 				  indexes ? indexes : json_array());
 }
 
+/* Switches and gateways, which only a controller knows of: nodes and engines
+ * are asked themselves. */
+static void add_others(const struct cli_rack *rack,
+		       const struct client_node *control, json_t *tree)
+{
+	json_t *answer = NULL, *rows = json_array(), *row;
+	int err = cli_rack_list(rack, control, "/v1/nodes", ASK_MS, &answer);
+	size_t i;
+
+	json_array_foreach(json_object_get(answer, "nodes"), i, row)
+	{
+		const char *kind =
+			json_string_value(json_object_get(row, "kind"));
+
+		if (kind && strcmp(kind, "memory") != 0 &&
+		    strcmp(kind, "engine") != 0)
+			(void)json_array_append(rows, row);
+	}
+	if (err)
+		cli_report_set(tree, "others_error", "%s", error_last());
+	(void)json_object_set_new(tree, "others", rows);
+	if (!err)
+		json_decref(answer);
+}
+
 /* The controller, where rack.control names one. False: it does not answer, or
  * none of them leads. */
 static bool add_control(const struct cli_rack *rack, json_t *tree)
@@ -147,6 +172,7 @@ static bool add_control(const struct cli_rack *rack, json_t *tree)
 	(void)json_object_set_new(status, "address",
 				  json_string(control.address));
 	(void)json_object_set_new(tree, "controller", status);
+	add_others(rack, &control, tree);
 	return leads;
 }
 
@@ -274,6 +300,19 @@ static void print_engines(const json_t *rows)
 	}
 }
 
+static void print_others(const json_t *rows)
+{
+	const json_t *row;
+	size_t i;
+
+	if (json_array_size(rows))
+		printf("\n%-32s %-8s %-8s %s\n", "ALSO JOINED", "KIND", "STATE",
+		       "ADDRESS");
+	json_array_foreach(rows, i, row) printf(
+		"%-32s %-8s %-8s %s\n", text(row, "name"), text(row, "kind"),
+		text(row, "state"), text(row, "address"));
+}
+
 static void print_clients(const json_t *kinds)
 {
 	const char *kind, *before = "\nclients of this machine: ";
@@ -351,6 +390,7 @@ int cmd_status(const struct cli_command *self, int argc, char **argv)
 		else
 			print_nodes(json_object_get(tree, "nodes"));
 		print_engines(json_object_get(tree, "engines"));
+		print_others(json_object_get(tree, "others"));
 		print_clients(json_object_get(tree, "clients"));
 		print_regions(json_object_get(tree, "regions"));
 		print_lists(tree);

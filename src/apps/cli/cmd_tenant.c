@@ -40,8 +40,12 @@ const struct opt cmd_tenant_options[] = {
 		 "connections, servers, grants, sessions, walks or "
 		 "requests (a second); may be repeated"),
 	OPT_TEXT(struct cli_tenant, token_file, "token-file", "FILE",
-		 "create: the token in that file; where there is none, a new "
-		 "token is written to it instead of being shown"),
+		 "create, token: the token in that file; where there is none, "
+		 "a new token is written to it instead of being shown"),
+	OPT_U32(struct cli_tenant, seconds, "for", "SECONDS", 1,
+		366 * 24 * 3600, "token: until it ends (default: no end)"),
+	OPT_TEXT(struct cli_tenant, role, "role", "admin|node",
+		 "token, tokens, revoke: of that role, not of a tenant"),
 	OPT_FLAG(struct cli_tenant, force, "force",
 		 "rm: also a tenant that has regions, with all they hold"),
 	OPT_FLAG(struct cli_tenant, common.json, "json", "print JSON"),
@@ -111,9 +115,8 @@ static int create_at(struct cli_admin *m, unsigned node, const char *name,
 	return err;
 }
 
-/* *is_new: the file was made. */
-static int find_token(const struct cli_tenant *a, char token[SECRET_TEXT],
-		      bool *is_new)
+int cli_tenant_find_token(const struct cli_tenant *a, char token[SECRET_TEXT],
+			  bool *is_new)
 {
 	int err;
 
@@ -137,7 +140,7 @@ static int create_all(struct cli_admin *m, const struct cli_tenant *a,
 	char token[SECRET_TEXT];
 	json_t *body, *tree;
 	bool is_new;
-	int err = find_token(a, token, &is_new);
+	int err = cli_tenant_find_token(a, token, &is_new);
 
 	if (err)
 		return err;
@@ -245,6 +248,12 @@ int cmd_tenant(const struct cli_command *self, int argc, char **argv)
 		 "all tenants, and what they have on all nodes"},
 		{"quota", 1, 2, NULL, CLI_NEEDS_NOTHING, tenant_quota,
 		 "what it may have on each node: TENANT [SIZE|none]"},
+		{"token", 0, 1, NULL, CLI_NEEDS_NOTHING, cli_tenant_token,
+		 "one more, in a rack with a controller: [TENANT]"},
+		{"tokens", 0, 1, NULL, CLI_NEEDS_NOTHING, cli_tenant_tokens,
+		 "their numbers, and when they end: [TENANT]"},
+		{"revoke", 0, 2, NULL, CLI_NEEDS_NOTHING, cli_tenant_revoke,
+		 "one of them, or all, with its connections: [TENANT] [ID]"},
 		{"rm", 1, 1, NULL, CLI_NEEDS_NOTHING, cli_tenant_rm,
 		 "with its connections: TENANT"},
 		{0},

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "eng_priv.h"
+#include "uplink/uplink.h"
 
 static int open_engine(struct daemon *d)
 {
@@ -25,7 +26,7 @@ static int allow(struct daemon *d)
 	return 0;
 }
 
-static int run(struct daemon *d)
+static int work(struct daemon *d)
 {
 	struct eng *eng = d->served;
 	uint64_t look_ns = 0;
@@ -51,6 +52,16 @@ static int run(struct daemon *d)
 				  u64_min(next_ns, now_ns + ENG_SLEEP_MAX_NS));
 		}
 	}
+}
+
+static int run(struct daemon *d)
+{
+	struct uplink *up =
+		uplink_show(d, &(struct uplink_config){.kind = "engine"});
+	int err = work(d);
+
+	uplink_stop(up);
+	return err;
 }
 
 static int close_engine(struct daemon *d)

@@ -18,6 +18,8 @@
 #include "bound.h"
 #include "command.h"
 #include "server_priv.h"
+#include "show.h"
+#include "uplink/uplink.h"
 
 enum {
 	EVENTS_PER_TURN = 64,
@@ -146,7 +148,7 @@ static void publish(struct server *v)
 	http_publish(&v->view, &v->gateway);
 }
 
-static int run(struct daemon *d)
+static int serve(struct daemon *d)
 {
 	struct server *v = d->served;
 	struct epoll_event ev[EVENTS_PER_TURN];
@@ -183,6 +185,15 @@ static int run(struct daemon *d)
 		}
 		err = table_turn(&v->gateway);
 	}
+	return err;
+}
+
+static int run(struct daemon *d)
+{
+	struct uplink *up = gateway_show(d);
+	int err = serve(d);
+
+	uplink_stop(up);
 	return err;
 }
 

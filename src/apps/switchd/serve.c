@@ -14,6 +14,7 @@
 #include "os/slice.h"
 #include "patience.h"
 #include "switchd_priv.h"
+#include "uplink/uplink.h"
 
 enum {
 	BATCH = 64,
@@ -168,7 +169,7 @@ static void tick(struct switchd *s)
 	trace_tick(s->trace);
 }
 
-static int run(struct daemon *d)
+static int work(struct daemon *d)
 {
 	struct switchd *s = d->served;
 	struct env *env = os_board_env(s->board);
@@ -216,6 +217,21 @@ static int run(struct daemon *d)
 		}
 	}
 	return s->opt->report ? report(s) : 0;
+}
+
+static int run(struct daemon *d)
+{
+	char address[CLIENT_ADDRESS_MAX];
+	struct uplink *up;
+	int err;
+
+	(void)snprintf(address, sizeof(address), "unix:%.200s/switch-%.32s.ctl",
+		       d->rundir, d->options.name);
+	up = uplink_show(d, &(struct uplink_config){.kind = "switch",
+						    .address = address});
+	err = work(d);
+	uplink_stop(up);
+	return err;
 }
 
 /* ---- life --------------------------------------------------------------- */

@@ -37,6 +37,9 @@ bool client_node_name_is_valid(const char *name);
 unsigned client_nodes_find(const struct config *config, const char *rundir,
 			   struct client_node nodes[CLIENT_NODE_MAX]);
 
+/* What rack.ca, rack.cert and rack.key say, for a controller or a node that it
+ * names. */
+void client_node_trust(const struct config *config, struct client_node *n);
 /*
  * The controllers that rack.control names: one of this machine, whose socket is
  * NAME.control.sock, or addresses. 0: none.

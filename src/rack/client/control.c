@@ -96,8 +96,7 @@ static unsigned add(const struct config *config, const json_t *rows,
 		memset(n, 0, sizeof(*n));
 		(void)snprintf(n->name, sizeof(n->name), "%s", name);
 		(void)snprintf(n->address, sizeof(n->address), "%s", address);
-		(void)snprintf(n->ca_path, sizeof(n->ca_path), "%s",
-			       config_string(config, "rack", "ca"));
+		client_node_trust(config, n);
 		count++;
 	}
 	return count;

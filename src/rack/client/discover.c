@@ -183,11 +183,20 @@ unsigned client_controllers_find(const struct config *config,
 			(void)snprintf(c->address, sizeof(c->address), "%.*s",
 				       len, at);
 		}
-		(void)snprintf(c->ca_path, sizeof(c->ca_path), "%s",
-			       config_string(config, "rack", "ca"));
+		client_node_trust(config, c);
 		at += len;
 	}
 	return count;
+}
+
+void client_node_trust(const struct config *config, struct client_node *n)
+{
+	(void)snprintf(n->ca_path, sizeof(n->ca_path), "%s",
+		       config_string(config, "rack", "ca"));
+	(void)snprintf(n->cert_path, sizeof(n->cert_path), "%s",
+		       config_string(config, "rack", "cert"));
+	(void)snprintf(n->key_path, sizeof(n->key_path), "%s",
+		       config_string(config, "rack", "key"));
 }
 
 /* Root's rack, which others do not find by themselves. */

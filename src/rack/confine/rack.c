@@ -54,6 +54,10 @@ static int add_authorities(struct confine *c, const struct config *config)
 	static const char *const keys[] = {"ca", "cert", "key"};
 	int err = 0;
 
+	/* And of the controller. */
+	for (unsigned i = 0; !err && i < ARRAY_LEN(keys); i++)
+		err = confine_add(c, CONFINE_READ,
+				  config_string(config, "rack", keys[i]));
 	for (unsigned k = 0; k < ARRAY_LEN(kinds); k++) {
 		unsigned count = config_named_count(config, kinds[k]);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The audit log. */
-#include "ctl_audit.h"
+#include "audit_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +27,9 @@ struct ctl_audit {
 	char *path; /* of a file that is opened here, or NULL */
 	pthread_mutex_t lock;
 	bool has_failed;
+	bool is_own;		 /* its files are renamed here */
+	uint64_t bytes;		 /* of that file */
+	struct audit_ring *ring; /* or NULL */
 	struct log_limit limit[BUCKETS];
 };
 
@@ -103,8 +106,42 @@ void ctl_audit_close(struct ctl_audit *a)
 		return;
 	if (a->path)
 		(void)close(a->fd); /* every line was written by itself */
+	if (a->ring)
+		audit_ring_release(a->ring);
+	free(a->ring);
 	free(a->path);
 	free(a);
+}
+
+int ctl_audit_keep(struct ctl_audit *a, bool is_own)
+{
+	struct audit_ring *ring = calloc(1, sizeof(*ring));
+	struct stat st;
+	int err = ring ? 0 : error_set(-ENOMEM, "no memory for the audit log");
+
+	if (!err && is_own) {
+		ASSERT(a->path && a->json);
+		err = audit_ring_fill(ring, a->path);
+		if (!err && fstat(a->fd, &st) == 0)
+			a->bytes = (uint64_t)st.st_size;
+	}
+	if (err) {
+		free(ring);
+		return err;
+	}
+	a->ring = ring;
+	a->is_own = is_own;
+	return 0;
+}
+
+json_t *ctl_audit_last(struct ctl_audit *a)
+{
+	json_t *rows;
+
+	pthread_mutex_lock(&a->lock);
+	rows = a->ring ? audit_ring_json(a->ring) : json_array();
+	pthread_mutex_unlock(&a->lock);
+	return rows;
 }
 
 static bool is_refusal(unsigned status)
@@ -134,55 +171,86 @@ static const char *plain(const char *text, char out[WORD_BYTES])
 	for (i = 0; i < WORD_BYTES - 1 && text[i]; i++)
 		out[i] =
 			(char)(text[i] > ' ' && text[i] <= '~' ? text[i] : '?');
+	if (!i)
+		out[i++] = '-';
 	out[i] = 0;
-	return i ? out : "-";
+	return out;
 }
 
-static int format(const struct ctl_audit *a, char line[LINE_BYTES],
-		  const struct ctl_request *q, const struct ctl_audit_event *e,
-		  unsigned status, uint32_t left_out)
+/* One line without its end, as JSON. NULL: no memory. */
+static char *format_json(const struct ctl_request *q, const char *when,
+			 char word[5][WORD_BYTES], unsigned status,
+			 uint32_t left_out)
 {
-	char when[32], word[4][WORD_BYTES];
-	const char *who = plain(e->who, word[0]);
-	const char *peer = plain(q->peer ? q->peer : "", word[1]);
-	const char *path = plain(e->path ? e->path : q->path, word[2]);
-	const char *name = plain(e->name ? e->name : "", word[3]);
-	time_t now = time(NULL);
-	struct tm tm;
-	json_t *tree;
+	json_t *tree = json_pack(
+		"{s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:i, s:i}", "time", when,
+		"refused", is_refusal(status), "who", word[0], "from", word[1],
+		"method", ctl_method_name(q->method), "path", word[2], "name",
+		word[3], "status", (int)status, "left_out", (int)left_out);
 	char *text;
-	int n = -1;
 
-	(void)gmtime_r(&now, &tm);
-	(void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	if (!a->json)
-		return snprintf(line, LINE_BYTES,
-				"%s %s %s from=%s %s %s name=%s status=%u "
-				"left_out=%u\n",
-				when, is_refusal(status) ? "refused" : "done",
-				who, peer, ctl_method_name(q->method), path,
-				name, status, left_out);
-	tree = json_pack("{s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:i, s:i}",
-			 "time", when, "refused", is_refusal(status), "who",
-			 who, "from", peer, "method",
-			 ctl_method_name(q->method), "path", path, "name", name,
-			 "status", (int)status, "left_out", (int)left_out);
 	if (tree && q->certificate)
 		(void)json_object_set_new(
 			tree, "certificate",
-			json_string(plain(q->certificate, word[3])));
+			json_string(plain(q->certificate, word[4])));
 	text = tree ? json_dumps(tree, JSON_COMPACT) : NULL;
-	if (text)
+	json_decref(tree);
+	return text;
+}
+
+static int format(struct ctl_audit *a, char line[LINE_BYTES],
+		  const struct ctl_request *q, const struct ctl_audit_event *e,
+		  unsigned status, uint32_t left_out)
+{
+	char when[32], word[5][WORD_BYTES], *text = NULL;
+	time_t now = time(NULL);
+	struct tm tm;
+	int n = -1;
+
+	(void)plain(e->who, word[0]);
+	(void)plain(q->peer ? q->peer : "", word[1]);
+	(void)plain(e->path ? e->path : q->path, word[2]);
+	(void)plain(e->name ? e->name : "", word[3]);
+	(void)gmtime_r(&now, &tm);
+	(void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	if (a->json || a->ring)
+		text = format_json(q, when, word, status, left_out);
+	if (text && a->ring)
+		audit_ring_add(a->ring, text);
+	if (!a->json)
+		n = snprintf(line, LINE_BYTES,
+			     "%s %s %s from=%s %s %s name=%s status=%u "
+			     "left_out=%u\n",
+			     when, is_refusal(status) ? "refused" : "done",
+			     word[0], word[1], ctl_method_name(q->method),
+			     word[2], word[3], status, left_out);
+	else if (text)
 		n = snprintf(line, LINE_BYTES, "%s\n", text);
 	free(text);
-	json_decref(tree);
 	return n;
+}
+
+/* Where another file cannot be had, this one goes on. */
+static void turn_over(struct ctl_audit *a)
+{
+	int fd, err = audit_files_shift(a->path, CTL_AUDIT_FILES);
+
+	a->bytes = 0;
+	fd = err ? err : open_file(a->path);
+	if (fd < 0) {
+		log_warn("audit", "no new file %s: %s", a->path, strerror(-fd));
+		return;
+	}
+	(void)close(a->fd); /* every line was written by itself */
+	a->fd = fd;
 }
 
 static void put(struct ctl_audit *a, const char *line, int len)
 {
 	bool failed = len <= 0 || len >= LINE_BYTES;
 
+	if (!failed && a->is_own && a->bytes >= CTL_AUDIT_BYTES)
+		turn_over(a);
 	if (!failed && a->fd < 0)
 		log_info("audit", "%.*s", len - 1, line);
 	else if (!failed)
@@ -191,6 +259,7 @@ static void put(struct ctl_audit *a, const char *line, int len)
 		log_warn("audit", "a line could not be written: %s",
 			 strerror(errno));
 	a->has_failed = failed;
+	a->bytes += failed ? 0 : (unsigned)len;
 }
 
 void ctl_audit_note(struct ctl_audit *a, const struct ctl_request *q,
@@ -204,7 +273,7 @@ void ctl_audit_note(struct ctl_audit *a, const struct ctl_request *q,
 
 	if (!refused && (status >= 300 || q->method == CTL_GET || e->is_quiet))
 		return;
-	if (!a->path && a->fd < 0 && !log_enabled(LOG_LEVEL_INFO))
+	if (!a->ring && !a->path && a->fd < 0 && !log_enabled(LOG_LEVEL_INFO))
 		return;
 	pthread_mutex_lock(&a->lock);
 	if (!refused ||

@@ -101,7 +101,9 @@ int ctl_body_check(const struct ctl_call *call, const struct ctl_members *table,
 			return error_set(-EINVAL,
 					 "\"%.40s\" is not known here; this "
 					 "request has: %s",
-					 name, table[i].words);
+					 name,
+					 *table[i].words ? table[i].words
+							 : "no body");
 	}
 	return 0;
 }
@@ -205,8 +207,8 @@ int ctl_proto_check(const char *proto)
 				 "\"proto\" is a version like " CTL_PROTO);
 	if (major != strtoul(CTL_PROTO, NULL, 10))
 		return error_set(-EPROTONOSUPPORT,
-				 "this node speaks protocol " CTL_PROTO
-				 ", the client %.16s",
+				 "\"proto\": protocol " CTL_PROTO
+				 " is spoken here, the client has %.16s",
 				 proto);
 	return 0;
 }

@@ -13,6 +13,12 @@
 #include "base/base.h"
 #include "ctl_http.h"
 
+enum {
+	CTL_AUDIT_KEPT = 256,	   /* lines, for ctl_audit_last */
+	CTL_AUDIT_FILES = 4,	   /* older ones, beside the one that grows */
+	CTL_AUDIT_BYTES = 4 << 20, /* of each */
+};
+
 struct ctl_audit;
 
 struct ctl_audit_event {
@@ -33,6 +39,13 @@ void ctl_audit_close(struct ctl_audit *a); /* NULL is fine */
  * logrotate(8) does. If there is none to be had it keeps the former;
  * error_last() has the words. */
 int ctl_audit_reopen(struct ctl_audit *a) MUST_CHECK;
+/* Remembers the last lines from now on. `is_own`: those that the file has, too,
+ * and a file of CTL_AUDIT_BYTES is renamed to PATH.1, with which another one
+ * begins; nobody else need do that. error_last() has the words. */
+int ctl_audit_keep(struct ctl_audit *a, bool is_own) MUST_CHECK;
+/* The last lines as objects, oldest first; none of one that does not remember.
+ */
+json_t *ctl_audit_last(struct ctl_audit *a);
 /* Writes a line if it was a change or a refusal. It does not fail: a line that
  * cannot be written causes a warning in the log. */
 void ctl_audit_note(struct ctl_audit *a, const struct ctl_request *request,

@@ -2,7 +2,8 @@
 /*
  * Beats of nodes: what they say, and what they are told. A beat waits until
  * there is something to say, CD_HOLD_MS at most. What it says may come late or
- * twice; only what names the epoch of the node's last join is taken.
+ * twice; only what names the epoch of the node's last join is taken. A node
+ * that has news sends another beat beside the one that waits, which then ends.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,8 +22,7 @@ static int find_node(struct cd_core *core, const struct ctl_call *call,
 	const char *incarnation = NULL;
 	uint64_t epoch = 0;
 	struct cd_node *n = cd_node_find(core, call->segment[0]);
-	int err =
-		ctl_field_string(call->body, "incarnation", true, &incarnation);
+	int err = cd_field_incarnation(call->body, &incarnation);
 
 	if (!err)
 		err = ctl_field_u64(call->body, "epoch", true, 0, INT64_MAX,
@@ -68,44 +68,91 @@ static int parse_share(const json_t *row, struct said *s)
 				   &s->connections);
 }
 
-/* The list is checked before any of it is taken. */
+/* A text of that many characters at most; "" where it is none. */
+static bool is_text(const json_t *v, size_t max)
+{
+	return json_is_string(v) && json_string_length(v) <= max &&
+	       strlen(json_string_value(v)) == json_string_length(v);
+}
+
+static bool is_name_row(const json_t *row)
+{
+	const json_t *size = json_object_get(row, "size");
+
+	return is_text(json_object_get(row, "name"), CD_NAME_TEXT_MAX) &&
+	       is_text(json_object_get(row, "tenant"), CD_NAME_MAX) &&
+	       json_object_size(row) == (size ? 3 : 2) &&
+	       (!size ||
+		(json_is_integer(size) && json_integer_value(size) >= 0));
+}
+
+static bool is_share_row(const json_t *row)
+{
+	struct said s;
+
+	return parse_share(row, &s) == 0;
+}
+
+static bool is_own_row(const json_t *row)
+{
+	return json_is_object(row);
+}
+
+static bool is_conflict_row(const json_t *row)
+{
+	return is_text(row, CD_NAME_MAX);
+}
+
+/* Lists are checked before any of them is taken. */
 static int check_lists(const json_t *body)
 {
-	static const char *const lists[] = {"shares", "names", "own",
-					    "conflicts"};
-	const json_t *rows = json_object_get(body, "names"), *row;
-	struct said s;
-	size_t i;
+	static const struct {
+		const char *name, *words;
+		size_t max;
+		bool (*is_row)(const json_t *row);
+	} lists[] = {
+		{"shares", "objects with tenant and numbers", CD_TENANTS_MAX,
+		 is_share_row},
+		{"names", "objects with tenant, name and size", CD_NAMES_MAX,
+		 is_name_row},
+		{"own", "objects", CD_TENANTS_MAX, is_own_row},
+		{"conflicts", "names", CD_TENANTS_MAX, is_conflict_row},
+	};
 
-	for (i = 0; i < ARRAY_LEN(lists); i++) {
-		const json_t *v = json_object_get(body, lists[i]);
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		const json_t *v = json_object_get(body, lists[i].name), *row;
+		bool is_fine = !v || json_is_array(v);
+		size_t k;
 
-		if (v && !json_is_array(v))
-			return error_set(-EINVAL, "\"%s\" is a list", lists[i]);
-	}
-	if (json_array_size(rows) > CD_NAMES_MAX)
-		return error_set(-E2BIG, "\"names\" has %d at most",
-				 CD_NAMES_MAX);
-	json_array_foreach(rows, i, row)
-	{
-		const char *name =
-			json_string_value(json_object_get(row, "name"));
-
-		if (!name || strlen(name) > CD_NAME_TEXT_MAX ||
-		    !json_is_string(json_object_get(row, "tenant")))
-			return error_set(-EINVAL,
-					 "\"names\" has objects with tenant "
-					 "and name");
-	}
-	rows = json_object_get(body, "shares");
-	json_array_foreach(rows, i, row)
-	{
-		int err = parse_share(row, &s);
-
-		if (err)
-			return err;
+		if (json_array_size(v) > lists[i].max)
+			return error_set(-E2BIG, "\"%s\" has %zu at most",
+					 lists[i].name, lists[i].max);
+		json_array_foreach(v, k, row) is_fine &= lists[i].is_row(row);
+		if (!is_fine)
+			return error_set(-EINVAL, "\"%s\" is a list of %s",
+					 lists[i].name, lists[i].words);
 	}
 	return 0;
+}
+
+/* What else a beat says, before any of it is taken. */
+static int check_soft(const json_t *body)
+{
+	static const char *const numbers[] = {"used", "regions", "connections"};
+	const json_t *complete = json_object_get(body, "names_complete");
+	const json_t *tenants = json_object_get(body, "tenants");
+	uint64_t n;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < ARRAY_LEN(numbers); i++)
+		err = ctl_field_u64(body, numbers[i], false, 0, INT64_MAX, &n);
+	if (!err && complete && !json_is_boolean(complete))
+		err = error_set(-EINVAL, "\"names_complete\" is true or false");
+	if (!err && tenants && !is_text(tenants, CD_LIST_NAME_MAX))
+		err = error_set(-EINVAL,
+				"\"tenants\" has %d characters at most",
+				CD_LIST_NAME_MAX);
+	return err;
 }
 
 static void take_shares(struct cd_core *core, struct cd_node *n,
@@ -148,26 +195,23 @@ static void take_shares(struct cd_core *core, struct cd_node *n,
 			cd_share_serve(core, core->tenant[i]);
 }
 
+static uint64_t number_of(const json_t *body, const char *name)
+{
+	return (uint64_t)json_integer_value(json_object_get(body, name));
+}
+
 static void take_soft(struct cd_core *core, struct cd_node *n,
 		      const json_t *body)
 {
 	json_t *names = json_object_get(body, "names");
 	json_t *conflicts = json_object_get(body, "conflicts");
-	uint64_t used = 0, regions = 0, connections = 0;
 
-	/* Numbers that are none count as 0; the limits have told already. */
-	if (ctl_field_u64(body, "used", false, 0, INT64_MAX, &used) ||
-	    ctl_field_u64(body, "regions", false, 0, INT64_MAX, &regions) ||
-	    ctl_field_u64(body, "connections", false, 0, INT64_MAX,
-			  &connections))
-		error_clear();
-	n->used_bytes = used;
-	n->regions = regions;
-	n->connections = connections;
+	n->used_bytes = number_of(body, "used");
+	n->regions = number_of(body, "regions");
+	n->connections = number_of(body, "connections");
 	n->promised_bytes = 0;
-	n->state = CD_UP;
 	n->has_beaten = true;
-	n->seen_ns = env_now_ns(core->env);
+	cd_node_seen(core, n);
 	if (names) {
 		json_decref(n->names);
 		n->names = json_incref(names);
@@ -185,12 +229,13 @@ void cd_handle_node_beat(void *ctx, struct ctl_call *call)
 	struct cd_core *core = ctx;
 	struct cd_who *who = call->caller;
 	struct cd_held *held = who->held;
-	const char *tenants = "";
+	const char *tenants =
+		json_string_value(json_object_get(call->body, "tenants"));
 	struct cd_node *n = NULL;
 	int err = find_node(core, call, &n);
 
 	if (!err)
-		err = ctl_field_string(call->body, "tenants", false, &tenants);
+		err = check_soft(call->body);
 	if (!err)
 		err = check_lists(call->body);
 	if (err) {
@@ -198,18 +243,21 @@ void cd_handle_node_beat(void *ctx, struct ctl_call *call)
 		return;
 	}
 	core->beats++;
-	*held = (struct cd_held){
-		.is_held = true,
-		.node = n->slot,
-		.epoch = n->epoch,
-		.order = n->order,
-		/* The first one of a leader is answered at once: the node
-		 * learns that it is known, and says its names. */
-		.is_due = !n->has_beaten,
-		.since_ns = env_now_ns(core->env),
-	};
-	(void)snprintf(held->tenants, sizeof(held->tenants), "%s", tenants);
+	held->is_held = true;
+	held->node = n->slot;
+	held->epoch = n->epoch;
+	held->order = n->order;
+	held->beat = ++n->beat;
+	/* The first one of a leader is answered at once: the node learns that
+	 * it is known, and says its names. */
+	held->is_due = !n->has_beaten;
+	held->since_ns = env_now_ns(core->env);
+	(void)snprintf(held->tenants, sizeof(held->tenants), "%s",
+		       tenants ? tenants : "");
+	(void)snprintf(n->tenants, sizeof(n->tenants), "%s", held->tenants);
 	take_soft(core, n, call->body);
+	if (n->kind != CD_MEMORY)
+		return;
 	cd_tenant_adopt(core, json_object_get(call->body, "own"));
 	take_shares(core, n, json_object_get(call->body, "shares"));
 }
@@ -231,7 +279,8 @@ bool cd_core_is_due(const struct cd_core *core, const struct cd_held *held)
 
 	cd_tenants_name(core, tenants);
 	return !cd_core_is_sure(core) || !n || held->is_due ||
-	       n->order != held->order || strcmp(tenants, held->tenants) != 0 ||
+	       n->beat != held->beat || n->order != held->order ||
+	       (n->kind == CD_MEMORY && strcmp(tenants, held->tenants) != 0) ||
 	       env_now_ns(core->env) - held->since_ns >=
 		       CD_HOLD_MS * 1000000ull;
 }
@@ -244,7 +293,7 @@ static json_t *shares_for(struct cd_core *core, const struct cd_node *n)
 		struct cd_tenant *t = core->tenant[i];
 		struct cd_share *s = &t->share[n->slot];
 
-		if (!t->quota)
+		if (!t->quota || n->kind != CD_MEMORY)
 			continue;
 		(void)json_array_append_new(
 			rows,
@@ -276,13 +325,30 @@ void cd_core_answer(struct cd_core *core, const struct cd_held *held,
 		ctl_reply_error(reply, -ESTALE, "the node has to join");
 		return;
 	}
+	if (n->beat != held->beat) {
+		ctl_reply_none(reply);
+		return;
+	}
 	cd_tenants_name(core, tenants);
 	tree = json_pack("{s:I, s:I, s:b, s:s, s:o, s:b}", "term",
 			 cd_int(core->term), "epoch", cd_int(n->epoch), "drain",
 			 n->drain, "tenants_name", tenants, "shares",
 			 shares_for(core, n), "wants_names", !n->names);
-	if (strcmp(tenants, held->tenants) != 0)
+	/* Others have no use for hashes of tokens. */
+	if (n->kind == CD_MEMORY && strcmp(tenants, held->tenants) != 0)
 		(void)json_object_set_new(tree, "tenants",
 					  cd_tenants_json(core));
 	ctl_reply_json(reply, 200, tree);
+}
+
+void cd_core_broke(struct cd_core *core, const struct cd_held *held)
+{
+	struct cd_node *n = node_of(core, held);
+
+	/* A newer beat shows that it lives. */
+	if (!core->leads || !n || n->beat != held->beat || n->state == CD_DOWN)
+		return;
+	n->is_broken = true;
+	n->broken_ns = env_now_ns(core->env);
+	cd_nodes_tick(core);
 }

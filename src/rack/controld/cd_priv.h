@@ -5,7 +5,7 @@
  *   node       NAME           kind, address, zone, incarnation, epoch, size,
  *                             drain
  *   tenant     NAME           quota, limits
- *   token      SHA-256        tenant, id, until
+ *   token      SHA-256        tenant or role, id, until
  *   allowance  TENANT/NODE    bytes, version, open
  *
  * Allowances. A node hands memory out within its allowance, which it knows by
@@ -77,11 +77,16 @@ struct cd_node {
 	enum cd_state state;
 	bool has_beaten; /* since this leader leads */
 	uint64_t seen_ns;
+	uint64_t beat;	/* counts beats */
+	bool is_broken; /* since then: the connection of its last beat */
+	uint64_t broken_ns;
+	bool has_left;	/* it has said goodbye */
 	uint64_t order; /* counts what there is to say to it */
 	uint64_t used_bytes;
 	uint64_t regions;
 	uint64_t connections;
 	uint64_t promised_bytes; /* placed here since its last beat */
+	char tenants[32];	 /* the list that it has made its own */
 	json_t *names;		 /* [{"tenant", "name", "size"}] or NULL */
 	bool names_complete;
 	json_t *conflicts; /* tenants that it has under another token */
@@ -107,6 +112,12 @@ struct cd_token {
 	struct ctl_token_hash hash;
 	unsigned id;	  /* by which people name it */
 	uint64_t until_s; /* time of day; 0: no end */
+};
+
+/* Of administrators and nodes. */
+struct cd_role_token {
+	enum cd_role role;
+	struct cd_token token;
 };
 
 struct cd_tenant {
@@ -149,6 +160,8 @@ struct cd_core {
 	struct cd_tenant *tenant[CD_TENANTS_MAX];
 	unsigned node_count, tenant_count;
 	uint64_t tenants_version; /* in this term */
+	unsigned role_token_count;
+	struct cd_role_token role_token[CD_ROLE_TOKENS_MAX];
 
 	struct cd_staged *first, **last;
 	unsigned flight; /* changes of the transaction under way */
@@ -206,7 +219,12 @@ const char *cd_state_name(const struct cd_node *n);
 /* There is something to say to it, or to all. */
 void cd_order(struct cd_node *n);
 void cd_order_all(struct cd_core *core);
-/* Silence. */
+/* It has been heard of. */
+void cd_node_seen(struct cd_core *core, struct cd_node *n);
+/* 0: it hands out nothing any more; -EBUSY with words. */
+int cd_node_is_gone(const struct cd_core *core,
+		    const struct cd_node *n) MUST_CHECK;
+/* Silence, and connections that are gone. */
 void cd_nodes_tick(struct cd_core *core);
 
 /* ---- share.c ------------------------------------------------------------ */
@@ -247,6 +265,9 @@ struct cd_who {
 	struct cd_held *held;	  /* for beats */
 };
 
+/* Before a handler runs: it may end whom the caller is. */
+void cd_audit_remember(const struct ctl_call *call, const struct cd_who *who,
+		       struct cd_held *held);
 void cd_handle_status(void *ctx, struct ctl_call *call);
 void cd_handle_metrics(void *ctx, struct ctl_call *call);
 void cd_handle_node_join(void *ctx, struct ctl_call *call);
@@ -268,7 +289,13 @@ void cd_handle_token_create(void *ctx, struct ctl_call *call);
 void cd_handle_token_list(void *ctx, struct ctl_call *call);
 void cd_handle_token_end(void *ctx, struct ctl_call *call);
 void cd_handle_admin_token(void *ctx, struct ctl_call *call);
+void cd_handle_audit(void *ctx, struct ctl_call *call);
+void cd_handle_role_list(void *ctx, struct ctl_call *call);
+void cd_handle_role_create(void *ctx, struct ctl_call *call);
+void cd_handle_role_end(void *ctx, struct ctl_call *call);
 
+/* Which run of a node it is. */
+int cd_field_incarnation(const json_t *body, const char **out) MUST_CHECK;
 /* The tenant that the path names. */
 int cd_tenant_of_call(const struct cd_core *core, const struct ctl_call *call,
 		      struct cd_tenant **out) MUST_CHECK;
@@ -290,6 +317,18 @@ int cd_token_check(const struct cd_core *core,
 void cd_token_add(struct cd_core *core, struct cd_tenant *t,
 		  const struct ctl_token_hash *hash, uint64_t until_s);
 void cd_token_end(struct cd_core *core, struct cd_tenant *t, unsigned at);
+/* Whether its time is over. */
+bool cd_token_is_over(const struct cd_core *core, const struct cd_token *k);
+
+const char *cd_role_name(enum cd_role role);
+/* "admin" or "node". */
+int cd_role_parse(const char *text, enum cd_role *out) MUST_CHECK;
+void cd_role_stage(struct cd_core *core, const struct cd_role_token *r);
+/* Of a token that is no tenant's and not over. */
+enum cd_role cd_role_of(const struct cd_core *core,
+			const struct ctl_token_hash *hash);
+/* Tokens whose time is over. */
+void cd_roles_tick(struct cd_core *core);
 
 /* Takes over what a node brings along: tenants that nobody knows yet. */
 void cd_tenant_adopt(struct cd_core *core, const json_t *rows);

@@ -95,27 +95,48 @@ void cd_core_excuse(const struct cd_core *core, enum cd_settled how,
 
 /* ---- requests ----------------------------------------------------------- */
 
-/* A beat that waits for orders. */
+/* What is known of a request when it has been handled: for the audit log, and
+ * of a beat that waits for orders. */
 struct cd_held {
+	bool is_quiet; /* no change that people want to know of */
+	char who[CD_NAME_MAX + 1];
+	char name[CD_NAME_MAX + 1]; /* that the body has */
 	bool is_held;
 	unsigned node;
 	uint64_t epoch;
 	uint64_t order; /* the node's when the beat came */
+	uint64_t beat;	/* which one of this node it is */
 	uint64_t since_ns;
 	bool is_due;	  /* there is something to say at once */
 	char tenants[32]; /* the list that the node has */
 };
 
+/* What callers may send. */
+extern const struct ctl_routes cd_routes;
+/* What the body of a route's requests may have, with spaces between. */
+const char *cd_route_members(const struct ctl_route *route);
+
 /* Fills the reply, or `held`: then the reply comes from cd_core_answer. Neither
  * may leave before its mark is settled. */
 void cd_core_handle(struct cd_core *core, const struct ctl_request *request,
 		    struct ctl_reply *reply, struct cd_held *held);
+/* Notes how a request has ended: when its mark is settled. */
+void cd_core_audit(struct cd_core *core, const struct ctl_request *request,
+		   const struct cd_held *held, const struct ctl_reply *reply);
 /* Whether a beat need not wait any longer. */
 bool cd_core_is_due(const struct cd_core *core, const struct cd_held *held);
+/* A beat that the node's next one has replaced is answered with 204: all that
+ * there is to say is in the answer to that one. */
 void cd_core_answer(struct cd_core *core, const struct cd_held *held,
 		    struct ctl_reply *reply);
 
-/* Every CD_TICK_MS; the time of day is for tokens that end. */
+/* The connection of a held beat has ended: unless a newer one is there, the
+ * node is suspect, and down after CD_BROKEN_MS. */
+void cd_core_broke(struct cd_core *core, const struct cd_held *held);
+
+/* The time of day, for tokens that end: before each request. */
+void cd_core_wall(struct cd_core *core, uint64_t wall_s);
+/* Every CD_TICK_MS. */
 void cd_core_tick(struct cd_core *core, uint64_t wall_s);
 
 /* ---- the process -------------------------------------------------------- */

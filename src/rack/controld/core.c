@@ -36,9 +36,29 @@ static const struct ctl_route routes[] = {
 	{CTL_DELETE, "/v1/tenants/:/tokens/:", cd_handle_token_end,
 	 CD_LEVEL_ADMIN},
 	{CTL_PATCH, "/v1/admin/token", cd_handle_admin_token, CD_LEVEL_ADMIN},
+	{CTL_GET, "/v1/audit", cd_handle_audit, CD_LEVEL_ADMIN},
+	{CTL_GET, "/v1/roles/:/tokens", cd_handle_role_list, CD_LEVEL_ADMIN},
+	{CTL_POST, "/v1/roles/:/tokens", cd_handle_role_create, CD_LEVEL_ADMIN},
+	{CTL_DELETE, "/v1/roles/:/tokens/:", cd_handle_role_end,
+	 CD_LEVEL_ADMIN},
 };
 
+/* Every route has a row here: what is not known is refused. */
 static const struct ctl_members members[] = {
+	{cd_handle_status, ""},
+	{cd_handle_metrics, ""},
+	{cd_handle_node_list, ""},
+	{cd_handle_node_forget, ""},
+	{cd_handle_name_get, ""},
+	{cd_handle_tenant_list, ""},
+	{cd_handle_tenant_get, ""},
+	{cd_handle_tenant_delete, ""},
+	{cd_handle_token_delete, ""},
+	{cd_handle_token_list, ""},
+	{cd_handle_token_end, ""},
+	{cd_handle_role_list, ""},
+	{cd_handle_role_end, ""},
+	{cd_handle_audit, ""},
 	{cd_handle_node_join, "name kind address zone incarnation size proto"},
 	{cd_handle_node_beat,
 	 "incarnation epoch used regions connections tenants shares names "
@@ -51,7 +71,27 @@ static const struct ctl_members members[] = {
 	{cd_handle_token_patch, "token"},
 	{cd_handle_token_create, "token ttl_s"},
 	{cd_handle_admin_token, "token"},
+	{cd_handle_role_create, "token ttl_s"},
 };
+
+static const struct ctl_body_max body_max[] = {
+	{cd_handle_node_beat, CD_BEAT_BYTES},
+};
+
+const struct ctl_routes cd_routes = {
+	.route = routes,
+	.route_count = ARRAY_LEN(routes),
+	.body_max = body_max,
+	.body_max_count = ARRAY_LEN(body_max),
+};
+
+const char *cd_route_members(const struct ctl_route *route)
+{
+	for (size_t i = 0; i < ARRAY_LEN(members); i++)
+		if (members[i].run == route->run)
+			return members[i].words;
+	return NULL;
+}
 
 /* ---- life --------------------------------------------------------------- */
 
@@ -101,6 +141,7 @@ static void forget_all(struct cd_core *core)
 			cd_node_free(core, core->node[i]);
 	while (core->tenant_count)
 		cd_tenant_free(core, core->tenant[0]);
+	core->role_token_count = 0;
 	(void)json_object_clear(core->late);
 }
 
@@ -200,14 +241,20 @@ uint64_t cd_core_term(const struct cd_core *core)
 	return core->term;
 }
 
-void cd_core_tick(struct cd_core *core, uint64_t wall_s)
+void cd_core_wall(struct cd_core *core, uint64_t wall_s)
 {
 	core->wall_s = wall_s;
+}
+
+void cd_core_tick(struct cd_core *core, uint64_t wall_s)
+{
+	cd_core_wall(core, wall_s);
 	if (!core->leads)
 		return;
 	cd_stage_group(core);
 	cd_nodes_tick(core);
 	cd_tokens_tick(core);
+	cd_roles_tick(core);
 }
 
 /* ---- requests ----------------------------------------------------------- */
@@ -217,6 +264,7 @@ static void recognise(struct cd_core *core, const char *token,
 		      struct cd_who *who)
 {
 	struct ctl_token_hash hash;
+	enum cd_role role;
 
 	if (!token || ctl_token_hash(token, &hash))
 		return;
@@ -224,7 +272,8 @@ static void recognise(struct cd_core *core, const char *token,
 		struct cd_tenant *t = core->tenant[i];
 
 		for (unsigned k = 0; k < t->token_count; k++) {
-			if (!ctl_token_hash_equal(&t->token[k].hash, &hash))
+			if (!ctl_token_hash_equal(&t->token[k].hash, &hash) ||
+			    cd_token_is_over(core, &t->token[k]))
 				continue;
 			who->role = CD_ROLE_TENANT;
 			who->tenant = t;
@@ -234,6 +283,9 @@ static void recognise(struct cd_core *core, const char *token,
 		who->role = CD_ROLE_TENANT;
 		who->tenant = cd_tenant_find(core, "default");
 	}
+	role = cd_role_of(core, &hash);
+	if (role != CD_ROLE_NONE)
+		who->role = role;
 	if (ctl_token_hash_equal(&core->node_hash, &hash))
 		who->role = CD_ROLE_NODE;
 	if (ctl_token_hash_equal(&core->admin, &hash))
@@ -298,9 +350,12 @@ static void run(struct cd_core *core, struct ctl_call *call, struct cd_who *who)
 	int err = 0;
 
 	recognise(core, call->request->token, who);
+	cd_audit_remember(call, who, who->held);
 	call->caller = who;
+	/* A tenant sees its own, wherever it comes from. */
 	call->sees_all = who->role == CD_ROLE_ADMIN ||
-			 who->role == CD_ROLE_NODE || call->request->is_local;
+			 who->role == CD_ROLE_NODE ||
+			 (who->role == CD_ROLE_NONE && call->request->is_local);
 	err = authorize(call, who);
 	if (err == -EPERM) {
 		ctl_reply_last_error(call->reply, -EACCES);
@@ -314,28 +369,11 @@ static void run(struct cd_core *core, struct ctl_call *call, struct cd_who *who)
 				     call->request->body_bytes, &call->body);
 	if (!err)
 		err = ctl_body_check(call, members, ARRAY_LEN(members));
+	cd_audit_remember(call, who, who->held);
 	if (err)
 		ctl_reply_last_error(call->reply, err);
 	else
 		call->route->run(core, call);
-}
-
-static void audit(struct cd_core *core, const struct ctl_call *call,
-		  const struct cd_who *who)
-{
-	static const char *const names[] = {"", "", "node", "admin"};
-	struct ctl_audit_event e = {
-		.who = who->role == CD_ROLE_TENANT ? who->tenant->name
-						   : names[who->role],
-		.name = json_string_value(json_object_get(call->body, "name")),
-		.is_quiet = call->route &&
-			    (call->route->run == cd_handle_node_beat ||
-			     call->route->run == cd_handle_place),
-	};
-
-	if (core->audit)
-		ctl_audit_note(core->audit, call->request, &e,
-			       call->reply->status, env_now_ns(core->env));
 }
 
 void cd_core_handle(struct cd_core *core, const struct ctl_request *request,
@@ -357,7 +395,5 @@ void cd_core_handle(struct cd_core *core, const struct ctl_request *request,
 		run(core, &call, &who);
 	if (reply->status >= 400)
 		core->refused++;
-	if (!held->is_held)
-		audit(core, &call, &who);
 	json_decref(call.body);
 }

@@ -26,6 +26,18 @@ static bool is_plain(const char *text)
 	return true;
 }
 
+int cd_field_incarnation(const json_t *body, const char **out)
+{
+	int err = ctl_field_string(body, "incarnation", true, out);
+
+	if (!err &&
+	    (strlen(*out) != CTL_INCARNATION_TEXT - 1 ||
+	     strspn(*out, "0123456789abcdef") != CTL_INCARNATION_TEXT - 1))
+		err = error_set(-EINVAL, "\"incarnation\" has %d hex digits",
+				CTL_INCARNATION_TEXT - 1);
+	return err;
+}
+
 static int parse(const json_t *body, struct joining *j)
 {
 	const char *kind = NULL, *proto = CTL_PROTO;
@@ -41,8 +53,7 @@ static int parse(const json_t *body, struct joining *j)
 	if (!err)
 		err = ctl_field_string(body, "zone", false, &j->zone);
 	if (!err)
-		err = ctl_field_string(body, "incarnation", true,
-				       &j->incarnation);
+		err = cd_field_incarnation(body, &j->incarnation);
 	if (!err)
 		err = ctl_field_u64(body, "size", false, 0, INT64_MAX,
 				    &j->size_bytes);
@@ -55,11 +66,6 @@ static int parse(const json_t *body, struct joining *j)
 	if (!rundir_rack_is_valid(j->name))
 		return error_set(-EINVAL,
 				 "\"name\" has 1 to 32 of a-z, 0-9 and '-'");
-	if (strlen(j->incarnation) != CTL_INCARNATION_TEXT - 1 ||
-	    strspn(j->incarnation, "0123456789abcdef") !=
-		    CTL_INCARNATION_TEXT - 1)
-		return error_set(-EINVAL, "\"incarnation\" has %d hex digits",
-				 CTL_INCARNATION_TEXT - 1);
 	if (!j->address[0] || strlen(j->address) > CD_ADDRESS_MAX ||
 	    !is_plain(j->address))
 		return error_set(-EINVAL,
@@ -87,11 +93,29 @@ static int check_place(const struct cd_node *n, const struct joining *j)
 	return 0;
 }
 
+/* Of what is down and no memory node there is nothing to remember. */
+static void make_room(struct cd_core *core)
+{
+	for (unsigned i = 0; i < CD_NODES_MAX; i++) {
+		struct cd_node *n = core->node[i];
+
+		if (n->kind == CD_MEMORY || n->state != CD_DOWN)
+			continue;
+		cd_stage(core, "node", n->name, NULL);
+		cd_node_free(core, n);
+		return;
+	}
+}
+
 static int join(struct cd_core *core, const struct joining *j,
 		struct cd_node **out)
 {
 	struct cd_node *n = cd_node_find(core, j->name);
-	int err = n ? check_place(n, j) : cd_node_add(core, j->name, &n);
+	int err;
+
+	if (!n && core->node_count == CD_NODES_MAX)
+		make_room(core);
+	err = n ? check_place(n, j) : cd_node_add(core, j->name, &n);
 
 	if (err)
 		return err;
@@ -102,8 +126,7 @@ static int join(struct cd_core *core, const struct joining *j,
 		       j->incarnation);
 	n->size_bytes = j->size_bytes;
 	n->epoch = core->term << 20 | (++core->joins & 0xfffff);
-	n->state = CD_UP;
-	n->seen_ns = env_now_ns(core->env);
+	cd_node_seen(core, n);
 	n->has_beaten = false;
 	for (unsigned i = 0; PLANTED(ctl_join_resets) && i < core->tenant_count;
 	     i++)
@@ -145,7 +168,8 @@ static int node_of_call(const struct cd_core *core, const struct ctl_call *call,
 				call->segment[0]);
 }
 
-/* A clean end: it need not be missed for ten seconds. */
+/* A clean end: it need not be missed for ten seconds. Only of memory nodes is
+ * there something to remember. */
 void cd_handle_node_leave(void *ctx, struct ctl_call *call)
 {
 	struct cd_core *core = ctx;
@@ -154,20 +178,26 @@ void cd_handle_node_leave(void *ctx, struct ctl_call *call)
 	int err = node_of_call(core, call, &n);
 
 	if (!err)
-		err = ctl_field_string(call->body, "incarnation", true,
-				       &incarnation);
+		err = cd_field_incarnation(call->body, &incarnation);
 	if (!err && strcmp(incarnation, n->incarnation) != 0)
 		err = error_set(-ESTALE, "node %s was started anew", n->name);
 	if (err) {
 		ctl_reply_last_error(call->reply, err);
 		return;
 	}
+	log_info("controld", "%s %s has left", cd_kind_name(n->kind), n->name);
+	ctl_reply_none(call->reply);
+	if (n->kind != CD_MEMORY) {
+		cd_stage(core, "node", n->name, NULL);
+		cd_node_free(core, n);
+		return;
+	}
 	n->state = CD_DOWN;
+	n->has_left = true;
+	cd_order(n); /* a beat that waits need not */
 	n->used_bytes = n->regions = n->connections = 0;
 	json_decref(n->names);
 	n->names = NULL;
-	log_info("controld", "node %s has left", n->name);
-	ctl_reply_none(call->reply);
 }
 
 /* ---- the list ----------------------------------------------------------- */
@@ -192,6 +222,7 @@ static json_t *describe(const struct cd_core *core, const struct cd_node *n,
 	(void)json_object_set_new(row, "conflicts", json_incref(n->conflicts));
 	if (n->kind != CD_MEMORY)
 		return row;
+	(void)json_object_set_new(row, "tenants", json_string(n->tenants));
 	(void)json_object_set_new(row, "size",
 				  json_integer(cd_int(n->size_bytes)));
 	(void)json_object_set_new(row, "used",
@@ -207,15 +238,18 @@ void cd_handle_node_list(void *ctx, struct ctl_call *call)
 {
 	const struct cd_core *core = ctx;
 	json_t *rows = json_array();
+	char tenants[32];
 
 	for (unsigned i = 0; i < CD_NODES_MAX; i++)
 		if (core->node[i])
 			(void)json_array_append_new(
 				rows,
 				describe(core, core->node[i], call->sees_all));
+	cd_tenants_name(core, tenants);
 	ctl_reply_json(call->reply, 200,
-		       json_pack("{s:o, s:I, s:b}", "nodes", rows, "term",
-				 cd_int(core->term), "leads", core->leads));
+		       json_pack("{s:o, s:I, s:b, s:s}", "nodes", rows, "term",
+				 cd_int(core->term), "leads", core->leads,
+				 "tenants", tenants));
 }
 
 /* ---- drain, forget ------------------------------------------------------ */
@@ -257,11 +291,8 @@ void cd_handle_node_forget(void *ctx, struct ctl_call *call)
 	struct cd_node *n = NULL;
 	int err = node_of_call(core, call, &n);
 
-	if (!err && n->state != CD_DOWN && !PLANTED(ctl_forget_up))
-		err = error_set(-EBUSY,
-				"node %s is %s; only one that is down can be "
-				"forgotten",
-				n->name, cd_state_name(n));
+	if (!err && !PLANTED(ctl_forget_up))
+		err = cd_node_is_gone(core, n);
 	if (err) {
 		ctl_reply_last_error(call->reply, err);
 		return;

@@ -21,25 +21,36 @@ void cd_tenants_name(const struct cd_core *core, char out[32])
 		       (unsigned long long)core->tenants_version);
 }
 
+/* How long it counts, and not until when: clocks of machines differ. */
+static void add_token(const struct cd_core *core, const struct cd_token *k,
+		      json_t *hashes, json_t *left)
+{
+	uint64_t ms = k->until_s ? (k->until_s - core->wall_s) * 1000 : 0;
+	char hash[CTL_TOKEN_TEXT];
+
+	if (cd_token_is_over(core, k))
+		return;
+	ctl_token_hash_format(&k->hash, hash);
+	(void)json_array_append_new(hashes, json_string(hash));
+	(void)json_array_append_new(left, json_integer(cd_int(ms)));
+}
+
 json_t *cd_tenants_json(const struct cd_core *core)
 {
 	json_t *rows = json_array();
 
 	for (unsigned i = 0; i < core->tenant_count; i++) {
 		const struct cd_tenant *t = core->tenant[i];
-		json_t *hashes = json_array();
+		json_t *hashes = json_array(), *left = json_array();
 
-		for (unsigned k = 0; k < t->token_count; k++) {
-			char hash[CTL_TOKEN_TEXT];
-
-			ctl_token_hash_format(&t->token[k].hash, hash);
-			(void)json_array_append_new(hashes, json_string(hash));
-		}
+		for (unsigned k = 0; k < t->token_count; k++)
+			add_token(core, &t->token[k], hashes, left);
 		(void)json_array_append_new(
-			rows, json_pack("{s:s, s:b, s:I, s:O, s:o}", "name",
-					t->name, "has_quota", t->quota != 0,
-					"quota", cd_int(t->quota), "limits",
-					t->limits, "tokens", hashes));
+			rows,
+			json_pack("{s:s, s:b, s:I, s:O, s:o, s:o}", "name",
+				  t->name, "has_quota", t->quota != 0, "quota",
+				  cd_int(t->quota), "limits", t->limits,
+				  "tokens", hashes, "tokens_left_ms", left));
 	}
 	return rows;
 }
@@ -64,7 +75,7 @@ static int check_limits(const json_t *body)
 {
 	static const char *const kinds[] = {"device",  "regions", "connections",
 					    "servers", "grants",  "sessions",
-					    "walks"};
+					    "walks",   "requests"};
 	json_t *limits = json_object_get(body, "limits"), *v;
 	const char *name;
 
@@ -80,12 +91,12 @@ static int check_limits(const json_t *body)
 			return error_set(-EINVAL,
 					 "\"limits\" has no '%.30s'; device, "
 					 "regions, connections, servers, "
-					 "grants, sessions, walks",
+					 "grants, sessions, walks, requests",
 					 name);
 		if (!json_is_integer(v) || json_integer_value(v) < 0)
-			return error_set(-EINVAL,
-					 "limit \"%s\" is a number from 0",
-					 name);
+			return error_set(
+				-EINVAL,
+				"\"limits\": \"%s\" is a number from 0", name);
 	}
 	return 0;
 }

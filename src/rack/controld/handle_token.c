@@ -48,7 +48,12 @@ struct cd_tenant *cd_token_owner(const struct cd_core *core,
 int cd_token_check(const struct cd_core *core,
 		   const struct ctl_token_hash *hash)
 {
-	return cd_token_owner(core, hash) ||
+	bool is_role = false;
+
+	for (unsigned i = 0; i < core->role_token_count; i++)
+		is_role |= ctl_token_hash_equal(&core->role_token[i].token.hash,
+						hash);
+	return is_role || cd_token_owner(core, hash) ||
 			       ctl_token_hash_equal(&core->admin, hash) ||
 			       ctl_token_hash_equal(&core->node_hash, hash) ||
 			       ctl_token_hash_equal(&core->default_hash, hash)
@@ -75,6 +80,11 @@ void cd_token_end(struct cd_core *core, struct cd_tenant *t, unsigned at)
 	ctl_token_hash_format(&t->token[at].hash, hash);
 	cd_stage(core, "token", hash, NULL);
 	t->token[at] = t->token[--t->token_count];
+}
+
+bool cd_token_is_over(const struct cd_core *core, const struct cd_token *k)
+{
+	return k->until_s && k->until_s <= core->wall_s;
 }
 
 /* ---- tokens of this machine: files -------------------------------------- */
@@ -261,8 +271,7 @@ void cd_tokens_tick(struct cd_core *core)
 		struct cd_tenant *t = core->tenant[i];
 
 		for (unsigned k = t->token_count; k-- > 0;) {
-			if (!t->token[k].until_s ||
-			    t->token[k].until_s > core->wall_s)
+			if (!cd_token_is_over(core, &t->token[k]))
 				continue;
 			log_info("controld", "token %u of %s has ended",
 				 t->token[k].id, t->name);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nodes: who joins, who is silent. UP, after CD_SUSPECT_MS of silence SUSPECT,
- * after CD_DOWN_MS DOWN, by the next beat UP again. Nothing is written for any
- * of that, so a node that flaps makes no work.
+ * Nodes: who joins, who is silent. UP, after CD_SUSPECT_MS of silence or when
+ * its held request breaks SUSPECT, after CD_DOWN_MS or CD_BROKEN_MS after the
+ * break DOWN, by the next beat UP again. Nothing is written for any of that, so
+ * a node that flaps makes no work.
  */
 #include <errno.h>
 #include <string.h>
@@ -53,21 +54,61 @@ void cd_order_all(struct cd_core *core)
 			cd_order(core->node[i]);
 }
 
+void cd_node_seen(struct cd_core *core, struct cd_node *n)
+{
+	n->state = CD_UP;
+	n->seen_ns = env_now_ns(core->env);
+	n->is_broken = n->has_left = false;
+}
+
+static uint64_t since_ms(uint64_t then, uint64_t now)
+{
+	return now > then ? (now - then) / 1000000 : 0;
+}
+
+static enum cd_state judge(const struct cd_node *n, uint64_t now)
+{
+	uint64_t silent_ms = since_ms(n->seen_ns, now);
+
+	if (silent_ms >= CD_DOWN_MS ||
+	    (n->is_broken && since_ms(n->broken_ns, now) >= CD_BROKEN_MS))
+		return CD_DOWN;
+	return n->is_broken || silent_ms >= CD_SUSPECT_MS ? CD_SUSPECT : CD_UP;
+}
+
+/* A node whose connection broke may live, and hands out what it may for as long
+ * as it takes the controller's last answer for fresh (UP_SILENT_MS), which is
+ * less than CD_DOWN_MS. */
+int cd_node_is_gone(const struct cd_core *core, const struct cd_node *n)
+{
+	uint64_t silent_ms = since_ms(n->seen_ns, env_now_ns(core->env));
+
+	if (n->state != CD_DOWN)
+		return error_set(-EBUSY,
+				 "node %s is %s; only one that is down can be "
+				 "forgotten",
+				 n->name, cd_state_name(n));
+	if (n->has_left || silent_ms >= CD_DOWN_MS)
+		return 0;
+	return error_set(-EBUSY,
+			 "node %s may live and hand out memory; it can be "
+			 "forgotten in %llu ms",
+			 n->name, (unsigned long long)(CD_DOWN_MS - silent_ms));
+}
+
 static void look(struct cd_core *core, struct cd_node *n, uint64_t now)
 {
-	uint64_t silent_ms =
-		now > n->seen_ns ? (now - n->seen_ns) / 1000000 : 0;
-	enum cd_state is = silent_ms >= CD_DOWN_MS	? CD_DOWN
-			   : silent_ms >= CD_SUSPECT_MS ? CD_SUSPECT
-							: CD_UP;
+	enum cd_state is = judge(n, now);
 
 	/* Who said goodbye is down until it comes back. */
 	if (is <= n->state)
 		return;
 	n->state = is;
-	log_warn("controld", "node %s is %s: silent for %llu ms", n->name,
+	log_warn("controld", "node %s is %s: %s for %llu ms", n->name,
 		 is == CD_DOWN ? "down" : "suspect",
-		 (unsigned long long)silent_ms);
+		 n->is_broken ? "not connected" : "silent",
+		 (unsigned long long)since_ms(
+			 n->is_broken ? n->broken_ns : n->seen_ns, now));
 	/* Wishes that counted on it may have to be refused now. */
 	for (unsigned i = 0; i < core->tenant_count; i++)
 		if (core->tenant[i]->squeeze)

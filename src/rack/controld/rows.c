@@ -180,14 +180,18 @@ static int tenant_row(struct cd_core *core, const char *key, const json_t *row)
 
 static int token_row(struct cd_core *core, const char *key, const json_t *row)
 {
-	const char *tenant = NULL;
+	const char *tenant = NULL, *role = NULL;
+	struct cd_role_token r = {0};
 	struct cd_token k = {0};
 	struct cd_tenant *t;
 	uint64_t id = 0;
 	int err = ctl_token_hash_parse(key, &k.hash);
 
 	if (!err)
-		err = ctl_field_string(row, "tenant", true, &tenant);
+		err = ctl_field_string(row, "role", false, &role);
+	if (!err)
+		err = role ? cd_role_parse(role, &r.role)
+			   : ctl_field_string(row, "tenant", true, &tenant);
 	if (!err)
 		err = ctl_field_u64(row, "id", true, 0, INT32_MAX, &id);
 	if (!err)
@@ -195,12 +199,19 @@ static int token_row(struct cd_core *core, const char *key, const json_t *row)
 				    &k.until_s);
 	if (err)
 		return err;
+	k.id = (unsigned)id;
+	if (role && core->role_token_count == CD_ROLE_TOKENS_MAX)
+		return error_set(-EINVAL, "there are too many of roles");
+	if (role) {
+		r.token = k;
+		core->role_token[core->role_token_count++] = r;
+		return 0;
+	}
 	t = cd_tenant_find(core, tenant);
 	if (!t || t->token_count == CD_TOKENS_MAX)
 		return error_set(-EINVAL,
 				 "there is no tenant %.32s, or it has too many",
 				 tenant);
-	k.id = (unsigned)id;
 	t->token[t->token_count++] = k;
 	return 0;
 }

@@ -2,7 +2,9 @@
 /*
  * The controller as a daemon: threads of the HTTP server bring requests, one
  * thread commits. While it commits, requests gather; they share the next
- * transaction. The lock guards the core; the ledger belongs to the one thread.
+ * transaction. The lock guards the core; the ledger belongs to the one thread,
+ * which also answers the beats that wait for orders: they have no thread of
+ * their own, however many there are.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,6 +18,7 @@
 #include "base/log.h"
 #include "base/statedir.h"
 #include "cd_priv.h"
+#include "cd_wait.h"
 #include "ledger/ledger_rows.h"
 
 enum {
@@ -30,7 +33,9 @@ struct server {
 	struct ledger *ledger;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;	/* the thread that commits */
-	pthread_cond_t settled; /* those who wait for it, or for orders */
+	pthread_cond_t settled; /* those who wait for it */
+	bool is_due;		/* beats have to be looked at */
+	struct cd_waits waits;
 	bool ends;
 	/* The last transaction: how long it took, and its changes. */
 	uint64_t commit_ns;
@@ -58,27 +63,34 @@ static void wait_on(struct server *s, pthread_cond_t *cond, unsigned ms)
 	wait_ns(s, cond, clock_mono_ns() + ms * 1000000ull);
 }
 
+/* There is something to commit, or an order for a node that waits. */
+static void wake(struct server *s)
+{
+	s->is_due = true;
+	(void)pthread_cond_signal(&s->wake);
+}
+
 static void settle(struct server *s, struct ctl_reply *reply)
 {
 	uint64_t mark = cd_core_mark(s->core);
 	enum cd_settled how;
 
-	(void)pthread_cond_signal(&s->wake);
+	wake(s);
 	while ((how = cd_core_settled(s->core, mark)) == CD_PENDING)
 		wait_on(s, &s->settled, CD_HOLD_MS);
 	if (how != CD_COMMITTED)
 		cd_core_excuse(s->core, how, reply);
-	/* What was asked for may be an order for a node that waits. */
-	(void)pthread_cond_broadcast(&s->settled);
 }
 
 /* A leader whose ledger is silent is not asked for changes at once: etcd has
- * another leader of its own within two seconds. */
+ * another leader of its own within two seconds. Nodes come again by themselves,
+ * and would take all threads meanwhile. */
 static void await_ledger(struct server *s, const struct ctl_request *request)
 {
 	uint64_t end = clock_mono_ms() + SURE_MS;
+	bool is_node = strncmp(request->path, "/v1/nodes", 9) == 0;
 
-	while (request->method != CTL_GET && !s->ends &&
+	while (request->method != CTL_GET && !is_node && !s->ends &&
 	       cd_core_leads(s->core) && !cd_core_is_sure(s->core) &&
 	       clock_mono_ms() < end)
 		wait_on(s, &s->settled, CD_TICK_MS);
@@ -92,16 +104,34 @@ static void handle(void *ctx, const struct ctl_request *request,
 
 	pthread_mutex_lock(&s->lock);
 	await_ledger(s, request);
+	cd_core_wall(s->core, (uint64_t)time(NULL));
 	cd_core_handle(s->core, request, reply, &held);
-	if (held.is_held) {
-		(void)pthread_cond_signal(&s->wake);
-		(void)pthread_cond_broadcast(&s->settled);
-		while (!s->ends && !cd_core_is_due(s->core, &held))
-			wait_on(s, &s->settled, CD_TICK_MS);
-		cd_core_answer(s->core, &held, reply);
+	if (held.is_held && cd_waits_hold(&s->waits, request, &held)) {
+		wake(s);
+	} else {
+		if (held.is_held)
+			cd_core_answer(s->core, &held, reply);
+		settle(s, reply);
+		cd_core_audit(s->core, request, &held, reply);
 	}
-	settle(s, reply);
 	pthread_mutex_unlock(&s->lock);
+}
+
+/* A node has hung up, or the server ends. */
+static void gone(void *ctx, uint64_t id)
+{
+	struct server *s = ctx;
+
+	pthread_mutex_lock(&s->lock);
+	if (cd_waits_gone(&s->waits, s->core, id))
+		wake(s);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void answer_beats(struct server *s, struct ctl_server *http)
+{
+	s->is_due = false;
+	cd_waits_answer(&s->waits, s->core, http);
 }
 
 /* ---- the thread that commits -------------------------------------------- */
@@ -280,14 +310,17 @@ static int run(struct daemon *d)
 			next_ms = now + CD_TICK_MS;
 		}
 		commit(s);
-		if (!cd_core_leads(s->core) ||
-		    cd_core_settled(s->core, cd_core_mark(s->core)) !=
-			    CD_PENDING)
+		answer_beats(s, d->server);
+		if (!s->is_due &&
+		    (!cd_core_leads(s->core) ||
+		     cd_core_settled(s->core, cd_core_mark(s->core)) !=
+			     CD_PENDING))
 			wait_on(s, &s->wake, CD_TICK_MS);
 	}
 	s->ends = true;
 	commit(s);
 	cd_core_resign(s->core, "the controller ends");
+	answer_beats(s, d->server); /* nodes go elsewhere */
 	(void)pthread_cond_broadcast(&s->settled);
 	pthread_mutex_unlock(&s->lock);
 	return 0;
@@ -425,8 +458,11 @@ static int close_server(struct daemon *d)
 
 const struct daemon_kind cd_daemon = {
 	.what = "a controller",
+	.keeps_audit = true,
 	.suffix = ".control",
 	.handle = handle,
+	.routes = &cd_routes,
+	.gone = gone,
 	.allow = allow,
 	.open = open_server,
 	.run = run,

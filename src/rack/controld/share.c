@@ -147,7 +147,8 @@ void cd_share_requota(struct cd_core *core, struct cd_tenant *t, uint64_t quota)
 	for (unsigned i = 0; i < CD_NODES_MAX; i++) {
 		struct cd_share *s = &t->share[i];
 
-		if (!core->node[i] || !begins)
+		if (!core->node[i] || !begins ||
+		    core->node[i]->kind != CD_MEMORY)
 			continue;
 		s->version++;
 		s->open = true;

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/statedir.h"
 #include "control/ctl_audit.h"
 #include "daemon_priv.h"
 
@@ -138,6 +139,25 @@ static int take_name(struct daemon *d)
 	return 0;
 }
 
+static int open_audit(struct daemon *d)
+{
+	const struct daemon_options *o = &d->options;
+	bool is_own = d->kind->keeps_audit && !o->audit;
+	char dir[STATEDIR_PATH_MAX], path[STATEDIR_PATH_MAX + 64];
+	int err = is_own ? statedir_make(d->rack, dir) : 0;
+
+	if (err)
+		return err;
+	if (is_own)
+		(void)snprintf(path, sizeof(path), "%s/%.32s.audit.jsonl", dir,
+			       o->name);
+	err = ctl_audit_open(is_own ? path : o->audit, is_own || o->audit_json,
+			     &d->audit);
+	if (!err && d->kind->keeps_audit)
+		err = ctl_audit_keep(d->audit, is_own);
+	return err;
+}
+
 /* ---- life --------------------------------------------------------------- */
 
 static int live(struct daemon *d)
@@ -195,8 +215,7 @@ static int open_and_serve(struct daemon *d)
 	if (!err)
 		err = take_name(d);
 	if (!err && d->kind->handle)
-		err = ctl_audit_open(d->options.audit, d->options.audit_json,
-				     &d->audit);
+		err = open_audit(d);
 	if (err)
 		return err;
 	err = d->kind->open(d);

@@ -61,6 +61,9 @@ struct daemon_kind {
 	/* Stands between its name and ".sock" or ".lock" in the runtime
 	 * directory; NULL: it has neither, and guards its name itself. */
 	const char *suffix;
+	/* It remembers the last lines of its audit log, which is a file of the
+	 * state directory where --audit names none. */
+	bool keeps_audit;
 	/* Of HTTP requests, where there is a socket or an address to listen on;
 	 * NULL: none. */
 	ctl_handle_fn handle;
@@ -111,6 +114,9 @@ int daemon_allow_state(struct daemon *d) MUST_CHECK;
 /* The token of that kind, which is made where there is none. */
 int daemon_token(const struct daemon *d, enum rack_token_kind kind,
 		 char text[SECRET_TEXT]) MUST_CHECK;
+/* The one that there is; -ENOENT and others as rack_token_find. */
+int daemon_token_find(const struct daemon *d, enum rack_token_kind kind,
+		      char text[SECRET_TEXT]) MUST_CHECK;
 /* From now on it is another one. */
 int daemon_token_keep(const struct daemon *d, enum rack_token_kind kind,
 		      const char *text) MUST_CHECK;

@@ -27,6 +27,14 @@ int daemon_token(const struct daemon *d, enum rack_token_kind kind,
 	return rack_token_obtain(&place, kind, text);
 }
 
+int daemon_token_find(const struct daemon *d, enum rack_token_kind kind,
+		      char text[SECRET_TEXT])
+{
+	const struct rack_token_place place = place_of(d);
+
+	return rack_token_find(&place, kind, text, NULL);
+}
+
 int daemon_token_keep(const struct daemon *d, enum rack_token_kind kind,
 		      const char *text)
 {

@@ -255,6 +255,7 @@ int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 	c->slot = slot;
 	c->read_only = peer->read_only;
 	c->narrow_id = peer->narrow_id;
+	c->token = peer->token;
 	c->role = peer->role;
 	c->space = peer->owner ? peer->owner->space : NULL;
 	c->without = peer->without;

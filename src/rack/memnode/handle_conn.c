@@ -176,7 +176,7 @@ static int narrow_peer(const struct ctl_call *call, struct conn_peer *peer)
 
 	peer->narrow_id = n ? n->id : 0;
 	if (!n)
-		return 0;
+		return ctl_token_hash(call->request->token, &peer->token);
 	if (peer->role != MEM_ROLE_PLAIN || peer->walk_depth ||
 	    json_object_get(call->body, "session"))
 		return error_set(-EACCES, "this token is for regions: no "

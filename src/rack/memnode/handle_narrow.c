@@ -114,6 +114,8 @@ void handle_narrow_create(void *ctx, struct ctl_call *call)
 	uint64_t now_ns = env_now_ns(node->env), id = 0;
 	int err = parse(node, call->body, &wish);
 
+	if (!err)
+		err = ctl_token_hash(call->request->token, &wish.by);
 	if (!err && is_taken(node, t, &wish.token))
 		err = error_set(-EEXIST, "this token is in use already");
 	former = err ? NULL : narrow_find(&t->narrows, &wish.token, now_ns);

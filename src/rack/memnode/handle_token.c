@@ -85,7 +85,7 @@ static int patch(struct mem_node *node, struct ctl_call *call, const char *text,
 	if (!err) {
 		narrow_end_all(&(*out)->narrows);
 		switch_walk_tenant_changed(node, *out);
-		tenant_end_conns(node, *out);
+		tenant_end_conns(node, *out, false);
 	}
 	return err;
 }
@@ -132,7 +132,7 @@ static int revoke(struct mem_node *node, struct ctl_call *call)
 	if (!err) {
 		narrow_end_all(&t->narrows);
 		switch_walk_tenant_changed(node, t);
-		tenant_end_conns(node, t);
+		tenant_end_conns(node, t, false);
 	}
 	return err;
 }

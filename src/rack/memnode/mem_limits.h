@@ -12,6 +12,7 @@ enum {
 
 	MEM_TENANT_MAX = 256,
 	MEM_TENANT_TOKENS = 8, /* of a tenant of a rack with a controller */
+	MEM_TOKEN_DAYS_MAX = 366,
 	MEM_NAMES_TOLD = 400,  /* to the controller, in one beat */
 	MEM_REGION_MAX = 4000, /* the NIC has 4096 grants */
 	MEM_CONN_MAX = 8192,   /* the NIC has 16384 queue pairs */

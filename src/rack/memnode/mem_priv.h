@@ -80,6 +80,12 @@ enum mem_tenant_state {
 	MEM_TENANT_ENDING,  /* is not in the file; what it has ends */
 };
 
+/* A token beside a tenant's own. */
+struct mem_token {
+	struct ctl_token_hash hash;
+	uint64_t until_ns; /* 0: no end */
+};
+
 struct mem_tenant {
 	struct mem_life life;
 	enum mem_tenant_state state;
@@ -94,7 +100,7 @@ struct mem_tenant {
 	bool is_tokenless; /* `token` is nobody's */
 	struct up_share share;
 	unsigned more_count;
-	struct ctl_token_hash more[MEM_TENANT_TOKENS];
+	struct mem_token more[MEM_TENANT_TOKENS];
 	uint64_t used_bytes;
 	/* Bytes of all pages of its clients, and of their tables and
 	 * buffers. */
@@ -253,6 +259,7 @@ struct mem_conn {
 	bool read_only;
 	uint64_t narrow_id; /* of the token that it was made with; 0: a whole
 			       one */
+	struct ctl_token_hash token; /* that whole one */
 	struct ibv_qp *qp;
 	union ibv_gid own_gid;
 	union ibv_gid client_gid;
@@ -395,8 +402,10 @@ void tenant_remove(struct mem_node *node, struct mem_tenant *tenant);
 void tenant_end(struct mem_node *node, struct mem_tenant *tenant);
 /* Every tick. */
 void tenant_tick(struct mem_node *node);
-/* Ends its connections. May let the lock go, so that others come in. */
-void tenant_end_conns(struct mem_node *node, struct mem_tenant *tenant);
+/* Ends its connections, or only those whose token counts no more. May let the
+ * lock go, so that others come in. */
+void tenant_end_conns(struct mem_node *node, struct mem_tenant *tenant,
+		      bool only_lost);
 /* Call these around a change of tenants and its tenant_file_save. _begin may
  * wait for another change, without the lock. */
 void tenant_change_begin(struct mem_node *node);
@@ -468,6 +477,7 @@ struct conn_peer {
 	uint8_t rd_atomic;
 	bool read_only;
 	uint64_t narrow_id;
+	struct ctl_token_hash token;
 	const char *client;
 	unsigned role;		/* enum mem_role, and which chain */
 	struct mem_conn *owner; /* of the pages, for all but plain ones */

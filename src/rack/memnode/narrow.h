@@ -22,6 +22,7 @@ enum {
 struct mem_narrow {
 	uint64_t id; /* 0: a free place; not secret */
 	struct ctl_token_hash token;
+	struct ctl_token_hash by; /* the whole token that it was made with */
 	/* A region's name, which is also for its parts ("name.0"), or with '*'
 	 * at its end all that begin so. */
 	char regions[MEM_REGION_NAME_MAX + 2];

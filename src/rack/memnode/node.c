@@ -545,6 +545,7 @@ void mem_node_tick(struct mem_node *node)
 	}
 	session_expire(node, NULL);
 	region_expire(node);
+	ruled_tick(node);
 	tenant_tick(node);
 	space_tick(node);
 	walks_reap(node);

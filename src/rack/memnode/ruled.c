@@ -114,115 +114,18 @@ int ruled_check(const struct mem_node *node, const struct mem_tenant *t)
 		       : 0;
 }
 
-/* ---- tokens ------------------------------------------------------------- */
-
-/* No early end: the time tells nothing about which one it was. */
-bool ruled_has_token(const struct mem_tenant *t,
-		     const struct ctl_token_hash *token)
-{
-	bool found = false;
-
-	for (unsigned i = 0; i < t->more_count; i++)
-		found |= ctl_token_hash_equal(&t->more[i], token);
-	return found;
-}
-
-json_t *ruled_tokens_json(const struct mem_tenant *t)
-{
-	json_t *rows = json_array();
-
-	for (unsigned i = 0; i < t->more_count; i++) {
-		char hash[CTL_TOKEN_TEXT];
-
-		ctl_token_hash_format(&t->more[i], hash);
-		(void)json_array_append_new(rows, json_string(hash));
-	}
-	return rows;
-}
-
-struct hashes {
-	unsigned count;
-	struct ctl_token_hash hash[MEM_TENANT_TOKENS];
-};
-
-static int parse_hashes(const json_t *rows, struct hashes *out)
-{
-	const json_t *row;
-	size_t i;
-
-	out->count = 0;
-	json_array_foreach(rows, i, row)
-	{
-		int err = out->count < MEM_TENANT_TOKENS && json_is_string(row)
-				  ? ctl_token_hash_parse(json_string_value(row),
-							 &out->hash[out->count])
-				  : -EINVAL;
-
-		if (err)
-			return error_set(-EINVAL, "\"tokens\" has hashes");
-		out->count++;
-	}
-	return 0;
-}
-
-int ruled_load(struct mem_tenant *t, const json_t *row)
-{
-	struct hashes h;
-	int err = parse_hashes(json_object_get(row, "more_sha256"), &h);
-
-	if (err)
-		return err;
-	t->more_count = h.count;
-	memcpy(t->more, h.hash, sizeof(h.hash));
-	t->is_ruled = json_is_true(json_object_get(row, "ruled"));
-	up_share_rule(&t->share, t->is_ruled && t->quota_bytes, used_of(t));
-	return 0;
-}
-
-static bool has(const struct hashes *h, const struct ctl_token_hash *token)
-{
-	bool found = false;
-
-	for (unsigned i = 0; i < h->count; i++)
-		found |= ctl_token_hash_equal(&h->hash[i], token);
-	return found;
-}
-
-/* Of a tenant that has no token at all: nobody knows what has this hash. */
-static void no_token(struct mem_node *node, struct ctl_token_hash *out)
-{
-	env_random(node->env, out->bytes, sizeof(out->bytes));
-}
-
-/* True: there are fewer, so whoever is connected may have one that is gone. */
-static bool set_tokens(struct mem_node *node, struct mem_tenant *t,
-		       const struct hashes *h)
-{
-	bool lost = !has(h, &t->token) && !t->is_tokenless;
-
-	for (unsigned i = 0; i < t->more_count; i++)
-		lost |= !has(h, &t->more[i]);
-	t->is_tokenless = h->count == 0;
-	if (h->count)
-		t->token = h->hash[0];
-	else if (lost)
-		no_token(node, &t->token);
-	t->more_count = h->count ? h->count - 1 : 0;
-	for (unsigned i = 0; i < t->more_count; i++)
-		t->more[i] = h->hash[i + 1];
-	return lost;
-}
-
 /* ---- the list of tenants ------------------------------------------------ */
 
 /* A tenant of ours with that name that the controller does not mean. */
-static bool is_conflict(const struct mem_tenant *t, const struct hashes *h)
+static bool is_conflict(const struct mem_tenant *t,
+			const struct ruled_tokens *k)
 {
-	return t && !t->is_ruled && !is_default(t) && !has(h, &t->token);
+	return t && !t->is_ruled && !is_default(t) &&
+	       !ruled_tokens_have(k, &t->token);
 }
 
 static int settle(struct mem_node *node, struct mem_tenant *t,
-		  const json_t *row, const struct hashes *h)
+		  const json_t *row, const struct ruled_tokens *k)
 {
 	const json_t *quota = json_object_get(row, "quota");
 	bool lost = false;
@@ -231,7 +134,7 @@ static int settle(struct mem_node *node, struct mem_tenant *t,
 	if (err)
 		return err;
 	if (!is_default(t))
-		lost = set_tokens(node, t, h);
+		lost = ruled_tokens_set(node, t, k);
 	t->is_ruled = true;
 	t->quota_bytes = (uint64_t)json_integer_value(quota);
 	up_share_rule(&t->share, t->quota_bytes != 0, used_of(t));
@@ -239,8 +142,7 @@ static int settle(struct mem_node *node, struct mem_tenant *t,
 		t->state = MEM_TENANT_LIVE;
 	if (lost) {
 		log_info("memnode", "tenant %s has other tokens", t->name);
-		switch_walk_tenant_changed(node, t);
-		tenant_end_conns(node, t);
+		ruled_shut_out(node, t);
 	}
 	return 0;
 }
@@ -250,17 +152,17 @@ static int take_row(struct mem_node *node, const json_t *row)
 	const char *name = NULL;
 	struct ctl_token_hash none;
 	struct mem_tenant *t;
-	struct hashes h;
+	struct ruled_tokens k;
 	int err = json_is_object(row)
 			  ? ctl_field_string(row, "name", true, &name)
 			  : -EINVAL;
 
 	if (!err)
-		err = parse_hashes(json_object_get(row, "tokens"), &h);
+		err = ruled_tokens_parse(node, row, &k);
 	if (err)
 		return err;
 	t = tenant_find(node, name);
-	if (is_conflict(t, &h)) {
+	if (is_conflict(t, &k)) {
 		(void)json_array_append_new(node->conflicts, json_string(name));
 		log_warn("memnode",
 			 "tenant %s has another token here than in the rest of "
@@ -270,10 +172,10 @@ static int take_row(struct mem_node *node, const json_t *row)
 	}
 	if (t && t->state == MEM_TENANT_ENDING)
 		return 0; /* the next list finds it gone */
-	no_token(node, &none);
+	env_random(node->env, none.bytes, sizeof(none.bytes));
 	if (!t)
-		err = tenant_add(node, name, h.count ? &h.hash[0] : &none, &t);
-	return err ? err : settle(node, t, row, &h);
+		err = tenant_add(node, name, &none, &t);
+	return err ? err : settle(node, t, row, &k);
 }
 
 static bool is_listed(const json_t *rows, const char *name)

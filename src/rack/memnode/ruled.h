@@ -25,10 +25,33 @@ bool ruled_await(struct mem_node *node, struct mem_tenant *t,
 int ruled_check(const struct mem_node *node,
 		const struct mem_tenant *t) MUST_CHECK;
 
-/* Tokens as the controller has them; what has fewer ends connections. */
+/* ---- ruled_token.c ------------------------------------------------------ */
+
+struct ruled_tokens {
+	unsigned count;
+	struct mem_token token[MEM_TENANT_TOKENS];
+};
+
+/* Whether it is one of those beside the tenant's own, and not over. */
 bool ruled_has_token(const struct mem_tenant *t,
-		     const struct ctl_token_hash *token);
+		     const struct ctl_token_hash *token, uint64_t now_ns);
+/* Whether a connection's token still counts. */
+bool ruled_keeps(const struct mem_tenant *t, const struct mem_conn *c,
+		 uint64_t now_ns);
 json_t *ruled_tokens_json(const struct mem_tenant *t);
+/* From a row of the controller's list. */
+int ruled_tokens_parse(const struct mem_node *node, const json_t *row,
+		       struct ruled_tokens *out) MUST_CHECK;
+bool ruled_tokens_have(const struct ruled_tokens *k,
+		       const struct ctl_token_hash *token);
+/* True: some are gone. */
+bool ruled_tokens_set(struct mem_node *node, struct mem_tenant *t,
+		      const struct ruled_tokens *k);
+/* Ends what was made with tokens that count no more: connections, and tokens
+ * that were handed on. */
+void ruled_shut_out(struct mem_node *node, struct mem_tenant *t);
+/* Tokens whose time is over. */
+void ruled_tick(struct mem_node *node);
 /* From the file of tenants. */
 int ruled_load(struct mem_tenant *t, const json_t *row) MUST_CHECK;
 

@@ -105,15 +105,9 @@ static bool is_fresh(void *ctx)
 /* Where rack.control names one: the node joins, and beats until it ends. */
 static int join(struct daemon *d)
 {
-	char token[SECRET_TEXT], address[CLIENT_ADDRESS_MAX];
 	struct mem_serve *s = d->self;
-	struct uplink_config config = {
-		.config = d->config,
-		.rundir = d->rundir,
-		.token = token,
+	const struct uplink_config config = {
 		.kind = "memory",
-		.name = d->options.name,
-		.address = address,
 		.incarnation = mem_node_incarnation(d->served),
 		.size_bytes = s->pool_bytes,
 		.ctx = d->served,
@@ -121,16 +115,9 @@ static int join(struct daemon *d)
 		.say = mem_node_say,
 		.hear = mem_node_hear,
 	};
-	int err;
+	int err = uplink_join(d, &config, &s->uplink);
 
-	if (!uplink_is_wanted(d->config))
-		return 0;
-	daemon_address(d, address);
-	err = daemon_token(d, RACK_TOKEN_NODE, token);
-	if (!err)
-		err = uplink_start(&config, &s->uplink);
-	secret_forget(token);
-	if (!err)
+	if (!err && s->uplink)
 		mem_node_control(d->served, &(struct mem_control){
 						    s->uplink, wake, is_fresh});
 	return err;

@@ -22,13 +22,14 @@ struct mem_tenant *tenant_find(const struct mem_node *node, const char *name)
 struct mem_tenant *tenant_of_token(const struct mem_node *node,
 				   const struct ctl_token_hash *token)
 {
+	uint64_t now_ns = env_now_ns(node->env);
 	struct mem_tenant *found = NULL;
 
 	/* No early end: the time tells nothing about which one it was. */
 	for (unsigned i = 0; i < node->tenant_count; i++) {
 		struct mem_tenant *t = node->tenants[i];
 		bool is_own = ctl_token_hash_equal(&t->token, token);
-		bool is_ruled = ruled_has_token(t, token);
+		bool is_ruled = ruled_has_token(t, token, now_ns);
 
 		if (is_own || is_ruled)
 			found = t;
@@ -130,13 +131,16 @@ static bool breathe(struct mem_node *node, const struct mem_tenant *t)
 	return t->life.ended;
 }
 
-void tenant_end_conns(struct mem_node *node, struct mem_tenant *t)
+void tenant_end_conns(struct mem_node *node, struct mem_tenant *t,
+		      bool only_lost)
 {
+	uint64_t now_ns = env_now_ns(node->env);
 	unsigned ends = 0;
 
 	lock_assert_mutex_held(&node->lock);
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++) {
-		if (!node->conns[i] || node->conns[i]->tenant != t)
+		if (!node->conns[i] || node->conns[i]->tenant != t ||
+		    (only_lost && ruled_keeps(t, node->conns[i], now_ns)))
 			continue;
 		conn_end(node, node->conns[i], MEM_END_TENANT);
 		if (++ends % MEM_ENDS_AT_ONCE == 0 && breathe(node, t))
@@ -147,7 +151,7 @@ void tenant_end_conns(struct mem_node *node, struct mem_tenant *t)
 void tenant_end(struct mem_node *node, struct mem_tenant *t)
 {
 	ASSERT(t->state == MEM_TENANT_ENDING);
-	tenant_end_conns(node, t);
+	tenant_end_conns(node, t, false);
 	if (t->life.ended)
 		return;
 	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that joins and beats. */
+/* The thread that joins and beats. A beat waits at the controller for orders;
+ * when there is news here, the next one is sent beside it, and the controller
+ * ends the one that waits. So no connection ends while all is well, and one
+ * that does is a sign. */
 #include "uplink.h"
 
 #include <errno.h>
@@ -12,6 +15,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/rng.h"
 
 enum {
 	ASK_MS = 4000, /* an answer may wait for orders, for a second */
@@ -21,6 +25,14 @@ enum {
 	ANSWER_MAX = 1 << 20,
 	PATH_BYTES = 80,
 	HOPS_MAX = 2,
+};
+
+/* A request under way, which needs what it was made from. */
+struct errand {
+	struct client_http *http;
+	struct client_http_request request;
+	char path[PATH_BYTES];
+	char *text; /* NULL: it is idle */
 };
 
 struct uplink {
@@ -35,14 +47,16 @@ struct uplink {
 	char address[CLIENT_ADDRESS_MAX];
 	uint64_t size_bytes;
 	struct uplink_config call; /* only the functions */
-	struct client_http *http;
+	struct errand errand[2];
+	unsigned last; /* of them */
 	struct client_http_set *set;
+	struct rng rng;
 	pthread_t thread;
 	pthread_mutex_t lock; /* of what follows */
 	struct up_state state;
 	bool ends;
-	bool is_awake;	/* news */
-	bool was_heard; /* for the log */
+	bool is_awake;		   /* news */
+	bool was_heard, has_tried; /* for the log */
 };
 
 bool uplink_is_wanted(const struct config *config)
@@ -51,6 +65,16 @@ bool uplink_is_wanted(const struct config *config)
 }
 
 /* ---- one request -------------------------------------------------------- */
+
+static bool ends(struct uplink *u)
+{
+	bool is;
+
+	pthread_mutex_lock(&u->lock);
+	is = u->ends;
+	pthread_mutex_unlock(&u->lock);
+	return is;
+}
 
 static bool has_news(struct uplink *u)
 {
@@ -78,51 +102,90 @@ static void follow(struct uplink *u, const struct client_node *from,
 		u->leader = to;
 }
 
-/* Waits for the answer, or for news. -EINTR: there is news, and the request is
- * given up. */
-static int await(struct uplink *u, const struct client_node *c, bool may_wait,
+static void finish(struct errand *e)
+{
+	free(e->text);
+	e->text = NULL;
+}
+
+static void drop(struct uplink *u, struct errand *e)
+{
+	client_http_set_drop(u->set, e->http);
+	finish(e);
+}
+
+/* Waits for the answer, or for news. -EINTR: there is news; the request is left
+ * to itself, and its answer tells nothing any more. */
+static int await(struct uplink *u, struct errand *e, bool may_wait,
 		 json_t **answer)
 {
+	const struct client_node *c = asked(u);
+	struct errand *other = &u->errand[e == u->errand];
 	struct client_http_reply http;
+	struct client_http *ended;
 	int err;
 
-	while (!client_http_set_next(u->set, &err, &http)) {
-		if (may_wait && has_news(u)) {
-			client_http_set_drop(u->set, u->http);
-			return -EINTR;
+	for (;;) {
+		ended = client_http_set_next(u->set, &err, &http);
+		if (ended == e->http) {
+			finish(e);
+			if (!err)
+				follow(u, c, &http);
+			return client_reply_take(c, err, &http, answer);
 		}
-		client_http_set_wait(u->set, ASK_MS);
+		if (ended)
+			finish(other);
+		else if (may_wait && (ends(u) || (!other->text && has_news(u))))
+			return -EINTR;
+		else
+			client_http_set_wait(u->set, ASK_MS);
 	}
-	if (!err)
-		follow(u, c, &http);
-	return client_reply_take(c, err, &http, answer);
+}
+
+/* One that is idle, or whose answer nobody waits for. */
+static struct errand *next_errand(struct uplink *u)
+{
+	struct errand *e = &u->errand[u->last];
+
+	if (!e->text)
+		return e;
+	u->last = !u->last;
+	e = &u->errand[u->last];
+	if (e->text)
+		drop(u, e);
+	return e;
 }
 
 static int ask(struct uplink *u, const char *path, json_t *body, uint32_t ms,
 	       bool may_wait, json_t **answer)
 {
 	const struct client_node *c = asked(u);
-	char *text = json_dumps(body, JSON_COMPACT);
-	struct client_http_request req = {
+	struct errand *e = next_errand(u);
+	int err;
+
+	*answer = NULL;
+	u->was_told = false;
+	(void)snprintf(e->path, sizeof(e->path), "%s", path);
+	e->text = json_dumps(body, JSON_COMPACT);
+	json_decref(body);
+	if (!e->text)
+		return error_set(-ENOMEM, "no memory for a beat");
+	e->request = (struct client_http_request){
 		.method = "POST",
 		.address = c->address,
-		.path = path,
+		.path = e->path,
 		.token = u->token,
 		.ca_path = c->ca_path[0] ? c->ca_path : NULL,
-		.body = text,
+		.cert_path = c->cert_path[0] ? c->cert_path : NULL,
+		.key_path = c->key_path,
+		.body = e->text,
 		.timeout_ms = ms,
 		.max_bytes = ANSWER_MAX,
 	};
-	int err = text ? client_http_set_start(u->set, u->http, &req)
-		       : error_set(-ENOMEM, "no memory for a beat");
-
-	json_decref(body);
-	*answer = NULL;
-	u->was_told = false;
-	if (!err)
-		err = await(u, c, may_wait, answer);
-	free(text);
-	return err;
+	err = client_http_set_start(u->set, e->http, &e->request);
+	if (err)
+		finish(e);
+	return err ? err : await(u, e, may_wait, answer);
 }
 
 /* ---- joining, beating --------------------------------------------------- */
@@ -172,9 +235,10 @@ static int beat(struct uplink *u)
 		u->call.say(u->call.ctx, body);
 	(void)snprintf(path, sizeof(path), "/v1/nodes/%s/beat", u->name);
 	err = ask(u, path, body, ASK_MS, true, &answer);
-	if (!err)
+	/* Without an answer another beat was taken for a later one. */
+	if (!err && answer)
 		err = take(u, answer, sent_ns);
-	if (!err && u->call.hear)
+	if (!err && answer && u->call.hear)
 		u->call.hear(u->call.ctx, answer);
 	json_decref(answer);
 	return err;
@@ -202,35 +266,27 @@ static void tell(struct uplink *u, int err)
 	if (!err && !u->was_heard)
 		log_info("uplink", "%s has joined the controller at %s",
 			 u->name, asked(u)->address);
-	else if (err && u->was_heard)
+	else if (err && (u->was_heard || !u->has_tried))
 		log_warn("uplink", "the controller does not answer: %s",
 			 error_last());
 	u->was_heard = !err;
+	u->has_tried = true;
 }
 
 static void rest(struct uplink *u, unsigned *pause_ms)
 {
-	uint64_t seed = clock_mono_ns();
-	uint64_t until = clock_mono_ms() + *pause_ms / 2 +
-			 (seed / 1000 % (*pause_ms / 2 + 1));
-
 	/* Others that lost the same controller rest for another time. */
+	uint64_t until = clock_mono_ms() +
+			 rng_between(&u->rng, *pause_ms / 2, *pause_ms);
+
+	drop(u, &u->errand[0]);
+	drop(u, &u->errand[1]);
 	while (!has_news(u) && clock_mono_ms() < until)
 		client_http_set_wait(u->set, *pause_ms);
 	pthread_mutex_lock(&u->lock);
 	u->is_awake = false;
 	pthread_mutex_unlock(&u->lock);
 	*pause_ms = *pause_ms * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : *pause_ms * 2;
-}
-
-static bool ends(struct uplink *u)
-{
-	bool is;
-
-	pthread_mutex_lock(&u->lock);
-	is = u->ends;
-	pthread_mutex_unlock(&u->lock);
-	return is;
 }
 
 static void *run(void *arg)
@@ -266,6 +322,8 @@ static void *run(void *arg)
 		rest(u, &pause_ms);
 	}
 	say_goodbye(u);
+	drop(u, &u->errand[0]);
+	drop(u, &u->errand[1]);
 	return NULL;
 }
 
@@ -286,6 +344,7 @@ static int fill(struct uplink *u, const struct uplink_config *c)
 	(void)snprintf(u->state.incarnation, sizeof(u->state.incarnation), "%s",
 		       c->incarnation);
 	u->size_bytes = c->size_bytes;
+	rng_init_text(&u->rng, c->incarnation);
 	u->call = *c;
 	return 0;
 }
@@ -294,8 +353,9 @@ static void release(struct uplink *u)
 {
 	if (u->set)
 		client_http_set_destroy(u->set);
-	if (u->http)
-		client_http_destroy(u->http);
+	for (unsigned i = 0; i < ARRAY_LEN(u->errand); i++)
+		if (u->errand[i].http)
+			client_http_destroy(u->errand[i].http);
 	pthread_mutex_destroy(&u->lock);
 	secret_forget(u->token);
 	free(u);
@@ -311,8 +371,8 @@ int uplink_start(const struct uplink_config *c, struct uplink **out)
 					  "controller");
 	pthread_mutex_init(&u->lock, NULL);
 	err = fill(u, c);
-	if (!err)
-		err = client_http_create(&u->http);
+	for (unsigned i = 0; !err && i < ARRAY_LEN(u->errand); i++)
+		err = client_http_create(&u->errand[i].http);
 	if (!err)
 		err = client_http_set_create(&u->set);
 	if (!err && (err = -pthread_create(&u->thread, NULL, run, u)))

@@ -13,7 +13,12 @@
 
 #include "base/base.h"
 #include "client/client.h"
+#include "daemon/daemon.h"
 #include "up_share.h"
+
+enum {
+	UP_INCARNATION_TEXT = 16 + 1,
+};
 
 struct uplink;
 
@@ -21,7 +26,7 @@ struct uplink_config {
 	const struct config *config; /* rack.control, rack.ca, rack.zone */
 	const char *rundir;
 	const char *token; /* for nodes */
-	const char *kind;  /* "memory" */
+	const char *kind;  /* "memory", "engine", "switch", "gateway" */
 	const char *name;
 	const char *address; /* where clients reach it, as in http.h */
 	const char *incarnation;
@@ -39,10 +44,19 @@ struct uplink_config {
 bool uplink_is_wanted(const struct config *config);
 /* Copies what it needs. -EINVAL, -ENOMEM, with words. */
 int uplink_start(const struct uplink_config *c, struct uplink **out) MUST_CHECK;
+/* A daemon joins. Of `c` only the kind, the size and the functions need be set:
+ * all else comes from the daemon, where it is NULL. *out is NULL where no
+ * controller is named. */
+int uplink_join(const struct daemon *d, const struct uplink_config *c,
+		struct uplink **out) MUST_CHECK;
+/* The same for what works as well if the controller does not know of it: a
+ * program of a user who has no token of nodes, say. May be NULL. */
+struct uplink *uplink_show(const struct daemon *d,
+			   const struct uplink_config *c);
 /* Says goodbye, and waits for the thread. NULL is fine. */
 void uplink_stop(struct uplink *u);
-/* There is news: a beat that waits for orders is given up for a new one. Any
- * thread. */
+/* There is news: a new beat takes the place of the one that waits for orders.
+ * Any thread. */
 void uplink_wake(struct uplink *u);
 /* Whether the controller was heard of in the last UP_SILENT_MS. Any thread. */
 bool uplink_is_fresh(struct uplink *u);

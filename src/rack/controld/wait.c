@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Beats that wait: for orders, then for the commit of what they tell of. */
+#include "control/ctl_server.h"
+
+#include "cd_wait.h"
+
+bool cd_waits_hold(struct cd_waits *w, const struct ctl_request *request,
+		   const struct cd_held *held)
+{
+	struct cd_wait *b = w->wait;
+	uint64_t id;
+
+	while (b < w->wait + CD_WAITS_MAX && b->id)
+		b++;
+	if (b == w->wait + CD_WAITS_MAX || ctl_hold(request, &id))
+		return false;
+	*b = (struct cd_wait){.id = id, .held = *held};
+	return true;
+}
+
+static void forget(struct cd_wait *b)
+{
+	ctl_reply_release(&b->reply);
+	*b = (struct cd_wait){0};
+}
+
+bool cd_waits_gone(struct cd_waits *w, struct cd_core *core, uint64_t id)
+{
+	for (struct cd_wait *b = w->wait; b < w->wait + CD_WAITS_MAX; b++) {
+		if (b->id != id)
+			continue;
+		cd_core_broke(core, &b->held);
+		forget(b);
+		return true;
+	}
+	return false;
+}
+
+static void answer(struct cd_core *core, struct ctl_server *http,
+		   struct cd_wait *b)
+{
+	enum cd_settled how;
+
+	if (!b->has_reply && cd_core_is_due(core, &b->held)) {
+		cd_core_answer(core, &b->held, &b->reply);
+		b->mark = cd_core_mark(core);
+		b->has_reply = true;
+	}
+	how = b->has_reply ? cd_core_settled(core, b->mark) : CD_PENDING;
+	if (how == CD_PENDING)
+		return;
+	if (how != CD_COMMITTED)
+		cd_core_excuse(core, how, &b->reply);
+	/* Who has hung up meanwhile is told of by `gone`. */
+	if (ctl_server_answer(http, b->id, &b->reply) == 0)
+		forget(b);
+}
+
+void cd_waits_answer(struct cd_waits *w, struct cd_core *core,
+		     struct ctl_server *http)
+{
+	for (struct cd_wait *b = w->wait; b < w->wait + CD_WAITS_MAX; b++)
+		if (b->id)
+			answer(core, http, b);
+}
