@@ -3,7 +3,7 @@
  * A program that shares memory with others, on this machine or another one:
  *	coherent_client NAME STEP SIDE COUNT
  * Two of them, SIDE 0 and 1, do a step together:
- *	pass	a word goes to and fro
+ *	pass	a word goes back and forth
  *	mp	message passing: who sees the flag sees the data
  *	sb	store buffering with a fence: not both see the old value
  * Alone, or as many as one likes:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Two machines share memory by plain loads, stores and atomics: a word goes to
-# and fro, additions add up, nobody sees what TSO forbids, and a cache that is
+# Two machines share memory by plain loads, stores and atomics: a word goes back
+# and forth, additions add up, nobody sees what TSO forbids, and a cache that is
 # too small loses nothing. Arguments: the program, the example,
 # [rounds of litmus shapes].
 # shellcheck source=tests/e2e/lib.sh
