@@ -125,6 +125,7 @@ run("engine --name No", 2)
 run("control --name No", 2)
 run("control --store nowhere", 2)
 run("node ls", 1)
+run("dashboard", 1)
 run("switch --port bogus", 2)
 run("switch --stats", 1)
 run("run --local 1M", 2)
@@ -223,6 +224,8 @@ os.environ["AQUIFER_RACK_CONTROL"] = "c0"
 assert run("up")["controllers"][0]["name"] == "c0"
 assert run("node ls")["nodes"] is not None
 run("node forget nobody", 1)
+assert run("dashboard")["address"].startswith("http://127.0.0.1:")
+assert run("dashboard --tenant")["sees"] == "default"
 del os.environ["AQUIFER_RACK_CONTROL"]
 run("down")
 

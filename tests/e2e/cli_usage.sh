@@ -52,6 +52,8 @@ engine --batch 0|from 1 to 65536
 control --name 'a b'|not 'a b'
 node forget 'a b'|not 'a b'
 control --store nowhere|no place for
+dashboard --no|has no option
+dashboard me|me
 engine --name 'a b'|not 'a b'
 switch --port bogus|a port is raw:INTERFACE or udp:ADDRESS
 switch --program nonsense|nonsense

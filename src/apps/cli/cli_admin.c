@@ -81,6 +81,20 @@ int cli_admin_open_rack(struct cli_admin *a)
 	return err ? err : add_control(a, 0);
 }
 
+int cli_admin_open_control(struct cli_admin *a, enum rack_token_kind kind)
+{
+	int err = open_as(a, kind);
+
+	if (!err)
+		err = add_control(a, 0);
+	if (err || a->controllers)
+		return err;
+	cli_error("this rack has no controller; 'control = c0' in the section "
+		  "[rack] of rack.ini names one, and 'aquifer up' starts it");
+	cli_admin_close(a);
+	return -ENOENT;
+}
+
 int cli_admin_open_all(struct cli_admin *a)
 {
 	int err = cli_admin_open(a);

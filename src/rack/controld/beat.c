@@ -12,7 +12,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/plant.h"
-#include "cd_priv.h"
+#include "cd_page_priv.h"
 
 /* ---- what a node says --------------------------------------------------- */
 

@@ -7,6 +7,7 @@
  *   tenant     NAME           quota, limits
  *   token      SHA-256        tenant or role, id, until
  *   allowance  TENANT/NODE    bytes, version, open
+ *   look       SHA-256        see cd_page_priv.h
  *
  * Allowances. A node hands memory out within its allowance, which it knows by
  * the node's epoch (new with each join) and a version (new with each grant).
@@ -31,6 +32,7 @@
 
 enum cd_level {
 	CD_LEVEL_ANY,	 /* no token; strangers learn little */
+	CD_LEVEL_LOOK,	 /* any token, also one that may only look */
 	CD_LEVEL_TENANT, /* anybody's token */
 	CD_LEVEL_NODE,
 	CD_LEVEL_ADMIN,
@@ -46,6 +48,7 @@ enum cd_role {
 	CD_ROLE_TENANT,
 	CD_ROLE_NODE,
 	CD_ROLE_ADMIN,
+	CD_ROLE_LOOK, /* may only look, at what its tenant may see or at all */
 };
 
 enum cd_kind {
@@ -146,6 +149,8 @@ struct cd_core {
 	struct ctl_audit *audit;
 	int (*keep_token)(void *ctx, bool is_admin, const char *token);
 	void *keep_ctx;
+	int (*open_page)(void *ctx, uint16_t *port);
+	void *page_ctx;
 	uint64_t start_ns;
 	bool is_loaded;
 	bool leads;
@@ -177,6 +182,10 @@ struct cd_core {
 	char failure[200];
 
 	uint64_t requests, refused, beats, commits, failures;
+	/* For people who look; cd_page_priv.h. */
+	struct cd_events *events;
+	struct cd_history *history;
+	struct cd_looks *looks;
 	json_t *late; /* rows that need others, while they are read */
 };
 
@@ -261,7 +270,7 @@ cd_place_fn cd_place_policy(const char *name);
 /* What a call's caller points to. */
 struct cd_who {
 	enum cd_role role;
-	struct cd_tenant *tenant; /* of that role */
+	struct cd_tenant *tenant; /* of that role; NULL: none */
 	struct cd_held *held;	  /* for beats */
 };
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/piece_name.h"
 #include "base/release.h"
-#include "cd_priv.h"
+#include "cd_page_priv.h"
 #include "control/ctl_metrics.h"
 
 static uint64_t uptime_s(const struct cd_core *core)
@@ -92,15 +92,6 @@ static void core_metrics(struct ctl_metrics *m, const struct cd_core *core)
 	}
 }
 
-static uint64_t used_of(const struct cd_core *core, const struct cd_tenant *t)
-{
-	uint64_t used = 0;
-
-	for (unsigned i = 0; i < CD_NODES_MAX; i++)
-		used += core->node[i] ? t->share[i].used : 0;
-	return used;
-}
-
 static uint64_t quota_of(const struct cd_core *core, const struct cd_tenant *t)
 {
 	(void)core;
@@ -117,7 +108,7 @@ static void tenant_metrics(struct ctl_metrics *m, const struct cd_core *core,
 				const struct cd_tenant *);
 	} families[] = {
 		{"aquifer_rack_tenant_used_bytes",
-		 "Memory of the tenant on all nodes.", used_of},
+		 "Memory of the tenant on all nodes.", cd_tenant_used},
 		{"aquifer_rack_tenant_quota_bytes",
 		 "The tenant's quota for the rack; 0: none.", quota_of},
 		{"aquifer_rack_tenant_allowed_bytes",

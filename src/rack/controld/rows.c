@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/plant.h"
-#include "cd_priv.h"
+#include "cd_page_priv.h"
 
 /* ---- things ------------------------------------------------------------- */
 
@@ -258,6 +258,8 @@ static int take_row(struct cd_core *core, const char *kind, const char *key,
 		return token_row(core, key, row);
 	if (strcmp(kind, "allowance") == 0)
 		return share_row(core, key, row);
+	if (strcmp(kind, "look") == 0)
+		return cd_look_row(core, key, row);
 	return error_set(-EINVAL, "this release knows no such kind");
 }
 
