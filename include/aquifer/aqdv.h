@@ -152,10 +152,10 @@ int aqdv_read_now(struct ibv_qp *qp, const struct aqdv_read *reads,
 
 /*
  * Whether the process at the other end of a connection is known to be gone: 1
- * or 0. Only a queue pair that was given no retry timer (attribute timeout 0)
- * knows, and only where the port notices the end of a peer, as between
- * processes of one host. It is for the side that never sends and would not find
- * out otherwise.
+ * or 0; only where the port notices the end of a peer, as between processes of
+ * one host. It is for the side that waits for requests and would not find out
+ * otherwise. Requests of a queue pair with a retry timer fail when its retries
+ * have run out, all the same.
  */
 int aqdv_peer_gone(struct ibv_qp *qp);
 

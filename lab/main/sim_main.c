@@ -9,6 +9,7 @@
 #include "figures/commands.h"
 #include "model/mind_cmd.h"
 #include "plays/control_play.h"
+#include "plays/elastic_play.h"
 #include "plays/hostile_play.h"
 #include "plays/kv_play.h"
 #include "plays/mind_play.h"
@@ -23,9 +24,9 @@
 
 /* Of one name, the first is what it means without --kind. */
 static const struct play *const plays[] = {
-	&verbs_play,   &offload_play, &kv_play,	    &vlist_play,
-	&tree_play,    &sword_play,   &switch_play, &page_play,
-	&hostile_play, &walk_play,    &mind_play,   NULL,
+	&verbs_play, &offload_play, &kv_play,	&vlist_play,   &tree_play,
+	&sword_play, &switch_play,  &page_play, &hostile_play, &walk_play,
+	&mind_play,  &elastic_play, NULL,
 };
 
 static int paging(int argc, char **argv)

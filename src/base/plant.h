@@ -66,6 +66,21 @@
 	  "a client takes as many page frames as it likes")                    \
 	X(beats_in_turn, "beats-in-turn",                                      \
 	  "a heartbeat per connection, one after the other")                   \
+	/* Elastic blocks. */                                                  \
+	X(no_dedupe, "no-dedupe", "a change that is repeated is made again")   \
+	X(parked_stay, "parked-stay",                                          \
+	  "items of a consumer that died never come back")                     \
+	X(over_bound, "over-bound", "a queue takes more items than its bound") \
+	X(back_to_end, "back-to-end",                                          \
+	  "items that come back are not looked at again")                      \
+	X(blk_seal_again, "append-behind-seal",                                \
+	  "a sealed block of a file takes records")                            \
+	X(blk_other_again, "other-again",                                      \
+	  "a repeated get is answered with another item")                      \
+	X(blk_forget_early, "forget-early",                                    \
+	  "an answer is forgotten one too soon")                               \
+	X(blk_no_credit, "no-credit",                                          \
+	  "a later block counts its own items only")                           \
 	/* The switch's atomics. */                                            \
 	X(early_issue, "early_issue",                                          \
 	  "a replaced atomic does not wait for "                               \

@@ -128,6 +128,12 @@ kv get t|kv get needs a key after the name; for example: aquifer kv get users 7
 kv put t k|kv put needs a value after the key
 kv put t k v w|does not understand 'w' after the value
 kv get t k --kyes|did you mean '--keys'
+file|file needs a name
+file cat|file cat needs a path
+file put /a --block 1K|--block
+queue|queue needs a name
+queue get|queue get needs a path
+queue put /q x --bound 0|--bound
 index create 'a b'|'a b' is no name of an index
 index create i --kind odd|tree or versions
 index put i k|index put needs a value after the key; for example: aquifer index put orders 7 hello

@@ -6,7 +6,7 @@
 source "$(dirname "$0")/lib.sh"
 
 plays=("verbs" "offload" "kv" "index" "index --kind tree" "swordbox" "switch"
-	"page" "hostile" "walk" "mind")
+	"page" "hostile" "walk" "mind" "elastic")
 
 hash_of() {
 	expect 0 "$AQUIFER" sim "$@" --json

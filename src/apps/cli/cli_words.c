@@ -35,6 +35,8 @@ static const struct meaning meanings[] = {
 	{"SIZE", NULL, "a size", "the size", "64M", NULL},
 	{"KEY", NULL, "a key", "the key", "7", NULL},
 	{"VALUE", NULL, "a value", "the value", "hello", NULL},
+	{"PATH", NULL, "a path", "the path", "/job/data", NULL},
+	{"ITEM", NULL, "an item", "the item", "hello", NULL},
 	{"TENANT", NULL, "the name of a tenant", "the tenant", "alice", NULL},
 	{"FILE", "walk", "a file", "the file", "find.walk", NULL},
 	{"FILE", NULL, "a file", "the file", "users.aq", NULL},

@@ -577,9 +577,12 @@ void nic_path_down(struct nic *nic, struct env_path *path)
 	for (i = 0; i < NIC_QP_MAX; i++) {
 		struct nic_qp *qp = nic->qps[i];
 
+		if (!qp || qp->path != path)
+			continue;
+		qp->path_down = true;
 		/* With a timer, retries run out by themselves, which leaves
 		 * programs that both end at the same time in peace. */
-		if (!qp || qp->path != path || qp->timeout)
+		if (qp->timeout)
 			continue;
 		/* Without one, who waits for an answer would wait for ever; who
 		 * waits for nothing learns it with the next request. */

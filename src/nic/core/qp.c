@@ -201,6 +201,7 @@ void qp_forget(struct nic_qp *qp)
 	qp->path = NULL;
 	auth_forget(qp);
 	qp->peer_gone = false;
+	qp->path_down = false;
 	qp->last_wqe_told = false;
 	qp->established_told = false;
 	cq_purge(qp->send_cq, qp->owner);
@@ -239,7 +240,7 @@ enum ibv_qp_state nic_qp_state(const struct nic_qp *qp)
 
 bool nic_qp_peer_gone(const struct nic_qp *qp)
 {
-	return qp->peer_gone;
+	return qp->path_down;
 }
 
 /* ---- completions -------------------------------------------------------- */

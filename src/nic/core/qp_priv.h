@@ -77,6 +77,7 @@ struct nic_qp {
 	uint32_t walk_pad; /* bytes; 0: it takes no walks */
 	struct hops *hops; /* NULL: it takes none that a switch carries on */
 	bool established_told;
+	bool path_down;		 /* the process at the other end is gone */
 	struct wire_pkt out;	 /* addresses filled in when connected */
 	struct ibv_qp_attr attr; /* as set by modify, for query */
 	struct ibv_qp_cap cap;

@@ -56,6 +56,15 @@ int client_control_nodes(const struct config *config, const char *rundir,
 			 struct client_node nodes[CLIENT_NODE_MAX],
 			 unsigned *count) MUST_CHECK;
 
+/* A request to the controller of a rack, as client_call has it; -ENOENT also
+ * where there is none. */
+int client_control_call(struct aq_rack *rack, const char *method,
+			const char *path, json_t *body, uint64_t deadline_ns,
+			json_t **reply) MUST_CHECK;
+/* The index of the node with that name; looks for new ones, too. */
+int client_control_node(struct aq_rack *rack, const char *name,
+			uint32_t *out) MUST_CHECK;
+
 /* The same for engines: NAME.engine.sock, and the [engine NAME] sections. */
 unsigned client_engines_find(const struct config *config, const char *rundir,
 			     struct client_node engines[CLIENT_NODE_MAX]);

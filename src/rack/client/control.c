@@ -22,7 +22,8 @@ enum {
 
 struct question {
 	const char *method, *path;
-	json_t *body; /* is taken over; or NULL */
+	json_t *body;	     /* is taken over; or NULL */
+	uint32_t timeout_ms; /* 0: ASK_MS */
 };
 
 /* The first controller that answers, from *first on, which is it then; what it
@@ -41,8 +42,9 @@ static int ask(const struct config *config, const char *rundir,
 
 		*reply = NULL;
 		err = client_call(&caller, &control[at], q->method, q->path,
-				  json_incref(q->body), ASK_MS, CLIENT_LIST_MAX,
-				  reply);
+				  json_incref(q->body),
+				  q->timeout_ms ? q->timeout_ms : ASK_MS,
+				  CLIENT_LIST_MAX, reply);
 		if (err == -EHOSTDOWN)
 			continue;
 		*first = at;
@@ -107,7 +109,7 @@ int client_control_nodes(const struct config *config, const char *rundir,
 			 struct client_node nodes[CLIENT_NODE_MAX],
 			 unsigned *count)
 {
-	const struct question q = {"GET", "/v1/nodes", NULL};
+	const struct question q = {"GET", "/v1/nodes", NULL, 0};
 	json_t *reply = NULL;
 	unsigned first = 0;
 	int err = ask(config, rundir, token, &first, &q, &reply);
@@ -188,6 +190,48 @@ unsigned client_control_scan(struct aq_rack *rack,
 	return count;
 }
 
+int client_control_call(struct aq_rack *rack, const char *method,
+			const char *path, json_t *body, uint64_t deadline_ns,
+			json_t **reply)
+{
+	struct question q = {method, path, body, 0};
+	const struct config *c = client_rack_listed(rack);
+	char token[CLIENT_TOKEN_MAX];
+	unsigned first;
+	int err;
+
+	if (!c || strcmp(config_string(c, "rack", "control"), "none") == 0) {
+		json_decref(body);
+		return error_set(-ENOENT,
+				 "rack %s has no controller, and names of "
+				 "elastic memory are kept there; "
+				 "aquifer-control(1) says how to start one",
+				 rack->name);
+	}
+	q.timeout_ms = client_rack_left_ms(rack, deadline_ns);
+	first = atomic_load_explicit(&rack->control_at, memory_order_relaxed);
+	token_of(rack, token);
+	err = ask(rack->config, rack->rundir, token, &first, &q, reply);
+	atomic_store_explicit(&rack->control_at, first, memory_order_relaxed);
+	return err;
+}
+
+int client_control_node(struct aq_rack *rack, const char *name, uint32_t *out)
+{
+	uint32_t count = client_rack_nodes(rack);
+
+	for (unsigned look = 0; look < 2; look++) {
+		for (uint32_t i = 0; i < count; i++)
+			if (strcmp(rack->node[i].name, name) == 0) {
+				*out = i;
+				return 0;
+			}
+		client_rack_rescan(rack);
+		count = client_rack_nodes(rack);
+	}
+	return error_set(-EHOSTDOWN, "node %s cannot be found", name);
+}
+
 static bool find_node(struct aq_rack *rack, const char *name, uint32_t *out)
 {
 	uint32_t i, count = client_rack_nodes(rack);
@@ -205,7 +249,7 @@ bool client_control_find(struct aq_rack *rack, const char *region,
 			 uint32_t *node)
 {
 	char path[CLIENT_PATH_MAX];
-	const struct question q = {"GET", path, NULL};
+	const struct question q = {"GET", path, NULL, 0};
 	const json_t *rows, *row;
 	json_t *reply = NULL;
 	bool found = false;
@@ -236,7 +280,7 @@ bool client_control_find(struct aq_rack *rack, const char *region,
 bool client_control_place(struct aq_rack *rack, uint64_t size_bytes,
 			  uint32_t copies, uint32_t *nodes)
 {
-	struct question q = {"POST", "/v1/place", NULL};
+	struct question q = {"POST", "/v1/place", NULL, 0};
 	const json_t *rows, *row;
 	json_t *reply = NULL;
 	uint32_t found = 0;

@@ -96,9 +96,10 @@ static int make_queues(struct client_link_inside *l,
 	l->link.qp = rack->verbs->create_qp(rack->pd, &attr);
 	if (!l->link.qp)
 		return error_set(-ENOMEM, "the NIC has no queue pair left");
-	return client_join_init(rack->verbs, l->link.qp,
-				o->accepts_writes ? IBV_ACCESS_REMOTE_WRITE
-						  : 0);
+	return client_join_init(
+		rack->verbs, l->link.qp,
+		(o->accepts_writes ? IBV_ACCESS_REMOTE_WRITE : 0) |
+			(o->accepts_reads ? IBV_ACCESS_REMOTE_READ : 0));
 }
 
 static bool nic_has_masked(struct ibv_context *context)

@@ -76,8 +76,9 @@ struct client_link_options {
 	uint32_t max_sge;    /* 0: 1 */
 	uint32_t max_inline; /* bytes */
 	uint32_t recv_depth; /* 0: 1 */
-	/* The node may write to memory whose key it is given. */
+	/* The node may write to memory whose key it is given, or read it. */
 	bool accepts_writes;
+	bool accepts_reads;
 	/* More members of the request to connect, or NULL. */
 	json_t *connect_more;
 	/* The node keeps this link as long as another one, which has the

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/lock.h"
 #include "base/log.h"
-#include "mem_priv.h"
+#include "blocks.h"
 #include "pair/pair.h"
 
 enum {
@@ -58,6 +58,8 @@ int conn_find(const struct mem_node *node, const struct mem_tenant *tenant,
 
 static unsigned access_of(const struct conn_peer *peer)
 {
+	if (peer->role == MEM_ROLE_BLOCKS)
+		return IBV_ACCESS_REMOTE_READ; /* of files */
 	if (peer->role != MEM_ROLE_PLAIN)
 		return 0; /* messages only */
 	return peer->read_only
@@ -112,7 +114,8 @@ static int to_rts(struct ibv_qp *qp, const struct conn_peer *peer,
 	return pair_connect(ibv_modify_qp, qp, &end);
 }
 
-static int open_qp(struct mem_node *node, struct mem_conn *c)
+static int open_qp(struct mem_node *node, struct mem_conn *c,
+		   const struct conn_peer *peer)
 {
 	struct ibv_qp_init_attr init = {
 		.send_cq = node->cq,
@@ -124,6 +127,8 @@ static int open_qp(struct mem_node *node, struct mem_conn *c)
 		.qp_type = IBV_QPT_RC,
 	};
 
+	if (c->role == MEM_ROLE_BLOCKS)
+		return block_conn_open(node, c, peer->block_session);
 	if (c->role != MEM_ROLE_PLAIN)
 		return space_conn_open(node, c);
 	c->qp = ibv_create_qp(c->tenant->pd, &init);
@@ -131,11 +136,14 @@ static int open_qp(struct mem_node *node, struct mem_conn *c)
 		     : error_set(-errno, "no queue pair: %s", strerror(errno));
 }
 
-static void close_qp(struct mem_conn *c)
+/* `is_gone`: its process is. */
+static void close_qp(struct mem_node *node, struct mem_conn *c, bool is_gone)
 {
 	int err = 0;
 
-	if (c->role != MEM_ROLE_PLAIN)
+	if (c->role == MEM_ROLE_BLOCKS)
+		block_conn_close(node, c, is_gone);
+	else if (c->role != MEM_ROLE_PLAIN)
 		space_conn_close(c);
 	else
 		err = ibv_destroy_qp(c->qp);
@@ -157,7 +165,7 @@ static int make_qp(struct mem_node *node, struct mem_conn *c,
 	answer->rd_atomic = (uint8_t)u32_min(
 		peer->walk_depth ? peer->walk_depth : peer->rd_atomic,
 		u32_min(255, (uint32_t)node->device.max_qp_rd_atom));
-	err = open_qp(node, c);
+	err = open_qp(node, c, peer);
 	if (err)
 		return err;
 	err = pair_init(ibv_modify_qp, c->qp, access_of(peer));
@@ -172,9 +180,10 @@ static int make_qp(struct mem_node *node, struct mem_conn *c,
 	if (!err)
 		err = to_rts(c->qp, peer, answer, gid_index);
 	if (!err && c->role != MEM_ROLE_PLAIN)
-		err = space_conn_start(c);
+		err = c->visitor ? blk_guest_arm(c->visitor)
+				 : space_conn_start(c);
 	if (err) {
-		close_qp(c);
+		close_qp(node, c, false);
 		return error_set(err,
 				 "cannot connect to the client's queue pair "
 				 "%u: %s",
@@ -213,12 +222,17 @@ static int charge_walks(struct mem_node *node, struct mem_conn *c,
 	return err;
 }
 
+static bool is_served(const struct mem_conn *c)
+{
+	return c->role == MEM_ROLE_SERVER || c->role == MEM_ROLE_BLOCKS;
+}
+
 /* Among what its tenant may have. */
 static int count(const struct mem_conn *c)
 {
 	int err = tenant_take(c->tenant, MEM_LIMIT_CONNS, 1);
 
-	if (!err && c->role == MEM_ROLE_SERVER) {
+	if (!err && is_served(c)) {
 		err = tenant_take(c->tenant, MEM_LIMIT_SERVERS, 1);
 		if (err)
 			tenant_give(c->tenant, MEM_LIMIT_CONNS, 1);
@@ -229,7 +243,7 @@ static int count(const struct mem_conn *c)
 static void uncount(const struct mem_conn *c)
 {
 	tenant_give(c->tenant, MEM_LIMIT_CONNS, 1);
-	if (c->role == MEM_ROLE_SERVER)
+	if (is_served(c))
 		tenant_give(c->tenant, MEM_LIMIT_SERVERS, 1);
 }
 
@@ -281,7 +295,7 @@ int conn_create(struct mem_node *node, struct mem_tenant *tenant,
 		c->client_psn = peer->psn;
 		err = declare_conn(node, c);
 		if (err)
-			close_qp(c);
+			close_qp(node, c, false);
 	}
 	if (err) {
 		space_uncharge(node, tenant, 0, c->walk_bytes);
@@ -310,7 +324,7 @@ void conn_end(struct mem_node *node, struct mem_conn *c, enum mem_end why)
 		grant_end(node, c,
 			  container_of(c->grants.next, struct mem_grant, node));
 	declare_conn_end(node, c);
-	close_qp(c);
+	close_qp(node, c, why == MEM_END_GONE);
 	node->conns[c->slot] = NULL;
 	node->conn_count--;
 	node->conns_ended[why]++;

@@ -10,7 +10,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/hex.h"
-#include "mem_priv.h"
+#include "blocks.h"
 
 enum {
 	GID_CHARS = 32,
@@ -180,7 +180,7 @@ static int narrow_peer(const struct ctl_call *call, struct conn_peer *peer)
 	if (peer->role != MEM_ROLE_PLAIN || peer->walk_depth ||
 	    json_object_get(call->body, "session"))
 		return error_set(-EACCES, "this token is for regions: no "
-					  "walks, pages or sessions");
+					  "walks, pages, blocks or sessions");
 	peer->read_only |= !n->may_write;
 	return 0;
 }
@@ -203,6 +203,8 @@ void handle_connect(void *ctx, struct ctl_call *call)
 		err = parse_walk(call->body, &peer);
 	if (!err)
 		err = parse_role(node, call, &peer);
+	if (!err)
+		err = block_conn_parse(call->body, &peer);
 	if (!err)
 		err = narrow_peer(call, &peer);
 	if (!err)

@@ -24,6 +24,7 @@
 
 #include "base/awake.h"
 #include "base/list.h"
+#include "block/blk_server.h"
 #include "claim.h"
 #include "control/ctl_audit.h"
 #include "control/ctl_bond.h"
@@ -106,6 +107,7 @@ struct mem_tenant {
 	 * buffers. */
 	uint64_t page_bytes;
 	unsigned space_count; /* also those being made and given back */
+	unsigned block_count; /* the same */
 	struct ibv_pd *pd;
 	/* Of its chains alone: no queue pair in it gives a client any right
 	 * but to send. Or NULL. */
@@ -237,6 +239,8 @@ enum mem_role {
 	MEM_ROLE_SERVER, /* requests for pages, answered by the processor */
 	MEM_ROLE_CHAIN,	 /* the same, answered by the NIC: enum page_chain */
 	MEM_ROLE_COUNT = MEM_ROLE_CHAIN + PAGE_CHAIN_COUNT,
+	/* Messages about blocks, and READs of them. */
+	MEM_ROLE_BLOCKS = MEM_ROLE_COUNT,
 };
 
 struct mem_conn {
@@ -252,6 +256,7 @@ struct mem_conn {
 	/* The owner of qp, or NULL: */
 	struct pframe_guest *guest;
 	struct pframe_chain *chain;
+	struct blk_guest *visitor;
 	struct mem_session *session; /* or NULL */
 	char client[MEM_CLIENT_NAME_MAX + 1];
 	uint64_t nonce;
@@ -362,7 +367,8 @@ struct mem_node {
 	struct mem_switch at_switch;
 	struct mem_shared *shared; /* coherent shared memory; or NULL */
 	struct mem_walk_config walk_config;
-	struct mem_walks *walks; /* NULL: the NIC knows none */
+	struct mem_walks *walks;   /* NULL: the NIC knows none */
+	struct mem_blocks *blocks; /* NULL: nobody has asked yet (blocks.h) */
 
 	struct mem_request_count requests[MEM_ROUTE_MAX];
 	uint64_t conns_started;
@@ -485,6 +491,7 @@ struct conn_peer {
 	uint32_t patience_ms;	/* that it asks for */
 	uint32_t walk_depth;	/* walks at a time; 0: none */
 	uint32_t walk_bytes;	/* of the pad of each */
+	uint8_t block_session[BLOCK_SESSION_BYTES]; /* of MEM_ROLE_BLOCKS */
 };
 
 struct conn_answer {

@@ -23,6 +23,7 @@ enum {
 	REGION_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
 			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |
 			IBV_ACCESS_MW_BIND,
+	READABLE_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ,
 	DEVICE_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
 			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |
 			IBV_ACCESS_ZERO_BASED,
@@ -83,17 +84,18 @@ static int take_pages(struct mem_node *node, unsigned flags, struct memory *m)
 }
 
 static int make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
-		unsigned flags, struct memory *out)
+		int access, unsigned flags, struct memory *out)
 {
-	struct memory m = {
-		.size_bytes = size_bytes, .from_aqdv = true, .can_bind = true};
+	struct memory m = {.size_bytes = size_bytes,
+			   .from_aqdv = true,
+			   .can_bind = access & IBV_ACCESS_MW_BIND};
 	int err = take_pages(node, flags, &m);
 
 	if (err) /* the machine has less than the pool was promised */
 		return error_set(err == -ENOMEM ? -ENOSPC : err,
 				 "no memory on the node for %s: %s",
 				 SIZE_TEXT(size_bytes), strerror(-err));
-	m.mr = ibv_reg_mr(pd, m.addr, size_bytes, REGION_ACCESS);
+	m.mr = ibv_reg_mr(pd, m.addr, size_bytes, access);
 	if (!m.mr) {
 		err = -errno;
 		memory_free(node, &m);
@@ -107,13 +109,20 @@ static int make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
 int memory_make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
 		struct memory *out)
 {
-	return make(node, pd, size_bytes, 0, out);
+	return make(node, pd, size_bytes, REGION_ACCESS, 0, out);
+}
+
+int memory_make_readable(struct mem_node *node, struct ibv_pd *pd,
+			 uint64_t size_bytes, struct memory *out)
+{
+	return make(node, pd, size_bytes, READABLE_ACCESS, 0, out);
 }
 
 int memory_make_sparse(struct mem_node *node, struct ibv_pd *pd,
 		       uint64_t size_bytes, struct memory *out)
 {
-	return make(node, pd, size_bytes, AQDV_ALLOC_SPARSE, out);
+	return make(node, pd, size_bytes, REGION_ACCESS, AQDV_ALLOC_SPARSE,
+		    out);
 }
 
 void memory_scrub(const struct memory *m, uint64_t at, uint64_t bytes)

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/rundir.h"
+#include "blocks.h"
 #include "census.h"
 #include "ruled.h"
 #include "walks_priv.h"
@@ -126,7 +127,7 @@ static const struct ctl_members members[] = {
 	{handle_region_delete, "force"},
 	{handle_connect,
 	 "proto gid qpn psn mtu rd_atomic access caps client patience_ms auth "
-	 "session pages owner without walk"},
+	 "session pages owner without walk blocks"},
 	{handle_heartbeat, "connections"},
 	{handle_grant_create, "region rights offset length revocable"},
 	{handle_pages_create, "version count bytes depth pieces sparse"},
@@ -287,6 +288,7 @@ void mem_node_destroy(struct mem_node *node)
 		if (node->conns[i])
 			conn_end(node, node->conns[i], MEM_END_STOP);
 	space_reap(node);
+	mem_blocks_end(node, NULL);
 	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
 		err = node->regions[i] ? region_delete(node, node->regions[i])
 				       : 0;
@@ -300,6 +302,7 @@ void mem_node_destroy(struct mem_node *node)
 	walks_close(node);
 	node_leave(node, &visit);
 	page_thread_stop(node);
+	mem_blocks_stop(node);
 	if (node->cq)
 		(void)ibv_destroy_cq(node->cq); /* unused by now */
 	if (node->context)
@@ -513,7 +516,8 @@ static bool is_silent(const struct mem_node *node, const struct mem_conn *c,
 	uint64_t since_ns = u64_max(c->seen_ns, node->awake.since_ns);
 
 	/* What works on another's pages ends with that one. */
-	return c->role == MEM_ROLE_PLAIN && now_ns > since_ns &&
+	return (c->role == MEM_ROLE_PLAIN || c->role == MEM_ROLE_BLOCKS) &&
+	       now_ns > since_ns &&
 	       now_ns - since_ns > c->patience_ms * 1000000ull;
 }
 
@@ -548,6 +552,7 @@ void mem_node_tick(struct mem_node *node)
 	ruled_tick(node);
 	tenant_tick(node);
 	space_tick(node);
+	mem_blocks_tick(node);
 	walks_reap(node);
 	space_reap(node);
 	node_leave(node, &visit);

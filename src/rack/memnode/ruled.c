@@ -13,6 +13,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/size.h"
+#include "blocks.h"
 
 static uint64_t used_of(const struct mem_tenant *t)
 {
@@ -326,6 +327,7 @@ void mem_node_say(void *ctx, json_t *beat)
 	node->names_now = node->last_epoch + 1ull + node->regions_gone;
 	if (node->names_told != node->names_now)
 		say_names(node, beat);
+	mem_blocks_say(node, beat);
 	pthread_mutex_unlock(&node->lock);
 }
 
@@ -354,5 +356,6 @@ void mem_node_hear(void *ctx, const json_t *answer)
 			(void)up_share_hear(&t->share, row, used_of(t));
 	}
 	(void)pthread_cond_broadcast(&node->granted);
+	mem_blocks_hear(node, answer);
 	node_leave(node, &visit);
 }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "blocks.h"
 #include "ruled.h"
 
 struct mem_tenant *tenant_find(const struct mem_node *node, const char *name)
@@ -98,7 +99,7 @@ int tenant_add(struct mem_node *node, const char *name,
 static bool is_empty(const struct mem_tenant *t)
 {
 	return !t->taken[MEM_LIMIT_REGIONS] && !t->taken[MEM_LIMIT_CONNS] &&
-	       !t->space_count;
+	       !t->space_count && !t->block_count;
 }
 
 void tenant_remove(struct mem_node *node, struct mem_tenant *tenant)
@@ -165,6 +166,9 @@ void tenant_end(struct mem_node *node, struct mem_tenant *t)
 		if (t->life.ended)
 			return;
 	}
+	mem_blocks_end(node, t);
+	if (t->life.ended)
+		return;
 	space_reap(node);
 	if (!t->life.ended)
 		shared_tenant_end(node, t);

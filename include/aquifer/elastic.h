@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Elastic far memory: files and queues that grow by blocks, block by block, in
+ * the memory of the rack's nodes, and that go away when nobody renews the lease
+ * of the folder or task they lie in (aquifer-ns(1)). Names are kept by the
+ * rack's controller; data goes between the program and the nodes.
+ *
+ *	struct aq_queue *q;
+ *	struct aq_elastic_options o = {.flags = AQ_ELASTIC_CREATE};
+ *
+ *	if (aq_queue_open(rack, "/wc/words", &o, &q) ||
+ *	    aq_queue_put(q, "hello", 5, 1000))
+ *		fprintf(stderr, "%s\n", aq_last_error());
+ *
+ * Exactly once: a change that was not answered is repeated by the library, and
+ * the node executes it once. A change that ended with -ETIMEDOUT or -ESTALE may
+ * have happened or not.
+ *
+ * Errors, beside those of aquifer.h:
+ *	-ENOENT		there is no such name
+ *	-EAGAIN		the queue is empty, or has as many items as it may
+ *	-ETIMEDOUT	no answer in time
+ *	-EMSGSIZE	the record or item is larger than a block, or than the
+ *			caller's memory
+ *	-EROFS		the file is sealed
+ *	-EPIPE		the queue is sealed, and nothing is left in it
+ *	-ESTALE		what was opened is gone: removed, its lease is over, or
+ *			the node that had it was restarted
+ *
+ * Threads: a handle is used by one thread at a time. Each has connections and a
+ * session of its own; what a consumer has taken and not acknowledged goes back
+ * when its process ends.
+ */
+#ifndef AQUIFER_ELASTIC_H
+#define AQUIFER_ELASTIC_H
+
+#include <aquifer/aquifer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct aq_file;
+struct aq_queue;
+
+enum aq_elastic_flags {
+	AQ_ELASTIC_CREATE = 1u << 0, /* make it, if it is not there */
+	AQ_ELASTIC_NEW = 1u << 1,    /* and -EEXIST if it is there */
+};
+
+/* Zero-initialise it; unset members have their default. */
+struct aq_elastic_options {
+	uint32_t flags; /* enum aq_elastic_flags */
+	/* Of what is made: bytes of a block, a power of two from 64 KiB to
+	 * 1 GiB; 0: 8 MiB. */
+	uint64_t block_bytes;
+	/* Of a queue that is made: items at most; 0: as many as fit. */
+	uint64_t bound;
+	uint64_t reserved_more[4];
+};
+
+/* ---- files --------------------------------------------------------------- */
+
+/* `options` may be NULL. The caller owns *out; it must be closed before the
+ * rack. */
+AQ_API int aq_file_open(struct aq_rack *rack, const char *path,
+			const struct aq_elastic_options *options,
+			struct aq_file **out);
+/* NULL is allowed. */
+AQ_API void aq_file_close(struct aq_file *file);
+
+/*
+ * Appends a record: all of it or nothing, at an offset that nothing else has.
+ * Any number of writers may append at the same time. *offset may be NULL.
+ */
+AQ_API int aq_file_append(struct aq_file *file, const void *data,
+			  size_t len_bytes, uint64_t *offset);
+
+struct aq_record {
+	const void *data;
+	size_t len_bytes;
+	uint64_t offset; /* is written */
+};
+/* Several, in this order, with others' records perhaps between them. *done says
+ * how many were appended, from the first on; also on failure. */
+AQ_API int aq_file_append_many(struct aq_file *file, struct aq_record *records,
+			       unsigned count, unsigned *done);
+
+/* Reads up to len_bytes; *got is less only at the end, and 0 there. */
+AQ_API int aq_file_read(struct aq_file *file, uint64_t offset, void *data,
+			size_t len_bytes, size_t *got);
+/* Bytes, now. */
+AQ_API int aq_file_size(struct aq_file *file, uint64_t *size_bytes);
+/* Nothing is appended any more, by anybody. */
+AQ_API int aq_file_seal(struct aq_file *file);
+/* The largest record. */
+AQ_API uint64_t aq_file_record_max(const struct aq_file *file);
+
+/* ---- queues -------------------------------------------------------------- */
+
+AQ_API int aq_queue_open(struct aq_rack *rack, const char *path,
+			 const struct aq_elastic_options *options,
+			 struct aq_queue **out);
+AQ_API void aq_queue_close(struct aq_queue *queue);
+
+/* Waits for room for so long; 0: not at all. -EAGAIN: the bound is reached. */
+AQ_API int aq_queue_put(struct aq_queue *queue, const void *data,
+			size_t len_bytes, uint32_t timeout_ms);
+
+struct aq_item {
+	void *data;	  /* of a put: is only read */
+	size_t len_bytes; /* of a get: room before, length after */
+};
+/* Several, in this order, with others' items perhaps between them. */
+AQ_API int aq_queue_put_many(struct aq_queue *queue,
+			     const struct aq_item *items, unsigned count,
+			     uint32_t timeout_ms, unsigned *done);
+
+/*
+ * Takes the oldest item. Waits for one for so long; -EAGAIN: there is none.
+ * -EMSGSIZE: it is longer than room_bytes, *len_bytes says how long, and it
+ * stays. An item that was taken by a process that dies at this moment may be
+ * lost with it: aq_queue_take is for who cannot have that.
+ */
+AQ_API int aq_queue_get(struct aq_queue *queue, void *data, size_t room_bytes,
+			size_t *len_bytes, uint32_t timeout_ms);
+/* Up to `count`, at least one; waits for the first only. */
+AQ_API int aq_queue_get_many(struct aq_queue *queue, struct aq_item *items,
+			     unsigned count, uint32_t timeout_ms,
+			     unsigned *done);
+
+/* Which item is acknowledged. */
+struct aq_taken {
+	uint64_t block;
+	uint64_t name;
+};
+/* The same as get, but the item comes back, before all younger ones, when this
+ * process ends without having acknowledged it. It counts for the bound until
+ * then. */
+AQ_API int aq_queue_take(struct aq_queue *queue, void *data, size_t room_bytes,
+			 size_t *len_bytes, struct aq_taken *taken,
+			 uint32_t timeout_ms);
+AQ_API int aq_queue_ack(struct aq_queue *queue, const struct aq_taken *taken);
+
+/* Items now, also those that are taken and not acknowledged. */
+AQ_API int aq_queue_length(struct aq_queue *queue, uint64_t *items);
+/* Nothing is put any more, by anybody. */
+AQ_API int aq_queue_seal(struct aq_queue *queue);
+/* The largest item. */
+AQ_API uint64_t aq_queue_item_max(const struct aq_queue *queue);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `aquifer sim elastic`: files and queues of blocks, clients that are cut off,
+ * repeat themselves and die. */
+#ifndef AQ_PLAYS_ELASTIC_PLAY_H
+#define AQ_PLAYS_ELASTIC_PLAY_H
+
+#include "play.h"
+
+#define ELASTIC_PLAY_COUNTS(X)                                          \
+	X(ops, "operations that clients began")                         \
+	X(executed, "changes that blocks executed")                     \
+	X(repeated, "answers that were given again")                    \
+	X(lost, "messages and answers lost with their connection")      \
+	X(fenced, "messages of a former connection that came too late") \
+	X(fetched, "values that the node fetched")                      \
+	X(deaths, "clients that died")                                  \
+	X(returned, "items that came back from the dead")               \
+	X(refused, "puts that found the queue full")                    \
+	X(grown, "blocks that were added")                              \
+	X(records, "records of files at the end")                       \
+	X(items, "items of queues that were delivered")
+
+PLAY_COUNTS(elastic_play_counts, ELASTIC_PLAY_COUNTS);
+
+extern const struct play elastic_play;
+
+#endif

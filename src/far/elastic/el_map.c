@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects and their maps, which the controller has. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/hex.h"
+#include "el_priv.h"
+
+uint64_t el_now_ns(void)
+{
+	return clock_mono_ns();
+}
+
+uint64_t el_deadline_ns(const struct el_object *o)
+{
+	return el_now_ns() + aq_rack_deadline(o->rack) * 1000000ull;
+}
+
+bool el_pause(unsigned *tries, uint64_t deadline_ns)
+{
+	uint64_t us = (uint64_t)EL_PAUSE_US << u32_min((*tries)++, 10);
+	uint64_t now_ns = el_now_ns();
+	struct timespec t;
+
+	if (now_ns >= deadline_ns)
+		return false;
+	us = u64_min(u64_min(us, EL_PAUSE_MAX_US),
+		     (deadline_ns - now_ns) / 1000 + 1);
+	t = (struct timespec){.tv_nsec = (long)us * 1000};
+	(void)nanosleep(&t, NULL);
+	return true;
+}
+
+/* ---- the map ------------------------------------------------------------- */
+
+struct el_block *el_find(struct el_object *o, uint64_t number)
+{
+	for (unsigned i = 0; i < o->block_count; i++)
+		if (o->block[i].number == number)
+			return &o->block[i];
+	return NULL;
+}
+
+struct el_block *el_next(struct el_object *o, uint64_t number)
+{
+	for (unsigned i = 0; i < o->block_count; i++)
+		if (o->block[i].number > number)
+			return &o->block[i];
+	return NULL;
+}
+
+static int take_block(struct el_object *o, const json_t *row,
+		      struct el_block *b)
+{
+	const char *state = json_string_value(json_object_get(row, "state"));
+	const struct el_block *known;
+	uint64_t index = 0;
+	int err;
+
+	*b = (struct el_block){0};
+	err = client_json_u64(row, "number", INT64_MAX, &b->number);
+	if (!err)
+		err = client_json_u64(row, "generation", INT64_MAX,
+				      &b->generation);
+	if (!err)
+		err = client_json_u64(row, "index", UINT16_MAX, &index);
+	if (!err)
+		err = client_json_word(row, "node", b->node, sizeof(b->node));
+	if (err)
+		return err;
+	b->index = (uint32_t)index;
+	if (state && strcmp(state, "lost") == 0)
+		return error_set(
+			-ESTALE, "%s has lost block %llu, which node %s had",
+			o->path, (unsigned long long)b->number, b->node);
+	known = el_find(o, b->number);
+	if (known && known->generation == b->generation)
+		*b = *known;
+	return 0;
+}
+
+static int take_blocks(struct el_object *o, const json_t *rows)
+{
+	size_t i, n = json_array_size(rows);
+	struct el_block *fresh;
+	int err = 0;
+
+	if (!json_is_array(rows) || n > EL_BLOCKS_MAX)
+		return error_set(-EPROTO, "the controller's map has no blocks");
+	fresh = calloc(n + 1, sizeof(*fresh));
+	if (!fresh)
+		return error_set(-ENOMEM, "no memory for a map");
+	for (i = 0; i < n && !err; i++) {
+		err = take_block(o, json_array_get(rows, i), &fresh[i]);
+		if (!err && i && fresh[i].number <= fresh[i - 1].number)
+			err = error_set(-EPROTO, "the controller's map is not "
+						 "in order");
+	}
+	if (err) {
+		free(fresh);
+		return err;
+	}
+	free(o->block);
+	o->block = fresh;
+	o->block_count = (unsigned)n;
+	return 0;
+}
+
+static const char *kind_name(enum block_kind kind)
+{
+	return kind == BLOCK_FILE ? "file" : "queue";
+}
+
+static int take_map(struct el_object *o, const json_t *map)
+{
+	const char *kind = json_string_value(json_object_get(map, "kind"));
+	const char *why = json_string_value(json_object_get(map, "why"));
+	const char *state = json_string_value(json_object_get(map, "state"));
+	uint64_t id;
+	int err = client_json_u64(map, "object", INT64_MAX, &id);
+
+	if (err)
+		return err;
+	if (o->id && o->id != id)
+		return error_set(-ESTALE,
+				 "%s is not what was opened: it was removed, "
+				 "or its lease is over, and made again",
+				 o->path);
+	if (!kind || strcmp(kind, kind_name(o->kind)) != 0)
+		return error_set(-EINVAL, "%s is no %s but a %.20s", o->path,
+				 kind_name(o->kind), kind ? kind : "riddle");
+	if (state && strcmp(state, "lost") == 0)
+		return error_set(-ESTALE, "%s is lost: %.200s", o->path,
+				 why ? why : "no reason is known");
+	if (!hex_read(json_string_value(json_object_get(map, "ticket")),
+		      o->ticket, sizeof(o->ticket)))
+		return error_set(-EPROTO, "the controller's map has no ticket");
+	o->id = id;
+	err = client_json_u64(map, "block_bytes", BLOCK_BYTES_MAX,
+			      &o->block_bytes);
+	if (!err)
+		err = client_json_u64(map, "bound", INT64_MAX, &o->bound);
+	return err ? err : take_blocks(o, json_object_get(map, "blocks"));
+}
+
+/* Removed meanwhile, or with its lease. */
+static int gone(const struct el_object *o, int err)
+{
+	return err == -ENOENT && o->id
+		       ? error_set(-ESTALE,
+				   "%s is gone: it was removed, or nobody "
+				   "renewed its lease",
+				   o->path)
+		       : err;
+}
+
+static int ask(struct el_object *o, const char *method, const char *route,
+	       json_t *body, uint64_t deadline_ns)
+{
+	char path[EL_PATH_MAX + 32];
+	json_t *reply = NULL;
+	int err;
+
+	(void)snprintf(path, sizeof(path), "/v1/%s%s", route, o->path);
+	err = client_control_call(o->rack, method, path, body, deadline_ns,
+				  &reply);
+	err = err ? gone(o, err) : take_map(o, reply);
+	json_decref(reply);
+	return err;
+}
+
+int el_refresh(struct el_object *o, uint64_t deadline_ns)
+{
+	return ask(o, "GET", "map", NULL, deadline_ns);
+}
+
+int el_grow(struct el_object *o, uint64_t after, uint64_t deadline_ns)
+{
+	return ask(o, "POST", "blocks",
+		   json_pack("{s:I}", "after",
+			     after == UINT64_MAX ? (json_int_t)-1
+						 : (json_int_t)after),
+		   deadline_ns);
+}
+
+/* ---- opening ------------------------------------------------------------- */
+
+static int create(struct el_object *o, const struct aq_elastic_options *options,
+		  uint64_t deadline_ns)
+{
+	json_t *reply = NULL, *body;
+	char path[EL_PATH_MAX + 32];
+	int err;
+
+	body = json_pack("{s:s, s:b}", "kind", kind_name(o->kind),
+			 "make_parents", true);
+	if (options->block_bytes)
+		(void)json_object_set_new(
+			body, "block_bytes",
+			json_integer((json_int_t)options->block_bytes));
+	if (options->bound)
+		(void)json_object_set_new(
+			body, "bound",
+			json_integer((json_int_t)options->bound));
+	(void)snprintf(path, sizeof(path), "/v1/ns%s", o->path);
+	err = client_control_call(o->rack, "POST", path, body, deadline_ns,
+				  &reply);
+	json_decref(reply);
+	return err;
+}
+
+static bool is_path(const char *path)
+{
+	size_t len = strnlen(path, EL_PATH_MAX);
+
+	return path[0] == '/' && len > 1 && len < EL_PATH_MAX - 1 &&
+	       path[len - 1] != '/' && strspn(path, "/") == 1;
+}
+
+int el_open(struct el_object *o, struct aq_rack *rack, const char *path,
+	    enum block_kind kind, const struct aq_elastic_options *options)
+{
+	static const struct aq_elastic_options none;
+	uint64_t deadline_ns;
+	int err;
+
+	if (!options)
+		options = &none;
+	if (!is_path(path))
+		return error_set(-EINVAL,
+				 "'%.60s' is no path; one begins with '/' and "
+				 "ends with a name",
+				 path);
+	*o = (struct el_object){.rack = rack, .kind = kind};
+	(void)snprintf(o->path, sizeof(o->path), "%s", path);
+	if (getrandom(o->session, sizeof(o->session), 0) != sizeof(o->session))
+		return error_set(-EIO, "the kernel gives no random numbers");
+	deadline_ns = el_deadline_ns(o);
+	err = options->flags & (AQ_ELASTIC_CREATE | AQ_ELASTIC_NEW)
+		      ? create(o, options, deadline_ns)
+		      : 0;
+	if (err == -EEXIST && !(options->flags & AQ_ELASTIC_NEW))
+		err = 0;
+	return err ? err : el_refresh(o, deadline_ns);
+}

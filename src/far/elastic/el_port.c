@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ports: a connection to a node, in the object's session, with one message
+ * under way. A message that is not answered, because the connection broke, is
+ * sent again by the next one; the node knows by the session what it has
+ * executed already.
+ */
+#include <aquifer/aqdv.h>
+#include <endian.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hex.h"
+#include "client/verbs_api.h"
+#include "el_priv.h"
+
+enum {
+	MESSAGE_AT = 0,
+	REPLY_AT = BLOCK_MESSAGE_MAX,
+	STAGING_AT = REPLY_AT + BLOCK_REPLY_MAX,
+	BUF_BYTES = STAGING_AT + EL_STAGING_BYTES,
+	QUEUE_DEPTH = 16,
+	LOOKS = 256, /* between two looks at the clock */
+	WR_SEND = 1,
+	WR_RECEIVE,
+	WR_READ,
+};
+
+uint8_t *el_staging(struct el_object *o)
+{
+	return o->buf + STAGING_AT;
+}
+
+struct ibv_mr *el_register(const struct el_object *o, void *data,
+			   size_t len_bytes)
+{
+	return o->verbs->reg_mr(o->mr->pd, data, len_bytes,
+				IBV_ACCESS_LOCAL_WRITE |
+					IBV_ACCESS_REMOTE_READ |
+					IBV_ACCESS_REMOTE_WRITE);
+}
+
+void el_unregister(const struct el_object *o, struct ibv_mr *mr)
+{
+	(void)o->verbs->dereg_mr(mr); /* nothing is under way */
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+static int make_buf(struct el_object *o, const struct client_link *link)
+{
+	if (!o->buf)
+		o->buf = aligned_alloc(4096, align_up(BUF_BYTES, 4096));
+	if (!o->buf)
+		return error_set(-ENOMEM, "no memory for messages");
+	if (o->mr)
+		return 0;
+	o->verbs = link->verbs;
+	o->mr = link->verbs->reg_mr(link->pd, o->buf, BUF_BYTES,
+				    IBV_ACCESS_LOCAL_WRITE |
+					    IBV_ACCESS_REMOTE_READ |
+					    IBV_ACCESS_REMOTE_WRITE);
+	return o->mr ? 0 : error_set(-ENOMEM, "memory cannot be registered");
+}
+
+static void hang_up(struct el_port *p)
+{
+	client_link_close(p->link);
+	p->link = NULL;
+}
+
+static int find_port(struct el_object *o, const char *name,
+		     struct el_port **out)
+{
+	struct el_port *p;
+	uint32_t node;
+	int err;
+
+	for (unsigned i = 0; i < o->port_count; i++)
+		if (strcmp(o->port[i]->name, name) == 0) {
+			*out = o->port[i];
+			return 0;
+		}
+	err = client_control_node(o->rack, name, &node);
+	if (err)
+		return err;
+	p = o->port_count < CLIENT_NODE_MAX ? calloc(1, sizeof(*p)) : NULL;
+	if (!p)
+		return error_set(-ENOMEM, "no memory for a connection");
+	p->node = node;
+	(void)snprintf(p->name, sizeof(p->name), "%s", name);
+	o->port[o->port_count++] = p;
+	*out = p;
+	return 0;
+}
+
+static int dial(struct el_object *o, struct el_port *p)
+{
+	struct client_link_options options = {
+		.recv_depth = QUEUE_DEPTH,
+		.send_depth = QUEUE_DEPTH,
+		.cq_depth = 4 * QUEUE_DEPTH,
+		.accepts_writes = true,
+		.accepts_reads = true,
+	};
+	char session[2 * BLOCK_SESSION_BYTES + 1];
+	int err;
+
+	hex_write(session, o->session, sizeof(o->session));
+	options.connect_more =
+		json_pack("{s:{s:i, s:s}}", "blocks", "version",
+			  BLOCK_WIRE_VERSION, "session", session);
+	err = client_link_join(o->rack, p->node, &options, &p->link);
+	json_decref(options.connect_more);
+	if (!err)
+		err = make_buf(o, p->link);
+	if (err)
+		hang_up(p);
+	return err;
+}
+
+/* ---- one message --------------------------------------------------------- */
+
+static int broken(const struct el_port *p, enum ibv_wc_status status)
+{
+	int err = client_wc_errno(status);
+
+	return error_set(err == -ESTALE ? err : -EHOSTDOWN,
+			 "the connection to node %s broke", p->name);
+}
+
+/* Until a completion of that kind, whose immediate value is the tag. */
+static int await(struct el_port *p, unsigned kind, uint32_t tag,
+		 uint64_t deadline_ns)
+{
+	struct ibv_wc wc;
+
+	for (unsigned look = 1;; look++) {
+		int n = ibv_poll_cq(p->link->cq, 1, &wc);
+
+		if (n < 0)
+			return error_set(-EIO, "the NIC failed");
+		if (n && wc.status != IBV_WC_SUCCESS)
+			return broken(p, wc.status);
+		if (n && wc.wr_id == kind &&
+		    (kind != WR_RECEIVE || be32toh(wc.imm_data) == tag))
+			return 0;
+		if (n)
+			continue;
+		client_clock_relax(p->link->clock);
+		if (look % LOOKS)
+			continue;
+		if (client_link_is_lost(p->link))
+			return error_set(-EHOSTDOWN, "node %s does not answer",
+					 p->name);
+		if (el_now_ns() >= deadline_ns)
+			return error_set(-ETIMEDOUT,
+					 "node %s did not answer in time",
+					 p->name);
+	}
+}
+
+static int post(struct el_object *o, struct el_port *p, size_t bytes)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)o->buf + MESSAGE_AT,
+			      .length = (uint32_t)bytes,
+			      .lkey = o->mr->lkey};
+	struct ibv_send_wr *bad_send, send = {.wr_id = WR_SEND,
+					      .opcode = IBV_WR_SEND,
+					      .send_flags = IBV_SEND_SIGNALED,
+					      .sg_list = &sge,
+					      .num_sge = 1};
+	struct ibv_recv_wr *bad_recv, recv = {.wr_id = WR_RECEIVE};
+
+	if (ibv_post_recv(p->link->qp, &recv, &bad_recv) ||
+	    ibv_post_send(p->link->qp, &send, &bad_send))
+		return error_set(-EHOSTDOWN, "the connection to node %s broke",
+				 p->name);
+	return 0;
+}
+
+static int exchange(struct el_object *o, struct el_port *p,
+		    const struct block_op *ops, unsigned count,
+		    struct block_result *results, uint64_t acked,
+		    uint64_t deadline_ns)
+{
+	struct block_message m = {
+		.tag = ++p->tag,
+		.acked = acked,
+		.reply_at = (uintptr_t)o->buf + REPLY_AT,
+		.reply_key = o->mr->rkey,
+		.reply_bytes = BLOCK_REPLY_MAX,
+	};
+	const struct block_reply_wire *reply =
+		(const void *)(o->buf + REPLY_AT);
+	struct block_writer w;
+	unsigned got = 0;
+	uint32_t tag = 0;
+	int err = 0;
+
+	memcpy(m.session, o->session, sizeof(m.session));
+	block_message_begin(&w, o->buf + MESSAGE_AT, BLOCK_MESSAGE_MAX);
+	for (unsigned i = 0; i < count && !err; i++)
+		err = block_message_add(&w, &ops[i]);
+	ASSERT(err == 0); /* el_value.c sees to it */
+	err = post(o, p, block_message_end(&w, &m));
+	if (!err)
+		err = await(p, WR_RECEIVE, m.tag, deadline_ns);
+	if (err)
+		return err;
+	err = block_reply_parse(
+		reply, u32_min(be32_get(reply->bytes), BLOCK_REPLY_MAX), &tag,
+		results, &got);
+	if (err || tag != m.tag || got != count)
+		return error_set(-EPROTO, "node %s answered something else",
+				 p->name);
+	return 0;
+}
+
+/* ---- with a handle ------------------------------------------------------- */
+
+/* -ESTALE: the node does not know any more what the session did. */
+static int check_known(struct el_object *o, struct el_port *p, bool is_known,
+		       bool is_repeat)
+{
+	bool was_used = p->has_changed;
+
+	p->has_changed = false;
+	if (is_known || !was_used)
+		return 0;
+	return is_repeat ? error_set(-ESTALE,
+				     "node %s was away for too long: whether "
+				     "the last change of %s happened is not "
+				     "known",
+				     p->name, o->path)
+			 : 0;
+}
+
+static int present_ticket(struct el_object *o, struct el_port *p,
+			  bool is_repeat, uint64_t deadline_ns)
+{
+	struct block_op op = {.opcode = BLOCK_OPEN,
+			      .length = sizeof(o->ticket),
+			      .value = o->ticket};
+	struct block_result r;
+	unsigned tries = 0;
+	bool is_renewed = false;
+	int err;
+
+	for (;;) {
+		err = exchange(o, p, &op, 1, &r, 0, deadline_ns);
+		if (err)
+			return err;
+		if (r.status == BLOCK_OK)
+			break;
+		/* The node may not have heard of the key yet, or the ticket
+		 * has ended. */
+		if (r.status == BLOCK_DENIED && !is_renewed) {
+			is_renewed = true;
+			err = el_refresh(o, deadline_ns);
+			if (err)
+				return err;
+		} else if (r.status != BLOCK_BUSY ||
+			   !el_pause(&tries, deadline_ns)) {
+			return el_error(o, r.status);
+		}
+	}
+	p->handle = (uint32_t)r.value;
+	err = check_known(o, p, r.value & BLOCK_OPEN_KNOWN, is_repeat);
+	return err;
+}
+
+static int get_ready(struct el_object *o, struct el_port *p, bool is_repeat,
+		     uint64_t deadline_ns)
+{
+	bool was_used = p->has_changed;
+	int err;
+
+	if (p->link && client_link_is_lost(p->link))
+		hang_up(p);
+	if (p->link)
+		return 0;
+	err = dial(o, p);
+	if (err)
+		return err;
+	err = present_ticket(o, p, is_repeat, deadline_ns);
+	if (err)
+		hang_up(p);
+	else
+		p->has_changed = was_used;
+	return err;
+}
+
+/* Whether another connection may help. */
+static bool may_repeat(int err)
+{
+	return err == -EHOSTDOWN || err == -EIO || err == -EPROTO;
+}
+
+static int call_node(struct el_object *o, const struct el_block *b,
+		     struct block_op *ops, unsigned count,
+		     struct block_result *results, uint64_t acked,
+		     uint64_t deadline_ns)
+{
+	unsigned tries = 0;
+	bool is_repeat = false;
+	struct el_port *p;
+	int err = find_port(o, b->node, &p);
+
+	if (err)
+		return err;
+	for (;;) {
+		err = get_ready(o, p, is_repeat, deadline_ns);
+		if (!err) {
+			for (unsigned i = 0; i < count; i++) {
+				ops[i].handle = p->handle;
+				ops[i].index = b->index;
+				ops[i].generation = b->generation;
+			}
+			p->has_changed |= ops[0].sequence != 0;
+			err = exchange(o, p, ops, count, results, acked,
+				       deadline_ns);
+			is_repeat |= err != 0;
+		}
+		if (!err)
+			return 0;
+		hang_up(p);
+		if (!may_repeat(err) || !el_pause(&tries, deadline_ns))
+			return err;
+	}
+}
+
+/* The first result asks for patience, or for a ticket that holds. */
+static int settle(struct el_object *o, enum block_status status,
+		  unsigned *tries, bool *is_renewed, uint64_t deadline_ns)
+{
+	struct el_port *p;
+
+	if (status == BLOCK_DENIED && !*is_renewed) {
+		*is_renewed = true;
+		for (unsigned i = 0; i < o->port_count; i++) {
+			p = o->port[i];
+			if (p->link)
+				hang_up(p);
+		}
+		return el_refresh(o, deadline_ns);
+	}
+	if (status != BLOCK_BUSY || !el_pause(tries, deadline_ns))
+		return el_error(o, status);
+	/* A block that the node could not make leaves the map. */
+	return *tries % 8 ? 0 : el_refresh(o, deadline_ns);
+}
+
+static bool is_change(enum block_opcode opcode)
+{
+	return opcode != BLOCK_STAT && opcode != BLOCK_BYE;
+}
+
+int el_call(struct el_object *o, uint64_t number, struct block_op *ops,
+	    unsigned count, struct block_result *results, uint64_t deadline_ns)
+{
+	uint64_t acked = o->sequence;
+	const struct el_block *b;
+	bool is_renewed = false;
+	unsigned tries = 0;
+	int err;
+
+	for (unsigned i = 0; i < count; i++)
+		ops[i].sequence = is_change(ops[i].opcode) ? ++o->sequence : 0;
+	for (;;) {
+		b = el_find(o, number);
+		if (!b)
+			return error_set(-ENODEV, "%s has lost block %llu",
+					 o->path, (unsigned long long)number);
+		err = call_node(o, b, ops, count, results, acked, deadline_ns);
+		if (err)
+			return err;
+		if (results[0].status != BLOCK_BUSY &&
+		    results[0].status != BLOCK_DENIED)
+			return 0;
+		err = settle(o, results[0].status, &tries, &is_renewed,
+			     deadline_ns);
+		if (err)
+			return err;
+	}
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+static int read_part(struct el_object *o, struct el_port *p,
+		     const struct el_block *b, uint64_t offset, void *data,
+		     uint32_t len, uint64_t deadline_ns)
+{
+	struct aqdv_read now = {.to = data,
+				.remote_addr = b->address + offset,
+				.rkey = b->key,
+				.len_bytes = len};
+	struct ibv_sge sge = {.addr = (uintptr_t)el_staging(o),
+			      .length = len,
+			      .lkey = o->mr->lkey};
+	struct ibv_send_wr *bad,
+		wr = {.wr_id = WR_READ,
+		      .opcode = IBV_WR_RDMA_READ,
+		      .send_flags = IBV_SEND_SIGNALED,
+		      .sg_list = &sge,
+		      .num_sge = 1,
+		      .wr.rdma = {.remote_addr = b->address + offset,
+				  .rkey = b->key}};
+	int err;
+
+	/* BLK-1: the header comes before the data, in the order of calls. */
+	if (aqdv_read_now(p->link->qp, &now, 1) == 1)
+		return 0;
+	if (ibv_post_send(p->link->qp, &wr, &bad))
+		return error_set(-EHOSTDOWN, "the connection to node %s broke",
+				 p->name);
+	err = await(p, WR_READ, 0, deadline_ns);
+	if (!err)
+		memcpy(data, el_staging(o), len);
+	return err;
+}
+
+int el_read(struct el_object *o, uint64_t number, uint64_t offset, void *data,
+	    size_t len_bytes, uint64_t deadline_ns)
+{
+	const struct el_block *b = el_find(o, number);
+	unsigned tries = 0;
+	struct el_port *p;
+	uint8_t *to = data;
+	int err = b ? find_port(o, b->node, &p) : -ENODEV;
+
+	while (!err && len_bytes) {
+		uint32_t n = (uint32_t)u64_min(len_bytes, EL_STAGING_BYTES);
+
+		err = get_ready(o, p, false, deadline_ns);
+		if (!err)
+			err = read_part(o, p, b, offset, to, n, deadline_ns);
+		if (!err) {
+			to += n;
+			offset += n;
+			len_bytes -= n;
+			continue;
+		}
+		hang_up(p);
+		if (may_repeat(err) && el_pause(&tries, deadline_ns))
+			err = 0;
+	}
+	return err;
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+/* What was got and not acknowledged by a next message would wait at the node
+ * for the session's end. */
+static void say_bye(struct el_object *o, struct el_port *p)
+{
+	struct block_op op = {.opcode = BLOCK_BYE};
+	struct block_result r;
+
+	if (p->link && p->has_changed && !client_link_is_lost(p->link))
+		(void)!exchange(o, p, &op, 1, &r, o->sequence,
+				el_now_ns() + 1000000000ull);
+}
+
+void el_close(struct el_object *o)
+{
+	for (unsigned i = 0; i < o->port_count; i++) {
+		say_bye(o, o->port[i]);
+		hang_up(o->port[i]);
+		free(o->port[i]);
+	}
+	if (o->mr)
+		(void)o->verbs->dereg_mr(o->mr);
+	free(o->buf);
+	free(o->block);
+}
+
+int el_error(const struct el_object *o, enum block_status status)
+{
+	int err = block_status_errno(status);
+
+	if (status == BLOCK_STALE)
+		return error_set(err,
+				 "%s is gone: it was removed, or nobody "
+				 "renewed its lease",
+				 o->path);
+	return error_set(err, "%s: %s", o->path, block_status_text(status));
+}

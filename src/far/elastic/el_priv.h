@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The client's half of elastic structures: an object with its map of blocks,
+ * one port to each node that has some, and messages that are repeated until
+ * they are answered. The structures are el_file.c and el_queue.c.
+ */
+#ifndef AQ_EL_PRIV_H
+#define AQ_EL_PRIV_H
+
+#include <aquifer/elastic.h>
+
+#include "client/client.h"
+#include "client/link.h"
+#include "wire/block_wire.h"
+
+enum {
+	EL_PATH_MAX = 1024,
+	EL_TICKET_BYTES = 128,
+	EL_STAGING_BYTES = 1 << 20,
+	EL_BLOCKS_MAX = 1 << 16, /* of an object */
+	EL_PAUSE_US = 50,	 /* the first between two tries */
+	EL_PAUSE_MAX_US = 5000,
+};
+
+/* A block, as the map and the block itself say. */
+struct el_block {
+	uint64_t number;
+	uint64_t generation;
+	uint32_t index;
+	char node[CLIENT_NODE_NAME_MAX];
+	/* Of a file: */
+	bool is_read;  /* what follows is known */
+	bool is_final; /* the end is */
+	uint32_t flags;
+	uint32_t key;
+	uint64_t address;
+	uint64_t start;
+	uint64_t end;
+};
+
+/* The way to a node. */
+struct el_port {
+	uint32_t node; /* index in the rack */
+	char name[CLIENT_NODE_NAME_MAX];
+	struct client_link *link; /* NULL: not connected */
+	uint32_t handle;
+	uint32_t tag;
+	bool has_changed; /* something, in this session */
+};
+
+struct el_object {
+	struct aq_rack *rack;
+	char path[EL_PATH_MAX];
+	enum block_kind kind;
+	uint64_t id;
+	uint64_t block_bytes;
+	uint64_t bound;
+	unsigned block_count;
+	unsigned block_room;
+	struct el_block *block; /* by number */
+	uint8_t ticket[EL_TICKET_BYTES];
+	uint8_t session[BLOCK_SESSION_BYTES];
+	uint64_t sequence; /* of the last change */
+	unsigned port_count;
+	struct el_port *port[CLIENT_NODE_MAX];
+	/* Message, answer and staging, registered when there is a link. */
+	uint8_t *buf;
+	struct ibv_mr *mr;
+	const struct client_verbs *verbs;
+};
+
+/* ---- el_map.c ------------------------------------------------------------ */
+
+/* Opens or makes the object, and reads its map. */
+int el_open(struct el_object *o, struct aq_rack *rack, const char *path,
+	    enum block_kind kind,
+	    const struct aq_elastic_options *options) MUST_CHECK;
+/* Reads the map again. */
+int el_refresh(struct el_object *o, uint64_t deadline_ns) MUST_CHECK;
+/* Asks for blocks after that number; UINT64_MAX: for the first. */
+int el_grow(struct el_object *o, uint64_t after,
+	    uint64_t deadline_ns) MUST_CHECK;
+struct el_block *el_find(struct el_object *o, uint64_t number);
+/* The first one after that number, or NULL. */
+struct el_block *el_next(struct el_object *o, uint64_t number);
+
+uint64_t el_deadline_ns(const struct el_object *o);
+uint64_t el_now_ns(void);
+/* Waits a little, each time longer; false: the time is over. */
+bool el_pause(unsigned *tries, uint64_t deadline_ns);
+
+/* ---- el_port.c ----------------------------------------------------------- */
+
+uint8_t *el_staging(struct el_object *o);
+/* Memory of the caller that a node fetches from or brings to; NULL: there is no
+ * room for its key. */
+struct ibv_mr *el_register(const struct el_object *o, void *data,
+			   size_t len_bytes);
+void el_unregister(const struct el_object *o, struct ibv_mr *mr);
+void el_close(struct el_object *o);
+/*
+ * Sends operations to a block and waits for their results, repeating what was
+ * not answered until the deadline. Their handle, block and, for changes, their
+ * sequence numbers are filled in here. Data of results is valid until the next
+ * call. -ENODEV: the block is not in the map any more.
+ */
+int el_call(struct el_object *o, uint64_t number, struct block_op *ops,
+	    unsigned count, struct block_result *results,
+	    uint64_t deadline_ns) MUST_CHECK;
+/* READs a part of a block. */
+int el_read(struct el_object *o, uint64_t number, uint64_t offset, void *data,
+	    size_t len_bytes, uint64_t deadline_ns) MUST_CHECK;
+/* The words of a status that is an error for the caller. */
+int el_error(const struct el_object *o, enum block_status status);
+
+/* ---- el_value.c ---------------------------------------------------------- */
+
+struct el_value {
+	const void *data;
+	size_t len_bytes;
+	uint64_t answer; /* is written */
+};
+
+/*
+ * As many of the values as a message carries, each as one operation. *done says
+ * how many were executed, *status what became of the next one; BLOCK_OK: it was
+ * not sent. *final is the value of the result that was refused.
+ */
+int el_send(struct el_object *o, uint64_t number, enum block_opcode opcode,
+	    uint64_t arg, struct el_value *values, unsigned count,
+	    unsigned *done, enum block_status *status, uint64_t *final,
+	    uint64_t deadline_ns) MUST_CHECK;
+/* Connects, so that there is staging memory. */
+int el_warm_up(struct el_object *o, uint64_t number,
+	       uint64_t deadline_ns) MUST_CHECK;
+/* One operation without a value. */
+int el_tell(struct el_object *o, uint64_t number, enum block_opcode opcode,
+	    uint64_t arg, struct block_result *result,
+	    uint64_t deadline_ns) MUST_CHECK;
+
+struct el_stat {
+	uint64_t address;
+	uint64_t end;
+	uint64_t items;
+	uint32_t key;
+	uint32_t flags;
+};
+/* *status is not BLOCK_OK: the block is another one now. */
+int el_stat(struct el_object *o, uint64_t number, struct el_stat *out,
+	    enum block_status *status, uint64_t deadline_ns) MUST_CHECK;
+
+#endif

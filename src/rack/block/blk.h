@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A block and the operations on it, as functions of the block and a request: no
+ * I/O, no clock, no thread, so that nodes and the simulator have them in
+ * common.
+ *
+ * A kind of object is one table of operators (blk_file.c, blk_queue.c). An
+ * operation has two steps, between which the value may be fetched from the
+ * client's memory: blk_begin finds out whether it was done before, and where
+ * its value goes; blk_finish executes it. Nothing else may happen to the block
+ * between them, and blk_begin changes nothing that a reader could see, except
+ * that it seals a block in which a record has no room.
+ *
+ * A change has a session and a sequence number. The block keeps the answers to
+ * the last BLK_ANSWERS changes of each session until they are acknowledged; who
+ * repeats a change gets its first answer. A change that was refused is not
+ * kept: it has done nothing.
+ */
+#ifndef AQ_BLK_H
+#define AQ_BLK_H
+
+#include "wire/block_wire.h"
+
+enum {
+	BLK_ANSWERS = 64,
+	BLK_SESSIONS_MIN = 16,
+	BLK_SESSIONS_MAX = 1024,
+	BLK_PARKED_MAX = 1024, /* items of a queue's block, at most */
+};
+
+/* The answer to a change that was executed. */
+struct blk_done {
+	uint64_t sequence;
+	uint64_t value;
+	uint64_t item; /* of a get: where it lies */
+	uint32_t length;
+	bool has_item; /* kept for this answer alone */
+};
+
+struct blk_session {
+	uint8_t id[BLOCK_SESSION_BYTES];
+	bool is_used;
+	uint64_t last;	/* sequence of its last change */
+	uint32_t first; /* of done[], a ring */
+	uint32_t count;
+	struct blk_done done[BLK_ANSWERS];
+};
+
+/* An item that waits for its acknowledgement. */
+struct blk_parked {
+	uint64_t item;
+	uint32_t serial;
+	uint32_t session; /* its place in the table */
+	bool is_used;
+};
+
+struct blk_queue {
+	uint64_t head;	 /* places count up for ever; modulo the room */
+	uint64_t tail;	 /* they are in the block's memory */
+	uint64_t ready;	 /* nothing before it can be got */
+	uint64_t items;	 /* ready or parked */
+	uint64_t bound;	 /* 0: none */
+	uint64_t before; /* items in earlier blocks, at most; UINT64_MAX: not
+			  * known */
+	uint32_t parked_count;
+	uint32_t parked_room;
+	uint32_t parked_at; /* where to look for a free place next */
+	uint32_t serial;
+	struct blk_parked *parked;
+};
+
+struct blk_file {
+	uint64_t end;
+	uint64_t start;
+	bool has_start;
+};
+
+struct blk_block {
+	const struct blk_kind *kind;
+	uint8_t *mem; /* size_bytes; begins with a block_head */
+	uint64_t size_bytes;
+	uint64_t generation;
+	uint32_t flags; /* enum block_flag */
+	uint32_t session_room;
+	uint32_t session_count;
+	struct blk_session *session;
+	union {
+		struct blk_file file;
+		struct blk_queue queue;
+	};
+};
+
+struct blk_request {
+	const uint8_t *session; /* BLOCK_SESSION_BYTES */
+	uint64_t acked;
+	enum block_opcode opcode;
+	uint64_t sequence;
+	uint64_t arg;
+	uint32_t length;
+	const uint8_t *value; /* NULL: it is fetched */
+	/* For an answer with data: how much fits inside, and how much the
+	 * client has room for elsewhere. */
+	uint32_t inside_room;
+	uint32_t buffer_bytes;
+};
+
+struct blk_answer {
+	enum block_status status;
+	uint32_t length;
+	uint64_t value;
+	const uint8_t *data; /* in the block; NULL: none */
+};
+
+/* What the operators of a kind have. */
+struct blk_operator {
+	bool is_change;
+	/* Where the value goes, or NULL with a status; NULL: it has none. */
+	uint8_t *(*place)(struct blk_block *b, const struct blk_request *r,
+			  struct blk_answer *a);
+	/* `done` is filled in for a change. */
+	void (*run)(struct blk_block *b, const struct blk_request *r,
+		    uint32_t session, struct blk_done *done,
+		    struct blk_answer *a);
+};
+
+struct blk_kind {
+	enum block_kind id;
+	const char *name;
+	struct blk_operator op[BLOCK_OPCODES];
+	/* The data of an answer that is given again; -> false: it is gone. */
+	bool (*again)(struct blk_block *b, const struct blk_request *r,
+		      const struct blk_done *done, struct blk_answer *a);
+	/* An answer is not needed any more. */
+	void (*forget)(struct blk_block *b, const struct blk_done *done);
+	/* A session has ended; its answers are forgotten. */
+	void (*leave)(struct blk_block *b, uint32_t session);
+	void (*stat)(const struct blk_block *b, struct block_stat_wire *out);
+	bool (*is_drained)(const struct blk_block *b);
+};
+
+extern const struct blk_kind blk_kind_file;
+extern const struct blk_kind blk_kind_queue;
+
+/* NULL: there is no such kind. */
+const struct blk_kind *blk_kind_of(unsigned id);
+
+struct blk_options {
+	enum block_kind kind;
+	uint64_t size_bytes;
+	uint64_t generation;
+	uint64_t bound; /* of a queue */
+	bool is_first;	/* of its object */
+};
+
+/* Memory beside the block's own: what a node charges for it. */
+uint64_t blk_own_bytes(uint64_t size_bytes);
+/* `mem` has size_bytes zeros, and stays the caller's. -ENOMEM. */
+int blk_init(struct blk_block *b, const struct blk_options *o,
+	     void *mem) MUST_CHECK;
+void blk_release(struct blk_block *b);
+
+/* NULL: the answer is there. Else the value, which the request does not have,
+ * goes there, and blk_finish is called with the same request; or never, and
+ * nothing has happened. */
+uint8_t *blk_begin(struct blk_block *b, const struct blk_request *r,
+		   struct blk_answer *a) MUST_CHECK;
+void blk_finish(struct blk_block *b, const struct blk_request *r,
+		struct blk_answer *a);
+/* All that the session has here ends, if it has anything. */
+void blk_leave(struct blk_block *b, const uint8_t session[BLOCK_SESSION_BYTES]);
+
+/* Sealed, and nothing of it is needed any more. */
+bool blk_is_drained(const struct blk_block *b);
+uint64_t blk_used_bytes(const struct blk_block *b);
+
+/* ---- for the kinds ------------------------------------------------------- */
+
+static inline uint8_t *blk_data(const struct blk_block *b)
+{
+	return b->mem + BLOCK_HEAD_BYTES;
+}
+
+static inline uint64_t blk_room(const struct blk_block *b)
+{
+	return b->size_bytes - BLOCK_HEAD_BYTES;
+}
+
+/* Set flags, the end and the start where readers see them. */
+void blk_head_write(struct blk_block *b, uint64_t end, uint64_t start);
+
+/* ---- blk_session.c ------------------------------------------------------- */
+
+uint32_t blk_session_room(uint64_t size_bytes);
+/* The session's place; -EAGAIN: there is no room for one more. */
+int blk_session_find(struct blk_block *b, const uint8_t id[BLOCK_SESSION_BYTES],
+		     bool make, uint32_t *out) MUST_CHECK;
+/* The client has the answers up to that one. */
+void blk_session_acked(struct blk_block *b, struct blk_session *s,
+		       uint64_t acked);
+const struct blk_done *blk_session_done(const struct blk_session *s,
+					uint64_t sequence);
+void blk_session_keep(struct blk_session *s, const struct blk_done *done);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What blocks of all kinds have in common: their life, and the two steps of an
+ * operation. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/plant.h"
+#include "blk.h"
+
+const struct blk_kind *blk_kind_of(unsigned id)
+{
+	switch (id) {
+	case BLOCK_FILE:
+		return &blk_kind_file;
+	case BLOCK_QUEUE:
+		return &blk_kind_queue;
+	default:
+		return NULL;
+	}
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+static uint32_t parked_room(uint64_t size_bytes)
+{
+	return (uint32_t)u64_min(BLK_PARKED_MAX, size_bytes / 512);
+}
+
+uint64_t blk_own_bytes(uint64_t size_bytes)
+{
+	return blk_session_room(size_bytes) * sizeof(struct blk_session) +
+	       parked_room(size_bytes) * sizeof(struct blk_parked);
+}
+
+int blk_init(struct blk_block *b, const struct blk_options *o, void *mem)
+{
+	struct block_head head = {
+		.magic = be32_put(BLOCK_MAGIC),
+		.version = be16_put(BLOCK_WIRE_VERSION),
+		.kind = be16_put((uint16_t)o->kind),
+		.generation = be64_put(o->generation),
+	};
+
+	*b = (struct blk_block){
+		.kind = blk_kind_of(o->kind),
+		.mem = mem,
+		.size_bytes = o->size_bytes,
+		.generation = o->generation,
+		.session_room = blk_session_room(o->size_bytes),
+	};
+	b->session = calloc(b->session_room, sizeof(*b->session));
+	if (!b->session)
+		return -ENOMEM;
+	if (o->kind == BLOCK_QUEUE) {
+		b->queue.bound = o->bound;
+		b->queue.before =
+			o->is_first || PLANTED(blk_no_credit) ? 0 : UINT64_MAX;
+		b->queue.parked_room = parked_room(o->size_bytes);
+		b->queue.parked =
+			calloc(b->queue.parked_room, sizeof(*b->queue.parked));
+		if (!b->queue.parked) {
+			free(b->session);
+			return -ENOMEM;
+		}
+	} else {
+		b->file.has_start = o->is_first;
+		b->flags = o->is_first ? BLOCK_HAS_START : 0;
+	}
+	memcpy(mem, &head, sizeof(head));
+	blk_head_write(b, 0, 0);
+	return 0;
+}
+
+void blk_release(struct blk_block *b)
+{
+	if (b->kind->id == BLOCK_QUEUE)
+		free(b->queue.parked);
+	free(b->session);
+	*b = (struct blk_block){0};
+}
+
+static void put(struct blk_block *b, size_t at, uint64_t value)
+{
+	be64 be = be64_put(value);
+	uint64_t word;
+
+	memcpy(&word, &be, sizeof(word));
+	/* BLK-1: who sees the end, by a READ of the header and then one of the
+	 * data, must not miss bytes below it. */
+	atomic_store_explicit((_Atomic uint64_t *)(void *)(b->mem + at), word,
+			      memory_order_release);
+}
+
+void blk_head_write(struct blk_block *b, uint64_t end, uint64_t start)
+{
+	put(b, offsetof(struct block_head, start), start);
+	put(b, offsetof(struct block_head, end), end);
+	/* The end is final when the flag says so. */
+	put(b, offsetof(struct block_head, flags), (uint64_t)b->flags << 32);
+}
+
+/* ---- operations ---------------------------------------------------------- */
+
+/* True: it is answered. */
+static bool is_answered(struct blk_block *b, const struct blk_request *r,
+			uint32_t at, struct blk_answer *a)
+{
+	const struct blk_session *s = &b->session[at];
+	const struct blk_done *done;
+
+	if (!r->sequence) {
+		a->status = BLOCK_BAD;
+		return true;
+	}
+	if (r->sequence > s->last) {
+		a->status = BLOCK_BUSY;
+		return s->count == BLK_ANSWERS;
+	}
+	if (PLANTED(no_dedupe))
+		return false;
+	done = blk_session_done(s, r->sequence);
+	a->status = BLOCK_STALE;
+	if (!done || (done->has_item && !b->kind->again(b, r, done, a)))
+		return true;
+	if (!done->has_item)
+		*a = (struct blk_answer){.status = BLOCK_OK,
+					 .value = done->value};
+	return true;
+}
+
+/* The session's place, where there is one. */
+static bool enter(struct blk_block *b, const struct blk_request *r,
+		  bool is_change, uint32_t *at)
+{
+	if (blk_session_find(b, r->session, is_change, at)) {
+		*at = UINT32_MAX;
+		return !is_change;
+	}
+	blk_session_acked(b, &b->session[*at], r->acked);
+	return true;
+}
+
+uint8_t *blk_begin(struct blk_block *b, const struct blk_request *r,
+		   struct blk_answer *a)
+{
+	const struct blk_operator *op = &b->kind->op[r->opcode];
+	uint8_t *place = NULL;
+	uint32_t at;
+
+	*a = (struct blk_answer){.status = BLOCK_BAD};
+	if (!op->run)
+		return NULL;
+	if (!enter(b, r, op->is_change, &at)) {
+		a->status = BLOCK_BUSY;
+		return NULL;
+	}
+	if (op->is_change && is_answered(b, r, at, a))
+		return NULL;
+	if (op->place) {
+		place = op->place(b, r, a);
+		if (!place)
+			return NULL;
+		if (!r->value)
+			return place;
+		memcpy(place, r->value, r->length);
+	}
+	blk_finish(b, r, a);
+	return NULL;
+}
+
+void blk_finish(struct blk_block *b, const struct blk_request *r,
+		struct blk_answer *a)
+{
+	const struct blk_operator *op = &b->kind->op[r->opcode];
+	struct blk_done done = {.sequence = r->sequence};
+	uint32_t at;
+
+	*a = (struct blk_answer){.status = BLOCK_OK};
+	/* The session may have ended while the value was fetched. */
+	if (blk_session_find(b, r->session, op->is_change, &at)) {
+		if (op->is_change) {
+			a->status = BLOCK_BUSY;
+			return;
+		}
+		at = UINT32_MAX;
+	}
+	op->run(b, r, at, &done, a);
+	if (a->status != BLOCK_OK || !op->is_change)
+		return;
+	done.value = a->value;
+	done.length = a->length;
+	if (PLANTED(no_dedupe) && done.sequence <= b->session[at].last)
+		return;
+	blk_session_keep(&b->session[at], &done);
+}
+
+bool blk_is_drained(const struct blk_block *b)
+{
+	return (b->flags & BLOCK_IS_SEALED) && b->kind->is_drained(b);
+}
+
+uint64_t blk_used_bytes(const struct blk_block *b)
+{
+	return b->kind->id == BLOCK_QUEUE ? b->queue.tail - b->queue.head
+					  : b->file.end;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files: records one after the other. What lies below the end never changes, so
+ * that readers need nobody. A record lies in one block; the block in which one
+ * has no room is sealed, and its end is final from then on.
+ */
+#include "base/plant.h"
+#include "blk.h"
+
+static void show(struct blk_block *b)
+{
+	blk_head_write(b, b->file.end, b->file.start);
+}
+
+static enum block_status refusal(const struct blk_block *b)
+{
+	return b->flags & BLOCK_IS_LAST ? BLOCK_CLOSED : BLOCK_SEALED;
+}
+
+static uint8_t *append_place(struct blk_block *b, const struct blk_request *r,
+			     struct blk_answer *a)
+{
+	struct blk_file *f = &b->file;
+
+	a->value = f->end;
+	if (f->has_start && r->arg != f->start)
+		a->status = BLOCK_STALE;
+	else if ((b->flags & BLOCK_IS_SEALED) && !PLANTED(blk_seal_again))
+		a->status = refusal(b);
+	else if (r->length > blk_room(b))
+		a->status = BLOCK_TOO_LONG;
+	else if (r->length <= blk_room(b) - f->end)
+		return blk_data(b) + f->end;
+	else {
+		a->status = BLOCK_SEALED;
+		b->flags |= BLOCK_IS_SEALED;
+		show(b);
+	}
+	return NULL;
+}
+
+static void append(struct blk_block *b, const struct blk_request *r,
+		   uint32_t session, struct blk_done *done,
+		   struct blk_answer *a)
+{
+	struct blk_file *f = &b->file;
+
+	if (!f->has_start) {
+		f->has_start = true;
+		f->start = r->arg;
+		b->flags |= BLOCK_HAS_START;
+	}
+	a->value = f->end;
+	f->end += r->length;
+	show(b);
+}
+
+static void seal(struct blk_block *b, const struct blk_request *r,
+		 uint32_t session, struct blk_done *done, struct blk_answer *a)
+{
+	if (r->arg && (b->flags & BLOCK_IS_SEALED) &&
+	    !(b->flags & BLOCK_IS_LAST)) {
+		/* Others have gone on to the next one. */
+		a->status = BLOCK_SEALED;
+		return;
+	}
+	b->flags |= BLOCK_IS_SEALED | (r->arg ? BLOCK_IS_LAST : 0);
+	show(b);
+	a->value = b->file.end;
+}
+
+static void stat(const struct blk_block *b, struct block_stat_wire *out)
+{
+	out->end = be64_put(b->file.end);
+}
+
+static void nothing(struct blk_block *b, const struct blk_request *r,
+		    uint32_t session, struct blk_done *done,
+		    struct blk_answer *a)
+{
+}
+
+static bool again(struct blk_block *b, const struct blk_request *r,
+		  const struct blk_done *done, struct blk_answer *a)
+{
+	return false; /* no answer has data */
+}
+
+static void forget(struct blk_block *b, const struct blk_done *done)
+{
+}
+
+static void leave(struct blk_block *b, uint32_t session)
+{
+}
+
+/* A file keeps what it has. */
+static bool is_drained(const struct blk_block *b)
+{
+	return false;
+}
+
+const struct blk_kind blk_kind_file = {
+	.id = BLOCK_FILE,
+	.name = "file",
+	.op =
+		{
+			[BLOCK_STAT] = {.run = nothing},
+			[BLOCK_SEAL] = {.is_change = true, .run = seal},
+			[BLOCK_APPEND] = {.is_change = true,
+					  .place = append_place,
+					  .run = append},
+		},
+	.again = again,
+	.forget = forget,
+	.leave = leave,
+	.stat = stat,
+	.is_drained = is_drained,
+};

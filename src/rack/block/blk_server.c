@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The block server: its blocks and sessions, and whose turn it is. Each
+ * protection domain has a line of its own, as at the page server. */
+#include "blk_server.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "blk_server_priv.h"
+
+enum {
+	TURN = 4, /* completions of a line */
+};
+
+/* ---- life ---------------------------------------------------------------- */
+
+int blk_server_create(const struct blk_server_config *config,
+		      struct blk_server **out)
+{
+	struct blk_server *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return error_set(-ENOMEM, "no memory for a block server");
+	pthread_mutex_init(&s->lock, NULL);
+	s->config = *config;
+	list_init(&s->clients);
+	list_init(&s->ready);
+	s->channel = ibv_create_comp_channel(config->context);
+	s->none = ibv_create_cq(config->context, 1, NULL, NULL, 0);
+	if (!s->channel || !s->none) {
+		blk_server_destroy(s);
+		return error_set(-ENOMEM, "no completion channel is left");
+	}
+	*out = s;
+	return 0;
+}
+
+void blk_server_destroy(struct blk_server *s)
+{
+	while (!list_is_empty(&s->clients))
+		blk_server_end_session(
+			s,
+			container_of(s->clients.next, struct blk_client, link));
+	for (unsigned i = 0; i < BLK_LINES_MAX; i++)
+		if (s->line[i].cq)
+			(void)ibv_destroy_cq(s->line[i].cq);
+	if (s->none)
+		(void)ibv_destroy_cq(s->none);
+	if (s->channel)
+		(void)ibv_destroy_comp_channel(s->channel);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+void blk_server_counts(struct blk_server *s, struct blk_counts *out)
+{
+	pthread_mutex_lock(&s->lock);
+	*out = s->counts;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- lines --------------------------------------------------------------- */
+
+struct blk_line *blk_line_join(struct blk_server *s, struct ibv_pd *pd)
+{
+	unsigned n = atomic_load_explicit(&s->line_count, memory_order_relaxed);
+	struct blk_line *l = NULL;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (s->line[i].pd == pd)
+			return &s->line[i];
+		if (!s->line[i].guests && !s->line[i].sessions)
+			l = &s->line[i];
+	}
+	if (!l && n < BLK_LINES_MAX) {
+		l = &s->line[n];
+		l->cq = ibv_create_cq(s->config.context, BLK_LINE_DEPTH, NULL,
+				      s->channel, 0);
+		if (!l->cq)
+			return NULL;
+		/* BLKLINES-1: who sees the line sees its queue. */
+		atomic_store_explicit(&s->line_count, n + 1,
+				      memory_order_release);
+	}
+	if (l)
+		l->pd = pd;
+	return l;
+}
+
+/* ---- blocks -------------------------------------------------------------- */
+
+int blk_server_add(struct blk_server *s, const struct blk_place *p)
+{
+	struct blk_entry *e = calloc(1, sizeof(*e));
+	int err;
+
+	if (!e)
+		return error_set(-ENOMEM, "no memory for a block");
+	err = blk_init(&e->block, &p->options, p->mem);
+	if (err) {
+		free(e);
+		return error_set(err, "no memory for a block's sessions");
+	}
+	e->index = p->index;
+	e->object = p->object;
+	e->pd = p->pd;
+	e->mr = p->mr;
+	list_init(&e->waiting);
+	pthread_mutex_lock(&s->lock);
+	if (s->entry[p->index])
+		err = -EEXIST;
+	else
+		s->entry[p->index] = e;
+	pthread_mutex_unlock(&s->lock);
+	if (err) {
+		blk_release(&e->block);
+		free(e);
+		return error_set(err, "block %u is in use", p->index);
+	}
+	return 0;
+}
+
+static struct blk_entry *find(struct blk_server *s, uint32_t index,
+			      uint64_t generation)
+{
+	struct blk_entry *e = index < BLK_INDEX_MAX ? s->entry[index] : NULL;
+
+	return e && e->block.generation == generation ? e : NULL;
+}
+
+int blk_server_remove(struct blk_server *s, uint32_t index, uint64_t generation)
+{
+	struct blk_entry *e;
+	int err = 0;
+
+	pthread_mutex_lock(&s->lock);
+	e = find(s, index, generation);
+	if (!e)
+		err = -ENOENT;
+	else if (e->under_way || e->busy || !list_is_empty(&e->waiting))
+		err = -EBUSY;
+	else
+		s->entry[index] = NULL;
+	if (err == -EBUSY)
+		e->is_leaving = true;
+	pthread_mutex_unlock(&s->lock);
+	if (!err) {
+		blk_release(&e->block);
+		free(e);
+	}
+	return err;
+}
+
+uint64_t blk_server_hear(struct blk_server *s, uint32_t index,
+			 uint64_t generation)
+{
+	uint64_t before;
+
+	pthread_mutex_lock(&s->lock);
+	before = s->heard[index];
+	s->heard[index] = u64_max(before, generation);
+	pthread_mutex_unlock(&s->lock);
+	return before;
+}
+
+int blk_server_report(struct blk_server *s, uint32_t index, uint64_t generation,
+		      struct blk_report *out)
+{
+	struct blk_entry *e;
+
+	pthread_mutex_lock(&s->lock);
+	e = find(s, index, generation);
+	if (e)
+		*out = (struct blk_report){
+			.used_bytes = blk_used_bytes(&e->block),
+			.is_sealed = e->block.flags & BLOCK_IS_SEALED,
+			.is_drained = blk_is_drained(&e->block)};
+	pthread_mutex_unlock(&s->lock);
+	return e ? 0 : -ENOENT;
+}
+
+/* ---- sessions ------------------------------------------------------------ */
+
+void blk_server_end_session(struct blk_server *s, struct blk_client *c)
+{
+	for (unsigned i = 0; i < BLK_INDEX_MAX; i++)
+		if (s->entry[i] && s->entry[i]->pd == c->pd)
+			blk_leave(&s->entry[i]->block, c->id);
+	for (unsigned i = 0; i < BLK_LINES_MAX; i++)
+		if (s->line[i].pd == c->pd)
+			s->line[i].sessions--;
+	s->counts.sessions_ended++;
+	list_remove(&c->link);
+	free(c);
+}
+
+void blk_server_tick(struct blk_server *s, uint64_t now_ns)
+{
+	const uint64_t keep_ns = BLK_SESSION_KEEP_MS * 1000000ull;
+	struct list *l, *next;
+
+	pthread_mutex_lock(&s->lock);
+	for (l = s->clients.next; l != &s->clients; l = next) {
+		struct blk_client *c = container_of(l, struct blk_client, link);
+
+		next = l->next;
+		if (!c->guest && now_ns > c->left_ns &&
+		    now_ns - c->left_ns > keep_ns)
+			blk_server_end_session(s, c);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- the loop ------------------------------------------------------------ */
+
+static bool take(struct blk_server *s, const struct ibv_wc *wc)
+{
+	uint32_t id = (uint32_t)(wc->wr_id >> 32);
+	uint32_t low = (uint32_t)wc->wr_id;
+	struct blk_guest *g = s->guest[id % BLK_GUESTS_MAX];
+	bool is_ok = wc->status == IBV_WC_SUCCESS;
+	struct blk_job *j;
+
+	if (!g || g->id != id)
+		return false;
+	j = &g->job[low & BLK_WR_SLOT];
+	if (low & BLK_WR_PULL)
+		blk_job_pulled(j, is_ok);
+	else if (low & BLK_WR_ANSWER)
+		blk_job_answered(j);
+	else if (is_ok && !g->is_fenced)
+		blk_job_start(j, wc->byte_len);
+	return is_ok && !(low & ~BLK_WR_SLOT);
+}
+
+/* Those whose block has become free. */
+static void go_on(struct blk_server *s)
+{
+	while (!list_is_empty(&s->ready)) {
+		struct blk_job *j =
+			container_of(s->ready.next, struct blk_job, link);
+
+		list_remove(&j->link);
+		blk_job_go_on(j);
+	}
+}
+
+static unsigned look(struct blk_server *s, struct blk_line *l)
+{
+	struct ibv_wc wc[TURN];
+	unsigned served = 0;
+	int n = ibv_poll_cq(l->cq, TURN, wc);
+
+	if (n <= 0)
+		return 0;
+	pthread_mutex_lock(&s->lock);
+	for (int i = 0; i < n; i++) {
+		served += take(s, &wc[i]);
+		go_on(s);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return served;
+}
+
+static unsigned line_count(struct blk_server *s)
+{
+	/* BLKLINES-1, with the line's making. */
+	return atomic_load_explicit(&s->line_count, memory_order_acquire);
+}
+
+unsigned blk_server_step(struct blk_server *s)
+{
+	unsigned n = line_count(s), served = 0;
+	struct ibv_wc unused;
+
+	for (unsigned i = 0; i < n; i++)
+		if (atomic_load_explicit(&s->line[i].is_looked,
+					 memory_order_relaxed))
+			served += look(s, &s->line[i]);
+	/* As at the page server: a look in vain moves the NIC's frames. */
+	if (served)
+		(void)ibv_poll_cq(s->none, 1, &unused);
+	return served;
+}
+
+void blk_server_wait(struct blk_server *s, uint32_t timeout_ms)
+{
+	struct pollfd fd = {.fd = s->channel->fd, .events = POLLIN};
+	unsigned n = line_count(s);
+	struct ibv_cq *cq;
+	void *user;
+
+	for (unsigned i = 0; i < n; i++)
+		if (ibv_req_notify_cq(s->line[i].cq, 0))
+			return;
+	if (blk_server_step(s))
+		return;
+	if (poll(&fd, 1, (int)timeout_ms) == 1 &&
+	    ibv_get_cq_event(s->channel, &cq, &user) == 0)
+		ibv_ack_cq_events(cq, 1);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory node's half of elastic structures: blocks, and connections whose
+ * messages one thread executes, one operation at a time per block. Values that
+ * are not in a message are fetched from the client's memory right to their
+ * place in the block; data of answers leaves right from the block.
+ */
+#ifndef AQ_BLK_SERVER_H
+#define AQ_BLK_SERVER_H
+
+#include <infiniband/verbs.h>
+
+#include "blk.h"
+
+struct blk_server;
+struct blk_guest; /* one client's connection, of one session */
+
+enum {
+	BLK_GUESTS_MAX = 4096,
+	BLK_INDEX_MAX = 65536,
+	BLK_TENANT_MAX = 32,	     /* characters of a tenant's name */
+	BLK_SESSION_KEEP_MS = 60000, /* without a connection */
+	BLK_DENIALS_MAX = 8,	     /* in a row end a connection */
+};
+
+/* What a ticket allows. */
+struct blk_right {
+	uint64_t object;
+	uint64_t end_s; /* wall clock; nothing is allowed after it */
+	bool may_change;
+};
+
+struct blk_server_config {
+	struct ibv_context *context;
+	void *ctx;
+	/* Whether the ticket is good for a connection of that tenant. Called
+	 * with the server's lock. */
+	enum block_status (*judge)(void *ctx, const char *tenant,
+				   const uint8_t *ticket, uint32_t len_bytes,
+				   struct blk_right *out);
+	uint64_t (*wall_s)(void *ctx);
+};
+
+/* How much was done since the server began. */
+struct blk_counts {
+	uint64_t messages;
+	uint64_t ops;
+	uint64_t refused; /* for want of rights, or of the right generation */
+	uint64_t bad;	  /* messages that no correct client sends */
+	uint64_t pulled_bytes;
+	uint64_t pushed_bytes;
+	uint64_t sessions_ended;
+};
+
+int blk_server_create(const struct blk_server_config *config,
+		      struct blk_server **out) MUST_CHECK;
+/* It must have no guests any more, and blocks only that were removed. */
+void blk_server_destroy(struct blk_server *s);
+/* Executes what has arrived and returns how many messages that was. One thread
+ * calls it; other threads may make the other calls meanwhile. */
+unsigned blk_server_step(struct blk_server *s);
+void blk_server_wait(struct blk_server *s, uint32_t timeout_ms);
+/* Now and then: ends sessions that have had no connection for long. */
+void blk_server_tick(struct blk_server *s, uint64_t now_ns);
+void blk_server_counts(struct blk_server *s, struct blk_counts *out);
+
+/* ---- blocks -------------------------------------------------------------- */
+
+struct blk_place {
+	struct blk_options options;
+	uint32_t index;
+	uint64_t object;
+	struct ibv_pd *pd; /* of its tenant */
+	struct ibv_mr *mr; /* of its memory, in that domain */
+	uint8_t *mem;	   /* zeros */
+};
+
+/* -EEXIST, -ENOMEM. */
+int blk_server_add(struct blk_server *s, const struct blk_place *p) MUST_CHECK;
+/* From now on it answers BLOCK_STALE. -EBUSY: something of it is under way; try
+ * again. 0: its memory is the caller's again. -ENOENT. */
+int blk_server_remove(struct blk_server *s, uint32_t index,
+		      uint64_t generation) MUST_CHECK;
+
+/* The largest generation that the node has heard of for that index: an order
+ * about an older one, or the same, comes late. Notes this one, too. */
+uint64_t blk_server_hear(struct blk_server *s, uint32_t index,
+			 uint64_t generation);
+
+struct blk_report {
+	uint64_t used_bytes;
+	bool is_sealed;
+	bool is_drained;
+};
+int blk_server_report(struct blk_server *s, uint32_t index, uint64_t generation,
+		      struct blk_report *out) MUST_CHECK;
+
+/* ---- connections --------------------------------------------------------- */
+
+/*
+ * Makes a queue pair in the tenant's domain, in the state RESET. A connection
+ * of the same session that there is has no effect any more; *is_new says that
+ * nothing is known of the session. When the queue pair is connected,
+ * blk_guest_arm lets messages in. -EAGAIN: there is no room.
+ */
+int blk_guest_create(struct blk_server *s, struct ibv_pd *pd,
+		     const char *tenant,
+		     const uint8_t session[BLOCK_SESSION_BYTES], bool *is_new,
+		     struct blk_guest **out) MUST_CHECK;
+int blk_guest_arm(struct blk_guest *g) MUST_CHECK;
+/* `is_gone`: its process is, so its session ends, too. */
+void blk_guest_destroy(struct blk_guest *g, bool is_gone, uint64_t now_ns);
+struct ibv_qp *blk_guest_qp(const struct blk_guest *g);
+/* Memory that one takes. */
+uint64_t blk_guest_bytes(void);
+
+#endif

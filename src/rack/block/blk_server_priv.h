@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the block server, its guests and their jobs share. */
+#ifndef AQ_BLK_SERVER_PRIV_H
+#define AQ_BLK_SERVER_PRIV_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "blk_server.h"
+
+enum {
+	BLK_SLOTS = 4,	   /* messages of a guest; a client has one under way */
+	BLK_PUSHES = 16,   /* data that one message has brought, at most */
+	BLK_HANDLES = 256, /* of a guest */
+	BLK_LINES_MAX = 256, /* protection domains with guests */
+	BLK_LINE_GUESTS = 1024,
+	BLK_LINE_DEPTH = BLK_LINE_GUESTS * BLK_SLOTS * 3,
+	BLK_LINE_SESSIONS = 2 * BLK_LINE_GUESTS,
+};
+
+/* The low half of a wr_id: what it was for, and the slot. */
+enum {
+	BLK_WR_RECEIVE = 0,
+	BLK_WR_PULL = 1u << 8,
+	BLK_WR_ANSWER = 2u << 8,
+	BLK_WR_SLOT = 0xff,
+};
+
+struct blk_entry {
+	struct blk_block block;
+	uint32_t index;
+	uint64_t object;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	bool is_leaving;
+	uint32_t under_way;   /* data that leaves from it, or comes to it */
+	struct blk_job *busy; /* fetches a value; others wait */
+	struct list waiting;  /* jobs, by their link */
+};
+
+enum blk_job_state {
+	BLK_JOB_IDLE,
+	BLK_JOB_RUNS,
+	BLK_JOB_WAITS, /* for a block */
+	BLK_JOB_PULLS,
+	BLK_JOB_ANSWERS,
+};
+
+/* A message that is executed. */
+struct blk_job {
+	struct blk_guest *guest;
+	uint32_t slot;
+	enum blk_job_state state;
+	struct list link;
+	struct block_message message;
+	struct block_op op[BLOCK_OPS_MAX];
+	unsigned at;	 /* which operation is next */
+	bool has_failed; /* the rest is not executed */
+	struct block_writer reply;
+	unsigned push_count;
+	struct blk_entry *push[BLK_PUSHES];
+};
+
+struct blk_handle {
+	bool is_used;
+	struct blk_right right;
+};
+
+/* All guests of one protection domain: see pframe_line, whose sister this
+ * is. */
+struct blk_line {
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	uint32_t guests;
+	uint32_t sessions;
+	atomic_bool is_looked;
+};
+
+struct blk_client {
+	struct list link; /* of the server's sessions */
+	uint8_t id[BLOCK_SESSION_BYTES];
+	struct ibv_pd *pd;
+	struct blk_guest *guest; /* NULL: none now */
+	uint64_t left_ns;
+};
+
+struct blk_guest {
+	struct blk_server *server;
+	struct blk_line *line;
+	struct blk_client *client;
+	struct ibv_pd *pd;
+	char tenant[BLK_TENANT_MAX + 1];
+	uint32_t id;
+	bool was_known;	  /* its session */
+	bool is_fenced;	  /* a successor has come, or it was cut off */
+	unsigned denials; /* in a row */
+	struct ibv_qp *qp;
+	uint8_t *buf; /* per slot a message and a reply */
+	struct ibv_mr *buf_mr;
+	struct blk_handle handle[BLK_HANDLES];
+	struct blk_job job[BLK_SLOTS];
+};
+
+struct blk_server {
+	struct blk_server_config config;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *none;  /* nothing ever completes there */
+	pthread_mutex_t lock; /* all below, guests and blocks */
+	uint32_t next_id;
+	atomic_uint line_count; /* BLKLINES-1 */
+	struct blk_line line[BLK_LINES_MAX];
+	struct blk_guest *guest[BLK_GUESTS_MAX]; /* at id modulo that */
+	struct list clients;
+	struct blk_entry *entry[BLK_INDEX_MAX];
+	uint64_t heard[BLK_INDEX_MAX]; /* largest generation of each */
+	struct list ready;	       /* jobs whose block has become free */
+	struct blk_counts counts;
+};
+
+/* ---- blk_server.c -------------------------------------------------------- */
+
+struct blk_line *blk_line_join(struct blk_server *s, struct ibv_pd *pd);
+void blk_server_end_session(struct blk_server *s, struct blk_client *c);
+
+/* ---- blk_job.c: under the server's lock ---------------------------------- */
+
+void blk_job_start(struct blk_job *j, uint32_t len_bytes);
+void blk_job_go_on(struct blk_job *j);
+void blk_job_pulled(struct blk_job *j, bool is_ok);
+void blk_job_answered(struct blk_job *j);
+/* Its queue pair is gone. */
+void blk_job_drop(struct blk_job *j);
+
+/* ---- blk_guest.c --------------------------------------------------------- */
+
+uint8_t *blk_guest_message(const struct blk_guest *g, uint32_t slot);
+uint8_t *blk_guest_reply(const struct blk_guest *g, uint32_t slot);
+int blk_guest_receive(struct blk_guest *g, uint32_t slot) MUST_CHECK;
+/* Ends it: whoever looks after connections finds it broken. */
+void blk_guest_break(struct blk_guest *g);
+void blk_guest_settle(struct blk_guest *g);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread that executes messages about blocks, and whether it believes a
+ * ticket. */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/relax.h"
+#include "blocks.h"
+
+static uint64_t wall_s(void *ctx)
+{
+	return (uint64_t)time(NULL);
+}
+
+static enum block_status judge(void *ctx, const char *tenant,
+			       const uint8_t *ticket, uint32_t len_bytes,
+			       struct blk_right *out)
+{
+	struct mem_blocks *b = ctx;
+	struct ctl_ticket t;
+	int err;
+
+	if (len_bytes != CTL_TICKET_BYTES)
+		return BLOCK_DENIED;
+	pthread_mutex_lock(&b->keys_lock);
+	err = ctl_ticket_verify(ticket, &b->keys, wall_s(NULL), &t);
+	pthread_mutex_unlock(&b->keys_lock);
+	if (err == -ENOKEY)
+		return BLOCK_BUSY; /* the next beat may bring the key */
+	if (err || strcmp(t.tenant, tenant) != 0)
+		return BLOCK_DENIED;
+	*out = (struct blk_right){
+		.object = t.object,
+		.end_s = t.end_s + CTL_TICKET_SLACK_S,
+		.may_change = t.rights & CTL_TICKET_CHANGE,
+	};
+	return BLOCK_OK;
+}
+
+static void *run(void *arg)
+{
+	struct mem_blocks *b = arg;
+	unsigned idle = 0;
+
+	/* By itself, as a confined process can. */
+	(void)pthread_setname_np(pthread_self(), "aq-blocks");
+	/* Relaxed: nothing else hangs on it. */
+	while (!atomic_load_explicit(&b->stops, memory_order_relaxed)) {
+		if (blk_server_step(b->server)) {
+			idle = 0;
+		} else if (++idle < MEM_PAGE_YIELDS && !relax_is_crowded()) {
+			relax_briefly();
+		} else {
+			blk_server_wait(b->server, BLOCKS_SLEEP_MS);
+			idle = 0;
+		}
+	}
+	return NULL;
+}
+
+int block_thread_start(struct mem_blocks *b)
+{
+	struct blk_server_config config = {.context = b->of->context,
+					   .ctx = b,
+					   .judge = judge,
+					   .wall_s = wall_s};
+	sigset_t all, before;
+	int err = blk_server_create(&config, &b->server);
+
+	if (err)
+		return err;
+	atomic_init(&b->stops, false);
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&b->thread, NULL, run, b);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	b->has_thread = err == 0;
+	return err ? error_set(-err, "no thread for blocks: %s", strerror(err))
+		   : 0;
+}
+
+void block_thread_stop(struct mem_blocks *b)
+{
+	if (b->has_thread) {
+		atomic_store_explicit(&b->stops, true, memory_order_relaxed);
+		(void)pthread_join(b->thread, NULL);
+	}
+	if (b->server)
+		blk_server_destroy(b->server);
+}

@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Orders about blocks, and what is said of them. */
+#include "blocks.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/env.h"
+#include "base/error.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/size.h"
+#include "ruled.h"
+
+/* ---- life ---------------------------------------------------------------- */
+
+int mem_blocks_start(struct mem_node *node)
+{
+	struct mem_blocks *b;
+	int err;
+
+	if (node->blocks)
+		return 0;
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return error_set(-ENOMEM, "no memory for blocks");
+	b->of = node;
+	pthread_mutex_init(&b->keys_lock, NULL);
+	list_init(&b->list);
+	b->freed = json_array();
+	b->failed = json_array();
+	node->blocks = b;
+	err = block_thread_start(b);
+	if (err)
+		mem_blocks_stop(node);
+	return err;
+}
+
+void mem_blocks_stop(struct mem_node *node)
+{
+	struct mem_blocks *b = node->blocks;
+
+	if (!b)
+		return;
+	block_thread_stop(b);
+	pthread_mutex_destroy(&b->keys_lock);
+	json_decref(b->freed);
+	json_decref(b->failed);
+	free(b);
+	node->blocks = NULL;
+}
+
+static struct mem_block *find(const struct mem_blocks *b, uint32_t index)
+{
+	for (struct list *l = b->list.next; l != &b->list; l = l->next) {
+		struct mem_block *m = container_of(l, struct mem_block, node);
+
+		if (m->index == index)
+			return m;
+	}
+	return NULL;
+}
+
+static void wake(const struct mem_node *node)
+{
+	if (node->control.wake)
+		node->control.wake(node->control.ctx);
+}
+
+/* ---- memory -------------------------------------------------------------- */
+
+static int charge(struct mem_node *node, struct mem_tenant *t, uint64_t bytes)
+{
+	int err = ruled_admit(node);
+
+	if (!err)
+		err = ruled_charge(node, t, bytes);
+	if (err)
+		return err;
+	if (bytes > node->pool_bytes - node->used_bytes)
+		return error_set(-ENOSPC,
+				 "the pool of %s has %s left; a block of %s "
+				 "does not fit",
+				 node->name,
+				 SIZE_TEXT(node->pool_bytes - node->used_bytes),
+				 SIZE_TEXT(bytes));
+	t->used_bytes += bytes;
+	node->used_bytes += bytes;
+	return 0;
+}
+
+static void uncharge(struct mem_node *node, struct mem_block *m)
+{
+	m->tenant->used_bytes -= m->charged_bytes;
+	node->used_bytes -= m->charged_bytes;
+}
+
+/* Runs of blocks are made before they are needed, so whoever grows into one
+ * waits for no page to be cleared. */
+static void touch(const struct memory *memory)
+{
+	if (madvise(memory->addr, memory->size_bytes, MADV_POPULATE_WRITE))
+		memset(memory->addr, 0, memory->size_bytes);
+}
+
+/* Off the list, and given back; lets the lock go. */
+static void give_back(struct mem_node *node, struct mem_block *m)
+{
+	struct mem_tenant *t = m->tenant;
+
+	pthread_mutex_unlock(&node->lock);
+	memory_free(node, &m->memory);
+	pthread_mutex_lock(&node->lock);
+	node->bytes_scrubbed += m->charged_bytes;
+	uncharge(node, m);
+	t->block_count--;
+	list_remove(&m->node);
+	node->blocks->count--;
+	free(m);
+}
+
+/* ---- orders -------------------------------------------------------------- */
+
+struct order {
+	const char *tenant;
+	uint64_t object;
+	uint64_t index;
+	uint64_t number;
+	struct blk_options options;
+};
+
+static int parse_order(const json_t *row, struct order *o)
+{
+	const char *kind;
+	int err = json_is_object(row) ? 0 : -EINVAL;
+
+	*o = (struct order){0};
+	if (!err)
+		err = ctl_field_string(row, "tenant", true, &o->tenant);
+	if (!err)
+		err = ctl_field_string(row, "kind", true, &kind);
+	if (!err)
+		err = ctl_field_u64(row, "object", true, 0, INT64_MAX,
+				    &o->object);
+	if (!err)
+		err = ctl_field_u64(row, "index", true, 0, BLK_INDEX_MAX - 1,
+				    &o->index);
+	if (!err)
+		err = ctl_field_u64(row, "generation", true, 1, INT64_MAX,
+				    &o->options.generation);
+	if (!err)
+		err = ctl_field_u64(row, "bytes", true, BLOCK_BYTES_MIN,
+				    BLOCK_BYTES_MAX, &o->options.size_bytes);
+	if (!err)
+		err = ctl_field_u64(row, "bound", false, 0, INT64_MAX,
+				    &o->options.bound);
+	if (!err)
+		err = ctl_field_u64(row, "number", true, 0, INT64_MAX,
+				    &o->number);
+	if (err)
+		return err;
+	o->options.kind = strcmp(kind, "queue") == 0  ? BLOCK_QUEUE
+			  : strcmp(kind, "file") == 0 ? BLOCK_FILE
+						      : BLOCK_KINDS;
+	o->options.is_first = o->number == 0;
+	return o->options.kind == BLOCK_KINDS
+		       ? error_set(-EINVAL, "no block is a %.20s", kind)
+		       : 0;
+}
+
+/* Registers it for the server. */
+static int install(struct mem_node *node, const struct mem_block *m,
+		   const struct order *o)
+{
+	struct blk_place p = {
+		.options = o->options,
+		.index = m->index,
+		.object = o->object,
+		.pd = m->tenant->pd,
+		.mr = m->memory.mr,
+		.mem = m->memory.addr,
+	};
+
+	return blk_server_add(node->blocks->server, &p);
+}
+
+static int make(struct mem_node *node, struct mem_tenant *t,
+		const struct order *o)
+{
+	struct mem_blocks *b = node->blocks;
+	uint64_t bytes = o->options.size_bytes;
+	uint64_t charged = bytes + region_pages(blk_own_bytes(bytes));
+	struct mem_block *m;
+	int err = charge(node, t, charged);
+
+	if (err)
+		return err;
+	m = calloc(1, sizeof(*m));
+	if (!m) {
+		t->used_bytes -= charged;
+		node->used_bytes -= charged;
+		return error_set(-ENOMEM, "no memory for a block");
+	}
+	*m = (struct mem_block){.tenant = t,
+				.index = (uint32_t)o->index,
+				.generation = o->options.generation,
+				.charged_bytes = charged,
+				.is_busy = true};
+	list_append(&b->list, &m->node);
+	b->count++;
+	t->block_count++;
+	pthread_mutex_unlock(&node->lock);
+	err = memory_make_readable(node, t->pd, bytes, &m->memory);
+	if (!err)
+		touch(&m->memory);
+	pthread_mutex_lock(&node->lock);
+	m->is_busy = false;
+	if (!err && t->state == MEM_TENANT_ENDING)
+		err = error_set(-ESTALE, "tenant %s was deleted", t->name);
+	else if (!err)
+		err = install(node, m, o);
+	if (!err)
+		return 0;
+	if (m->memory.mr) {
+		give_back(node, m);
+		return err;
+	}
+	uncharge(node, m);
+	t->block_count--;
+	list_remove(&m->node);
+	b->count--;
+	free(m);
+	return err;
+}
+
+static bool has_row(const json_t *rows, uint64_t index, uint64_t generation)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		if ((uint64_t)json_integer_value(json_array_get(row, 0)) ==
+			    index &&
+		    (uint64_t)json_integer_value(json_array_get(row, 1)) ==
+			    generation)
+			return true;
+	}
+	return false;
+}
+
+static const char *code_of(int err)
+{
+	switch (err) {
+	case -EDQUOT:
+		return "-EDQUOT";
+	case -ENOENT:
+	case -ESTALE:
+		return "-ENOENT";
+	case -EEXIST:
+		return "-EEXIST";
+	default:
+		return "-ENOSPC";
+	}
+}
+
+/* An allowance that lacks may come with the next answer: the order does. */
+static bool may_wait(struct mem_blocks *b, const struct mem_tenant *t,
+		     const struct order *o, int err)
+{
+	return err == -EDQUOT && t && t->is_ruled &&
+	       ++b->tries[o->index] < BLOCKS_TRIES;
+}
+
+static void take_make(struct mem_node *node, const json_t *row)
+{
+	struct mem_blocks *b = node->blocks;
+	struct mem_tenant *t;
+	const struct mem_block *m;
+	struct order o;
+	int err = parse_order(row, &o);
+
+	if (err) {
+		log_warn("memnode",
+			 "an order of the controller is left out: "
+			 "%s",
+			 error_last());
+		return;
+	}
+	m = find(b, (uint32_t)o.index);
+	if ((m && m->generation == o.options.generation) ||
+	    blk_server_hear(b->server, (uint32_t)o.index, 0) >=
+		    o.options.generation)
+		return;
+	t = tenant_find(node, o.tenant);
+	if (m)
+		err = error_set(-EEXIST, "block %u is in use", m->index);
+	else if (!t || t->state != MEM_TENANT_LIVE)
+		err = error_set(-ENOENT, "there is no tenant %.32s", o.tenant);
+	else
+		err = make(node, t, &o);
+	wake(node);
+	if (may_wait(b, t, &o, err))
+		return;
+	if (t && t->is_ruled)
+		t->share.wish_bytes = 0;
+	b->tries[o.index] = 0;
+	(void)blk_server_hear(b->server, (uint32_t)o.index,
+			      o.options.generation);
+	if (!err)
+		return;
+	log_info("memnode", "block %" PRIu64 " is not made: %s", o.index,
+		 error_last());
+	(void)json_array_append_new(b->failed,
+				    json_pack("[I, I, s]", (json_int_t)o.index,
+					      (json_int_t)o.options.generation,
+					      code_of(err)));
+}
+
+static void take_free(struct mem_node *node, const json_t *row)
+{
+	uint64_t index = (uint64_t)json_integer_value(json_array_get(row, 0));
+	uint64_t gen = (uint64_t)json_integer_value(json_array_get(row, 1));
+	struct mem_blocks *b = node->blocks;
+	struct mem_block *m;
+
+	if (index >= BLK_INDEX_MAX || !gen || gen > INT64_MAX)
+		return;
+	m = find(b, (uint32_t)index);
+	if (m && m->generation == gen) {
+		/* What is under way ends soon, and the order comes again. */
+		if (m->is_busy || blk_server_remove(b->server, (uint32_t)index,
+						    gen) == -EBUSY)
+			return;
+		m->is_busy = true;
+		give_back(node, m);
+	}
+	(void)blk_server_hear(b->server, (uint32_t)index, gen);
+	if (!has_row(b->freed, index, gen))
+		(void)json_array_append_new(
+			b->freed, json_pack("[I, I]", (json_int_t)index,
+					    (json_int_t)gen));
+	wake(node);
+}
+
+static void drop_told(json_t *rows, size_t *told)
+{
+	while (*told) {
+		(void)json_array_remove(rows, 0);
+		(*told)--;
+	}
+}
+
+static void take_keys(struct mem_blocks *b, const json_t *list)
+{
+	struct ctl_ticket_keys keys;
+
+	if (ctl_ticket_keys_parse(list, &keys)) {
+		log_warn("memnode", "the controller's keys are left out: %s",
+			 error_last());
+		return;
+	}
+	pthread_mutex_lock(&b->keys_lock);
+	b->keys = keys;
+	pthread_mutex_unlock(&b->keys_lock);
+}
+
+void mem_blocks_hear(struct mem_node *node, const json_t *answer)
+{
+	const json_t *orders = json_object_get(answer, "block_orders"), *row;
+	const json_t *keys = json_object_get(answer, "ticket_keys");
+	size_t i;
+
+	lock_assert_mutex_held(&node->lock);
+	if (node->blocks) {
+		drop_told(node->blocks->freed, &node->blocks->freed_told);
+		drop_told(node->blocks->failed, &node->blocks->failed_told);
+	}
+	if (!keys && !orders)
+		return;
+	if (mem_blocks_start(node)) {
+		log_warn("memnode", "%s", error_last());
+		return;
+	}
+	if (keys)
+		take_keys(node->blocks, keys);
+	json_array_foreach(json_object_get(orders, "free"), i, row)
+		take_free(node, row);
+	json_array_foreach(json_object_get(orders, "make"), i, row)
+		take_make(node, row);
+}
+
+/* ---- what is said -------------------------------------------------------- */
+
+static json_t *first_rows(const json_t *rows, size_t *told)
+{
+	json_t *out = json_array();
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row) if (i < BLOCKS_TOLD)(void)
+		json_array_append_new(out, json_deep_copy(row));
+	*told = json_array_size(out);
+	return out;
+}
+
+static void say_block(json_t *rows, struct mem_block *m,
+		      const struct blk_report *r)
+{
+	(void)json_array_append_new(
+		rows,
+		json_pack("[I, I, I, i]", (json_int_t)m->index,
+			  (json_int_t)m->generation, (json_int_t)r->used_bytes,
+			  (r->is_sealed ? 1 : 0) | (r->is_drained ? 2 : 0)));
+	m->is_told = true;
+	m->told = *r;
+}
+
+static bool is_same(const struct blk_report *a, const struct blk_report *b)
+{
+	return a->used_bytes == b->used_bytes && a->is_sealed == b->is_sealed &&
+	       a->is_drained == b->is_drained;
+}
+
+/* News first; what is said goes to the end of the list, so that all have their
+ * turn. */
+static json_t *say_blocks(struct mem_blocks *b, bool only_news, unsigned room)
+{
+	json_t *rows = json_array();
+	unsigned left = b->count;
+
+	for (struct list *l = b->list.next, *next; left-- && room; l = next) {
+		struct mem_block *m = container_of(l, struct mem_block, node);
+		struct blk_report r;
+
+		next = l->next;
+		if (m->is_busy ||
+		    blk_server_report(b->server, m->index, m->generation, &r))
+			continue;
+		if (only_news ? m->is_told && is_same(&m->told, &r)
+			      : !is_same(&m->told, &r))
+			continue;
+		say_block(rows, m, &r);
+		list_remove(&m->node);
+		list_append(&b->list, &m->node);
+		room--;
+	}
+	return rows;
+}
+
+void mem_blocks_say(struct mem_node *node, json_t *beat)
+{
+	struct mem_blocks *b = node->blocks;
+	json_t *rows, *others;
+
+	lock_assert_mutex_held(&node->lock);
+	if (!b)
+		return;
+	rows = say_blocks(b, true, BLOCKS_TOLD);
+	others = say_blocks(b, false,
+			    BLOCKS_TOLD - (unsigned)json_array_size(rows));
+	(void)json_array_extend(rows, others);
+	json_decref(others);
+	(void)json_object_set_new(beat, "blocks", rows);
+	(void)json_object_set_new(beat, "freed",
+				  first_rows(b->freed, &b->freed_told));
+	(void)json_object_set_new(beat, "failed",
+				  first_rows(b->failed, &b->failed_told));
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+void mem_blocks_end(struct mem_node *node, const struct mem_tenant *tenant)
+{
+	struct mem_blocks *b = node->blocks;
+	bool again = b != NULL;
+
+	while (again) {
+		again = false;
+		for (struct list *l = b->list.next; l != &b->list;
+		     l = l->next) {
+			struct mem_block *m =
+				container_of(l, struct mem_block, node);
+
+			if (m->is_busy || (tenant && m->tenant != tenant) ||
+			    blk_server_remove(b->server, m->index,
+					      m->generation) == -EBUSY)
+				continue;
+			m->is_busy = true;
+			give_back(node, m); /* the list may be another one */
+			again = true;
+			break;
+		}
+	}
+}
+
+/* A block that is empty for ever is told of at once: others need its room. */
+static bool has_news(const struct mem_blocks *b)
+{
+	for (struct list *l = b->list.next; l != &b->list; l = l->next) {
+		const struct mem_block *m =
+			container_of(l, struct mem_block, node);
+		struct blk_report r;
+
+		if (!m->is_busy && !m->told.is_drained &&
+		    !blk_server_report(b->server, m->index, m->generation,
+				       &r) &&
+		    r.is_drained)
+			return true;
+	}
+	return false;
+}
+
+void mem_blocks_tick(struct mem_node *node)
+{
+	lock_assert_mutex_held(&node->lock);
+	if (!node->blocks)
+		return;
+	blk_server_tick(node->blocks->server, env_now_ns(node->env));
+	if (has_news(node->blocks))
+		wake(node);
+}
