@@ -48,12 +48,15 @@ static void send(struct world *w, unsigned i, enum ctl_method method,
 	free(body);
 }
 
-static char *create_body(const char *name, uint64_t quota)
+static char *create_body(const char *name, uint64_t quota, const char *token)
 {
 	json_t *body = json_pack("{s:s, s:I}", "name", name, "quota",
 				 (json_int_t)quota);
-	char *text = json_dumps(body, JSON_COMPACT);
+	char *text;
 
+	if (token)
+		(void)json_object_set_new(body, "token", json_string(token));
+	text = json_dumps(body, JSON_COMPACT);
 	json_decref(body);
 	return text;
 }
@@ -89,7 +92,8 @@ static void set_up(struct world *w)
 	if (leader < 0)
 		return;
 	for (unsigned t = 0; t < TENANTS; t++) {
-		char *body = create_body(control_tenants[t], w->quota[t]);
+		char *body = create_body(control_tenants[t], w->quota[t],
+					 t ? NULL : control_token_tenant);
 
 		(void)snprintf(path, sizeof(path), "/v1/tenants/%s",
 			       control_tenants[t]);
@@ -116,7 +120,7 @@ void client_look(struct world *w, unsigned i)
 		set_up(w);
 		return;
 	}
-	if (c->asked && w->now_ns < c->late_ns)
+	if (w->is_ending || (c->asked && w->now_ns < c->late_ns))
 		return;
 	/* Without an answer it may still happen, at any time: the name is not
 	 * used again. */
@@ -130,7 +134,7 @@ void client_look(struct world *w, unsigned i)
 	} else if (c->belief == ABSENT || chance(w, 30)) {
 		c->doing =
 			c->belief == ABSENT ? DOES_CREATE : DOES_CREATE_AGAIN;
-		send(w, i, CTL_POST, "/v1/tenants", create_body(name, 0));
+		send(w, i, CTL_POST, "/v1/tenants", create_body(name, 0, NULL));
 	} else {
 		c->doing = DOES_DELETE;
 		send(w, i, CTL_DELETE, path, NULL);
@@ -237,6 +241,8 @@ void world_fault(struct world *w)
 	unsigned any = (unsigned)rng_below(&w->rng, CONTROLLERS);
 
 	world_at(w, w->now_ns + between_ms(w, 300, 4000), EV_FAULT, 0);
+	if (w->is_ending)
+		return;
 	if (chance(w, 50) && leader >= 0)
 		harm_controller(w, (unsigned)leader);
 	else if (chance(w, 25) && !w->controller[any].p.is_dead)

@@ -41,6 +41,7 @@ static char *beat_of(struct node *n)
 	}
 	(void)json_object_set_new(beat, "used", json_integer((json_int_t)used));
 	(void)json_object_set_new(beat, "shares", rows);
+	blocks_say(n, beat);
 	text = json_dumps(beat, JSON_COMPACT);
 	json_decref(beat);
 	return text;
@@ -144,9 +145,11 @@ static void take_answer(struct world *w, struct node *n, const json_t *answer,
 	n->answered_ns = w->now_ns;
 	if (!n->is_joining) {
 		take_shares(w, n, answer);
+		blocks_hear(w, n, answer);
 		return;
 	}
 	n->is_known = true;
+	n->joined_ns = n->joined_ns ? n->joined_ns : w->now_ns;
 	w->result->joins++;
 	for (unsigned t = 0; t < TENANTS; t++)
 		up_share_join(&n->share[t], n->used[t]);

@@ -21,14 +21,24 @@ enum {
 };
 
 const enum plant control_bugs[] = {
-	PLANT_ctl_no_guard,	  PLANT_ctl_answer_early,
-	PLANT_ctl_unknown_failed, PLANT_ctl_any_version,
-	PLANT_ctl_any_epoch,	  PLANT_ctl_join_resets,
-	PLANT_ctl_no_reload,	  PLANT_ctl_old_clock,
-	PLANT_ctl_create_twice,	  PLANT_ctl_forget_up,
-	PLANT_ctl_sum_up,	  PLANT_ctl_keep_limit,
-	PLANT_ctl_no_lease,	  PLANT_none,
+	PLANT_ctl_no_guard,    PLANT_ctl_answer_early, PLANT_ctl_unknown_failed,
+	PLANT_ctl_any_version, PLANT_ctl_any_epoch,    PLANT_ctl_join_resets,
+	PLANT_ctl_no_reload,   PLANT_ctl_old_clock,    PLANT_ctl_create_twice,
+	PLANT_ctl_forget_up,   PLANT_ctl_sum_up,       PLANT_ctl_keep_limit,
+	PLANT_ctl_no_lease,    PLANT_ctl_old_lease,    PLANT_ctl_reuse_early,
+	PLANT_ctl_any_run,     PLANT_ctl_ids_again,    PLANT_none,
 };
+
+/* Peace: leases run out, and all memory comes back. */
+static void play_end(struct world *w)
+{
+	uint64_t end_ns = w->now_ns + END_MS * MS;
+
+	w->is_ending = true;
+	while (w->now_ns < end_ns && world_step(w))
+		;
+	blocks_judge_end(w);
+}
 
 int control_play(const struct control_options *o, struct control_result *out)
 {
@@ -37,6 +47,8 @@ int control_play(const struct control_options *o, struct control_result *out)
 
 	while (!err && out->failovers < o->failovers && world_step(w))
 		;
+	if (!err)
+		play_end(w);
 	if (!err)
 		world_close(w);
 	free(w);
@@ -75,7 +87,11 @@ static void print_usage(FILE *f)
 		      "step nodes together may hand out no more than the "
 		      "quota, no answered change is lost and no failed one "
 		      "appears, no older term is heard after a newer one, and "
-		      "every node has its time before it is said to be down.",
+		      "every node has its time before it is said to be down. "
+		      "Programs with names renew leases and let files and "
+		      "queues grow: no lease is shorter than its period, no "
+		      "block has two owners, what was written is there while "
+		      "its map says so, and at the end all memory is back.",
 		      f);
 	opt_help(options, f);
 	opt_help_text("Exit code 0: all promises held, or with --bug it was "
@@ -89,11 +105,13 @@ static void print_text(uint64_t seed, const struct control_result *r)
 	       " s of virtual time, %" PRIu64 " steps, %" PRIu64
 	       " beats, %" PRIu64 " joins, %" PRIu64 " grants, %" PRIu64
 	       " refusals, %" PRIu64 " changes of tenants, %" PRIu64
+	       " renewals, %" PRIu64 " blocks made, %" PRIu64 " maps, %" PRIu64
 	       " commits, %" PRIu64 " of an older term, %" PRIu64
 	       " unknown, hash %016" PRIx64 ": %s\n",
 	       seed, r->failovers, r->virtual_s, r->steps, r->beats, r->joins,
-	       r->grants, r->refused, r->changes, r->commits, r->stale,
-	       r->unknown, r->hash, r->wrong[0] ? r->wrong : "holds");
+	       r->grants, r->refused, r->changes, r->renewals, r->blocks,
+	       r->maps, r->commits, r->stale, r->unknown, r->hash,
+	       r->wrong[0] ? r->wrong : "holds");
 }
 
 static void print_json(struct json_out *j, uint64_t seed,
@@ -110,6 +128,9 @@ static void print_json(struct json_out *j, uint64_t seed,
 	json_out_u64(j, "grants", r->grants);
 	json_out_u64(j, "refusals", r->refused);
 	json_out_u64(j, "changes", r->changes);
+	json_out_u64(j, "renewals", r->renewals);
+	json_out_u64(j, "blocks", r->blocks);
+	json_out_u64(j, "maps", r->maps);
 	json_out_u64(j, "commits", r->commits);
 	json_out_u64(j, "stale", r->stale);
 	json_out_u64(j, "unknown", r->unknown);

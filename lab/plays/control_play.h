@@ -19,6 +19,7 @@ struct control_options {
 struct control_result {
 	uint64_t failovers, steps, commits, stale, unknown, grants, refused;
 	uint64_t beats, breaks, joins, changes, virtual_s, hash;
+	uint64_t renewals, blocks, maps;
 	char wrong[200]; /* "": all promises held */
 };
 

@@ -14,6 +14,7 @@
 
 const char control_token_admin[] = T64("a");
 const char control_token_node[] = T64("b");
+const char control_token_tenant[] = T64("d");
 const char control_tenants[TENANTS][8] = {"red", "blue"};
 
 static void name_of(unsigned i, char out[8])
@@ -107,7 +108,7 @@ static void load(struct world *w, unsigned i)
 	c->lead_ns = w->now_ns;
 	memset(c->heard_ns, 0, sizeof(c->heard_ns));
 	memset(c->broke_ns, 0, sizeof(c->broke_ns));
-	w->result->failovers += !was_first;
+	w->result->failovers += !was_first && !w->is_ending;
 }
 
 static void keep(struct controller *c)
@@ -170,7 +171,7 @@ static void send_txn(struct world *w, unsigned i)
 						      copy(change[k].key),
 						      copy(change[k].value)};
 	c->txn_late_ns = w->now_ns + between_ms(w, 800, 1500);
-	if (c->cut_store_ns > w->now_ns || chance(w, 2))
+	if (c->cut_store_ns > w->now_ns || goes_wrong(w, 2))
 		txn_free(t); /* lost on the way */
 	else
 		world_txn(w, t, EV_TXN);
@@ -189,7 +190,7 @@ void controller_txn(struct world *w, struct txn *t)
 			    "term %llu",
 			    (unsigned long long)t->term,
 			    (unsigned long long)ledger_store_term(w->store));
-	if (chance(w, 3))
+	if (goes_wrong(w, 3))
 		txn_free(t); /* the answer is lost */
 	else
 		world_txn(w, t, EV_TXN_END);

@@ -22,6 +22,11 @@ bool chance(struct world *w, unsigned percent)
 	return rng_below(&w->rng, 100) < percent;
 }
 
+bool goes_wrong(struct world *w, unsigned percent)
+{
+	return !w->is_ending && chance(w, percent);
+}
+
 uint64_t between_ms(struct world *w, uint64_t low, uint64_t high)
 {
 	return rng_between(&w->rng, low * MS, high * MS);
@@ -122,8 +127,9 @@ void world_at(struct world *w, uint64_t at_ns, enum event_kind kind,
 
 static uint64_t delay(struct world *w)
 {
-	return chance(w, LATE_PERCENT) ? between_ms(w, 100, LATE_MAX_MS)
-				       : rng_between(&w->rng, MS / 10, 20 * MS);
+	return goes_wrong(w, LATE_PERCENT)
+		       ? between_ms(w, 100, LATE_MAX_MS)
+		       : rng_between(&w->rng, MS / 10, 20 * MS);
 }
 
 static void message_free(struct message *m)
@@ -144,9 +150,9 @@ static struct message *message_copy(const struct message *m)
 
 void world_ask(struct world *w, const struct message *m, bool may_double)
 {
-	unsigned times = chance(w, LOST_PERCENT) ? 0 : 1;
+	unsigned times = goes_wrong(w, LOST_PERCENT) ? 0 : 1;
 
-	if (times && may_double && chance(w, DOUBLED_PERCENT))
+	if (times && may_double && goes_wrong(w, DOUBLED_PERCENT))
 		times = 2;
 	/* The second one comes when nobody thinks of it any more. */
 	for (unsigned i = 0; i < times; i++)
@@ -205,6 +211,8 @@ static void take_message(struct world *w, struct event *e)
 	}
 	if (m->is_node)
 		node_reply(w, m);
+	else if (m->is_program)
+		program_reply(w, m);
 	else
 		client_reply(w, m);
 	message_free(m);
@@ -237,6 +245,9 @@ static void take(struct world *w, struct event *e)
 		break;
 	case EV_CLIENT:
 		client_look(w, e->who);
+		break;
+	case EV_PROGRAM:
+		program_look(w, e->who);
 		break;
 	case EV_FAULT:
 		world_fault(w);
@@ -272,7 +283,7 @@ bool world_step(struct world *w)
 /* The reply takes the request's place; it may be lost. */
 void world_reply(struct world *w, struct message *m)
 {
-	if (chance(w, LOST_PERCENT)) {
+	if (goes_wrong(w, LOST_PERCENT)) {
 		message_free(m);
 		return;
 	}
@@ -294,8 +305,9 @@ void txn_free(struct txn *t)
 void world_txn(struct world *w, struct txn *t, enum event_kind kind)
 {
 	push(w, (struct event){.at_ns = w->now_ns +
-					(chance(w, 2) ? between_ms(w, 100, 9000)
-						      : between_ms(w, 1, 15)),
+					(goes_wrong(w, 2)
+						 ? between_ms(w, 100, 9000)
+						 : between_ms(w, 1, 15)),
 			       .kind = kind,
 			       .txn = t});
 }
@@ -333,6 +345,10 @@ int world_open(struct world *w, const struct control_options *o,
 	}
 	for (unsigned i = 0; i < NAMES; i++)
 		world_at(w, between_ms(w, 3000, 4000), EV_CLIENT, i);
+	for (unsigned i = 0; i < PROGRAMS; i++) {
+		w->program[i].last = -1;
+		world_at(w, between_ms(w, 3000, 4000), EV_PROGRAM, i);
+	}
 	world_at(w, 5000 * MS, EV_FAULT, 0);
 	return 0;
 }

@@ -23,6 +23,10 @@ enum {
 	ASK_MS = 2500, /* a node's patience */
 	CLIENT_MS = 9000,
 	PIECE = 1 << 20, /* bytes, what is handed out at a time */
+	PROGRAMS = 4,	 /* that have names and blocks */
+	PLACES = 24,	 /* for blocks, at each node */
+	OWNERS = 1 << 16,
+	END_MS = 60000, /* of peace, at the end */
 };
 
 enum event_kind {
@@ -36,13 +40,14 @@ enum event_kind {
 	EV_NODE,    /* a node looks what to do */
 	EV_WORK,    /* of a node: memory is taken or given back */
 	EV_CLIENT,
+	EV_PROGRAM,
 	EV_FAULT,
 };
 
 struct message {
 	unsigned controller;
-	/* Who asked: a node's run, or a client. */
-	bool is_node;
+	/* Who asked: a node's run, a program, or the administrator. */
+	bool is_node, is_program;
 	unsigned who;
 	uint64_t run, id;
 	uint64_t sent_ns; /* by its own clock */
@@ -106,6 +111,21 @@ struct controller {
 	uint64_t broke_ns[NODES]; /* when that one's connection ended */
 };
 
+/* A place for a block. */
+struct place {
+	uint64_t generation; /* of the block there; 0: none */
+	uint64_t heard;	     /* the largest that it was told of */
+	uint64_t object;
+	bool is_written, is_drained;
+};
+
+/* Blocks that a node has to speak of. */
+struct news {
+	unsigned count;
+	unsigned index[PLACES];
+	uint64_t generation[PLACES];
+};
+
 struct node {
 	struct process p;
 	uint64_t run;
@@ -119,6 +139,10 @@ struct node {
 	uint64_t term_max;    /* of answers that it took, in this run */
 	bool is_known;	      /* the ledger has its row, for sure */
 	uint64_t answered_ns; /* true time */
+	uint64_t joined_ns;   /* in this run, true time; 0: not yet */
+	struct place place[PLACES];
+	struct news freed, failed;
+	unsigned freed_said, failed_said;
 };
 
 /* What may be, as far as a client knows. */
@@ -135,6 +159,22 @@ struct client {
 	unsigned doing;
 };
 
+/* Of a folder, and of one object in it. */
+struct program {
+	uint64_t generation; /* of its name */
+	bool has_name, has_object, is_queue;
+	int64_t last;	     /* number of the object's last block; -1: none */
+	uint64_t renewed_ns; /* when a renewal was asked for that was heard */
+	uint64_t asked, asked_ns, late_ns;
+	unsigned doing;
+};
+
+/* Whose a block is, as maps have said. */
+struct owner {
+	uint64_t generation, object;
+	bool is_written;
+};
+
 struct world {
 	struct rng rng;
 	uint64_t now_ns, order, ids;
@@ -147,10 +187,14 @@ struct world {
 	struct client client[NAMES];
 	uint64_t quota[TENANTS];
 	bool is_set_up; /* the tenants exist */
+	bool is_ending; /* nothing goes wrong any more, nobody wants more */
+	struct program program[PROGRAMS];
+	struct owner owner[OWNERS];
 	struct control_result *result;
 };
 
 extern const char control_token_admin[], control_token_node[];
+extern const char control_token_tenant[]; /* of the first one */
 extern const char control_tenants[TENANTS][8];
 
 /* ---- control_world.c ---------------------------------------------------- */
@@ -173,6 +217,8 @@ void world_wrong(struct world *w, const char *fmt, ...) PRINTF(2, 3);
 uint64_t process_now(const struct process *p);
 void process_init(struct world *w, struct process *p);
 bool chance(struct world *w, unsigned percent);
+/* The same for faults: none at the end. */
+bool goes_wrong(struct world *w, unsigned percent);
 uint64_t between_ms(struct world *w, uint64_t low, uint64_t high);
 
 /* ---- control_process.c: the controllers --------------------------------- */
@@ -202,6 +248,14 @@ void node_reply(struct world *w, const struct message *m);
 void client_look(struct world *w, unsigned i);
 void client_reply(struct world *w, const struct message *m);
 void world_fault(struct world *w);
+
+/* ---- control_names.c, control_blocks.c ---------------------------------- */
+
+void program_look(struct world *w, unsigned i);
+void program_reply(struct world *w, const struct message *m);
+void blocks_say(struct node *n, json_t *beat);
+void blocks_hear(struct world *w, struct node *n, const json_t *answer);
+void blocks_judge_end(struct world *w);
 
 /* ---- control_judge.c ---------------------------------------------------- */
 

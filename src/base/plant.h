@@ -201,7 +201,15 @@
 	X(ctl_no_lease, "leads-for-ever",                                      \
 	  "who was cut off goes on answering from what it remembers")          \
 	X(ctl_keep_limit, "give-back-in-words",                                \
-	  "a node says that it gives back, and uses it all the same")
+	  "a node says that it gives back, and uses it all the same")          \
+	X(ctl_old_lease, "old-lease",                                          \
+	  "leases run out by time in which another one led")                   \
+	X(ctl_reuse_early, "reuse-early",                                      \
+	  "a block's place is used again before its node has freed it")        \
+	X(ctl_any_run, "any-run",                                              \
+	  "blocks of a node's former run are taken for good")                  \
+	X(ctl_ids_again, "ids-again",                                          \
+	  "a new leader gives generations that were given before")
 
 enum plant {
 	PLANT_none,

@@ -94,6 +94,7 @@ run("swap status")
 run("swap up", 2)
 run("swap on", 2)
 run("region list", 1)
+run("shared list", 1)
 run("walk list", 1)
 run("tenant ls", 1)
 run("token show", 1)
@@ -124,6 +125,8 @@ run("engine --name No", 2)
 run("control --name No", 2)
 run("control --store nowhere", 2)
 run("node ls", 1)
+run("dashboard", 1)
+run("ns ls", 1)
 run("switch --port bogus", 2)
 run("switch --stats", 1)
 run("run --local 1M", 2)
@@ -222,12 +225,19 @@ os.environ["AQUIFER_RACK_CONTROL"] = "c0"
 assert run("up")["controllers"][0]["name"] == "c0"
 assert run("node ls")["nodes"] is not None
 run("node forget nobody", 1)
+assert run("dashboard")["address"].startswith("http://127.0.0.1:")
+assert run("dashboard --tenant")["sees"] == "default"
+assert run("ns mkdir /f")["kind"] == "folder"
+assert run("ns tree")["names"][0]["path"] == "/f"
+run("ns stat /none", 1)
 del os.environ["AQUIFER_RACK_CONTROL"]
 run("down")
 
-# bench takes long, run needs a right: their own tests read their objects.
+# bench takes long, run needs a right, shared a switch: their own tests read
+# their objects.
 seen["bench"].add(True)
 seen["run"].add(True)
+seen["shared"].add(True)
 names = [c["name"] for c in json.loads(subprocess.run(
     [aquifer, "help", "--json"], capture_output=True, check=True).stdout)["commands"]]
 left = {n: seen.get(n) for n in names if seen.get(n) != {True, False}}

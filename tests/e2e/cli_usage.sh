@@ -51,7 +51,11 @@ memory --size 1M --tls-cert x|go with --listen
 engine --batch 0|from 1 to 65536
 control --name 'a b'|not 'a b'
 node forget 'a b'|not 'a b'
+ns mkdir '/a b'|not '/a b'
+ns hold /a|needs a command
 control --store nowhere|no place for
+dashboard --no|has no option
+dashboard me|me
 engine --name 'a b'|not 'a b'
 switch --port bogus|a port is raw:INTERFACE or udp:ADDRESS
 switch --program nonsense|nonsense
@@ -79,6 +83,15 @@ tenant|tenant needs a name
 tenant create|tenant create needs the name of a tenant
 tenant create 'a b'|not 'a b'
 tenant create t --quota many|value 'many' is not allowed
+shared|shared needs a name
+shared create|shared create needs the name of a segment; for example: aquifer shared create board 64M
+shared create s|needs a size after the segment
+shared create s 0|SIZE is not 0
+shared stat 'a b'|'a b' is no name of a segment
+shared delete a/b|'a/b' is no name of a segment
+shared allow s t|needs none after the tenant
+shared allow s t r --offset many|--offset: value 'many' is not allowed
+shared list --offset 2M|shared list does not take --offset, which is for: allow
 tenant create t --limit regions|--limit takes KIND=N
 tenant quota t|takes TENANT and SIZE
 tenant rm|tenant rm needs the name of a tenant

@@ -5,13 +5,15 @@
  *   <who><METHOD> <path> <body>
  *
  * <who> is d (tenant), a (administrator) or anything else (nobody). In path and
- * body '@' stands for the last connection's id, '#' for the last grant's, '$'
- * for the image of a small walk and '^' for its hash, so that inputs reach what
- * depends on them. Whatever comes, every answer has a
- * known status and is JSON, the pool's books balance, and nothing is left over.
+ * body '@' stands for the last connection's id, '#' for the last grant's, '%'
+ * for that of the last machine that shares memory, '$' for the image of a small
+ * walk and '^' for its hash, so that inputs reach what depends on them.
+ * Whatever comes, every answer has a known status and is JSON, the pool's books
+ * balance, and nothing is left over.
  */
 #include <stdio.h>
 
+#include "../unit/switch_socket.h"
 #include "../unit/verbs_loop.h"
 #include "base/hex.h"
 #include "control/ctl_http.h"
@@ -24,6 +26,7 @@ enum {
 	LINE_MAX_BYTES = 1024,
 	LINES_MAX = 64,
 	POOL_BYTES = 1 << 20,
+	SHARED_BYTES = 8 << 20,
 	IMAGE_DIGITS = 2 * (WALK_HEADER_BYTES + 8),
 };
 
@@ -38,6 +41,7 @@ struct world {
 	struct mem_node *node;
 	char connection[64];
 	char grant[64];
+	char member[64];
 	char image[IMAGE_DIGITS + 1];
 	char hash[17];
 };
@@ -62,7 +66,7 @@ static size_t put(char *out, size_t used, const char *text, size_t len)
 	return used;
 }
 
-/* Replaces @ and #. */
+/* Replaces @ and the others. */
 static size_t expand(const struct world *w, const char *in, size_t len,
 		     char out[LINE_MAX_BYTES])
 {
@@ -74,6 +78,8 @@ static size_t expand(const struct world *w, const char *in, size_t len,
 				   strlen(w->connection));
 		else if (in[i] == '#')
 			used = put(out, used, w->grant, strlen(w->grant));
+		else if (in[i] == '%')
+			used = put(out, used, w->member, strlen(w->member));
 		else if (in[i] == '$')
 			used = put(out, used, w->image, strlen(w->image));
 		else if (in[i] == '^')
@@ -105,6 +111,7 @@ static void check(struct world *w, const struct ctl_reply *r)
 	ASSERT((r->status >= 400) == !!json_object_get(tree, "error"));
 	keep(w->connection, tree, "connection");
 	keep(w->grant, tree, "grant");
+	keep(w->member, tree, "member");
 	json_decref(tree);
 }
 
@@ -149,7 +156,7 @@ static void check_books(struct world *w)
 	struct ctl_request q = {
 		.method = CTL_GET, .path = "/v1/status", .is_local = true};
 	struct ctl_reply r = {0};
-	json_t *tree, *pool;
+	json_t *tree, *pool, *shared;
 
 	mem_node_handle(w->node, &q, &r);
 	tree = json_loadb(r.body, r.body_bytes, 0, NULL);
@@ -158,6 +165,9 @@ static void check_books(struct world *w)
 	ASSERT(json_integer_value(json_object_get(pool, "used")) +
 		       json_integer_value(json_object_get(pool, "free")) ==
 	       POOL_BYTES);
+	shared = json_object_get(tree, "shared");
+	ASSERT(json_integer_value(json_object_get(shared, "used")) <=
+	       SHARED_BYTES);
 	json_decref(tree);
 	ctl_reply_release(&r);
 }
@@ -186,6 +196,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 	struct mem_node_config config = {
 		.name = "m0",
 		.pool_bytes = POOL_BYTES,
+		.shared_bytes = SHARED_BYTES,
+		.switch_path = "here",
+		.switch_carry = switch_socket_carry,
+		.switch_ctx = switch_socket_one(),
 		.default_token = token_default,
 		.admin_token = token_admin,
 		.env = &w.env,

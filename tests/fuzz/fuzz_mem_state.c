@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../unit/switch_socket.h"
 #include "../unit/verbs_loop.h"
 #include "base/rng.h"
 #include "control/ctl_http.h"
@@ -30,9 +31,12 @@ enum {
 	STEP_BYTES = 4,
 	STEPS_MAX = 256,
 	POOL_BYTES = 4 << 20,
+	SHARED_BYTES = 16 << 20,
 	CONNS = 8, /* that the model remembers of a tenant, as the others */
 	GRANTS = 8,
 	REGIONS = 4,
+	SEGMENTS = 3,
+	MEMBERS = 4,
 	SESSIONS = 3,
 	ID_BYTES = 32,
 	BODY_BYTES = 320,
@@ -70,6 +74,16 @@ struct model_region {
 	int owner; /* the connection that it ends with, or -1 */
 };
 
+struct model_segment {
+	enum fate fate;
+	bool is_allowed; /* to the other tenant */
+};
+
+struct model_member {
+	enum fate fate;
+	char id[ID_BYTES];
+};
+
 struct model_tenant {
 	const char *name; /* in all that it names; no answer has it by itself */
 	const char *token;
@@ -77,7 +91,10 @@ struct model_tenant {
 	struct model_conn conn[CONNS];
 	struct model_grant grant[GRANTS];
 	struct model_region region[REGIONS];
-	unsigned next_conn, next_grant;
+	struct model_segment segment[SEGMENTS];
+	struct model_member member[MEMBERS];
+	bool has_allowed; /* the other one something, so it knows the name */
+	unsigned next_conn, next_grant, next_member;
 };
 
 struct world {
@@ -125,9 +142,12 @@ static void check_silence(const struct model_tenant *t, const char *path,
 {
 	const size_t body_bytes = strlen(body);
 
-	if (!holds(path, strlen(path), t->name) &&
+	if (!t->has_allowed && !holds(path, strlen(path), t->name) &&
 	    !holds(body, body_bytes, t->name))
 		ASSERT(!holds(r->body, r->body_bytes, t->name));
+	for (unsigned i = 0; i < MEMBERS; i++)
+		if (!holds(path, strlen(path), t->member[i].id))
+			ASSERT(!holds(r->body, r->body_bytes, t->member[i].id));
 	for (unsigned i = 0; i < CONNS; i++)
 		if (!holds(path, strlen(path), t->conn[i].id) &&
 		    !holds(body, body_bytes, t->conn[i].id))
@@ -235,6 +255,10 @@ static void forget_all(struct model_tenant *t)
 		t->grant[i].fate = GONE;
 	for (unsigned i = 0; i < REGIONS; i++)
 		t->region[i].fate = GONE;
+	for (unsigned i = 0; i < SEGMENTS; i++)
+		t->segment[i] = (struct model_segment){GONE, false};
+	for (unsigned i = 0; i < MEMBERS; i++)
+		t->member[i].fate = GONE;
 	t->fate = GONE;
 }
 
@@ -486,8 +510,156 @@ static void tick(struct step *s)
 		for (unsigned t = 0; t < TENANTS; t++)
 			for (unsigned i = 0; i < CONNS; i++)
 				doubt_conn(&s->w->tenant[t], i);
+		for (unsigned t = 0; t < TENANTS; t++)
+			for (unsigned i = 0; i < MEMBERS; i++)
+				unsure(&s->w->tenant[t].member[i].fate);
 	}
 	mem_node_tick(s->w->node);
+}
+
+/* ---- shared memory ------------------------------------------------------- */
+
+static struct model_tenant *other_of(struct step *s, struct model_tenant *t)
+{
+	return &s->w->tenant[t == s->w->tenant];
+}
+
+/* Of one's own, by its name alone; what another has under the same path is not
+ * there. */
+static void own_segment(struct step *s, unsigned which, bool deletes)
+{
+	struct model_segment *g = &s->whose->segment[which];
+	char path[LINE_BYTES], name[ID_BYTES];
+	unsigned status;
+
+	snprintf(path, sizeof(path), "/v1/shared/segments/%s",
+		 region_name(s->whose, which, name));
+	status = ask(s->w, s->me, deletes ? CTL_DELETE : CTL_GET, path, "");
+	if (s->me->fate != HERE)
+		return;
+	if (!is_own(s) || g->fate == GONE)
+		ASSERT(status == 404);
+	else
+		ASSERT(status == (deletes ? 204 : 200));
+	if (deletes && is_own(s))
+		*g = (struct model_segment){GONE, false};
+}
+
+static void any_segment(struct step *s, unsigned which)
+{
+	const struct model_segment *g = &s->whose->segment[which];
+	char path[LINE_BYTES], name[ID_BYTES];
+	unsigned status;
+
+	snprintf(path, sizeof(path), "/v1/shared/segments/%s/%s",
+		 s->whose->name, region_name(s->whose, which, name));
+	status = ask(s->w, s->me, CTL_GET, path, "");
+	if (s->me->fate == HERE)
+		ASSERT(status ==
+		       (g->fate == HERE && (is_own(s) || g->is_allowed) ? 200
+									: 404));
+}
+
+static void allow_segment(struct step *s, unsigned which)
+{
+	static const char *const rights[] = {"none", "r", "rw"};
+	struct model_segment *g = &s->me->segment[which];
+	char path[LINE_BYTES], body[BODY_BYTES], name[ID_BYTES];
+	unsigned status;
+
+	snprintf(path, sizeof(path), "/v1/shared/segments/%s/allow",
+		 region_name(s->me, which, name));
+	snprintf(body, sizeof(body), "{\"tenant\":\"%s\",\"right\":\"%s\"}",
+		 other_of(s, s->me)->name, rights[s->c % 3]);
+	status = ask(s->w, s->me, CTL_POST, path, body);
+	if (status != 204)
+		return;
+	ASSERT(g->fate == HERE && other_of(s, s->me)->fate == HERE);
+	g->is_allowed = s->c % 3;
+	s->me->has_allowed |= g->is_allowed;
+}
+
+static void segment_step(struct step *s)
+{
+	unsigned which = s->a % SEGMENTS;
+	char body[BODY_BYTES], name[ID_BYTES];
+	struct model_segment *g = &s->me->segment[which];
+
+	switch (s->b % 8) {
+	case 0:
+		own_segment(s, which, true);
+		break;
+	case 1:
+		own_segment(s, which, false);
+		break;
+	case 2:
+		any_segment(s, which);
+		break;
+	case 3:
+	case 4:
+		allow_segment(s, which);
+		break;
+	case 5:
+		(void)ask(s->w, s->me, CTL_GET, "/v1/shared/segments", "");
+		break;
+	default:
+		snprintf(body, sizeof(body), "{\"name\":\"%s\",\"size\":%u}",
+			 region_name(s->me, which, name), 1 + s->c * 49999u);
+		if (ask(s->w, s->me, CTL_POST, "/v1/shared/segments", body) !=
+		    201)
+			break;
+		ASSERT(g->fate != HERE);
+		*g = (struct model_segment){HERE, false};
+		break;
+	}
+}
+
+static void join(struct step *s)
+{
+	unsigned which = s->me->next_member % MEMBERS;
+	char body[BODY_BYTES];
+
+	snprintf(body, sizeof(body),
+		 "{\"proto\":\"1.0\",\"name\":\"h\",\"gid\":"
+		 "\"00000000000000000000ffff0a0000%02x\",\"talk\":{\"qpn\":5,"
+		 "\"psn\":7},\"lanes\":[{\"qpn\":6,\"psn\":8}]}",
+		 s->c);
+	if (ask(s->w, s->me, CTL_POST, "/v1/shared/members", body) != 201)
+		return;
+	s->me->member[which].fate = HERE;
+	snprintf(s->me->member[which].id, ID_BYTES, "%s",
+		 answer_text(s->w, "member"));
+	s->me->next_member++;
+}
+
+static void member_step(struct step *s)
+{
+	struct model_member *m = &s->whose->member[s->a % MEMBERS];
+	static const struct {
+		enum ctl_method method;
+		const char *rest;
+		unsigned status;
+	} asks[] = {{CTL_DELETE, "", 204},
+		    {CTL_POST, "/beat", 200},
+		    {CTL_POST, "/connect", 400}};
+	unsigned i = s->b % 5, status;
+	char path[LINE_BYTES];
+
+	if (i >= ARRAY_LEN(asks)) {
+		join(s);
+		return;
+	}
+	snprintf(path, sizeof(path), "/v1/shared/members/%s%s",
+		 m->id[0] ? m->id : "0", asks[i].rest);
+	status = ask(s->w, s->me, asks[i].method, path, "");
+	if (s->me->fate != HERE || !m->id[0])
+		return;
+	if (!is_own(s) || m->fate == GONE)
+		ASSERT(status == 410);
+	else if (m->fate == HERE)
+		ASSERT(status == asks[i].status);
+	if (is_own(s) && i == 0)
+		m->fate = GONE;
 }
 
 /* ---- packets to chains --------------------------------------------------- */
@@ -651,10 +823,10 @@ static void administer(struct step *s)
 static void run_step(struct world *w, const uint8_t *at)
 {
 	static void (*const does[])(struct step *) = {
-		region_make, region_change, make_conn, conn_end,
-		conn_beat,   grant_make,    grant_end, pages_make,
-		pages_look,  lists,	    tick,      call_chain,
-		administer,  make_conn,	    make_conn, pages_make,
+		region_make, region_change, make_conn,	  conn_end,
+		conn_beat,   grant_make,    grant_end,	  pages_make,
+		pages_look,  lists,	    tick,	  call_chain,
+		administer,  make_conn,	    segment_step, member_step,
 	};
 	struct step s = {
 		.w = w,
@@ -699,6 +871,11 @@ static void check_all(struct world *w, struct model_tenant *t)
 			ASSERT(is_listed(w, "regions", "name", name) ==
 			       (t->region[i].fate == HERE));
 	}
+	(void)ask(w, t, CTL_GET, "/v1/shared/segments", "");
+	for (unsigned i = 0; i < SEGMENTS; i++)
+		ASSERT(is_listed(w, "segments", "name",
+				 region_name(t, i, name)) ==
+		       (t->segment[i].fate == HERE));
 	(void)ask(w, t, CTL_GET, "/v1/connections", "");
 	for (unsigned i = 0; i < CONNS; i++)
 		if (t->conn[i].id[0] && t->conn[i].fate != UNSURE)
@@ -722,6 +899,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 	struct mem_node_config config = {
 		.name = "m0",
 		.pool_bytes = POOL_BYTES,
+		.shared_bytes = SHARED_BYTES,
+		.switch_path = "here",
+		.switch_carry = switch_socket_carry,
+		.switch_ctx = switch_socket_one(),
 		.default_token = token_default,
 		.admin_token = token_admin,
 		.env = &w.env,

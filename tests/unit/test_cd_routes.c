@@ -97,6 +97,43 @@ static const struct row rows[] = {
 	 401},
 	{"DELETE /v1/roles/:/tokens/:", "/v1/roles/node/tokens/1", "{}", 401,
 	 403, 403, 403, 204, 401},
+	{"GET /", "/", "{}", 200, 200, 200, 200, 200, 200},
+	{"GET /page.css", "/page.css", "{}", 200, 200, 200, 200, 200, 200},
+	{"GET /page.js", "/page.js", "{}", 200, 200, 200, 200, 200, 200},
+	{"GET /icon.svg", "/icon.svg", "{}", 200, 200, 200, 200, 200, 200},
+	{"GET /v1/overview", "/v1/overview", "{}", 401, 200, 200, 403, 200,
+	 401},
+	{"GET /v1/history/:/:", "/v1/history/used/60", "{}", 401, 200, 200, 403,
+	 200, 401},
+	{"POST /v1/look", "/v1/look", "{}", 401, 200, 200, 403, 200, 403},
+	/* Only a code is one; test_cd_page has them. */
+	{"POST /v1/look/token", "/v1/look/token", "{}", 401, 401, 401, 401, 401,
+	 401},
+	/* Names are a tenant's alone. */
+	{"GET /v1/jobs", "/v1/jobs", "{}", 401, 200, 200, 403, 403, 403},
+	{"POST /v1/jobs", "/v1/jobs",
+	 "{\"name\":\"j\",\"plan\":{\"a\":[]},\"lease_ms\":1000,"
+	 "\"on_expiry\":\"drop\"}",
+	 401, 201, 201, 403, 403, 403},
+	{"POST /v1/renew", "/v1/renew", "{\"paths\":[\"/f\"]}", 401, 200, 200,
+	 403, 403, 403},
+	{"GET /v1/ns", "/v1/ns", "{}", 401, 200, 200, 403, 403, 403},
+	{"GET /v1/ns/*", "/v1/ns/hidden-f", "{}", 401, 200, 404, 403, 403, 403},
+	{"POST /v1/ns/*", "/v1/ns/hidden-f/q",
+	 "{\"kind\":\"queue\",\"block_bytes\":65536,\"bound\":5}", 401, 201,
+	 404, 403, 403, 403},
+	{"PATCH /v1/ns/*", "/v1/ns/hidden-f/hidden-o",
+	 "{\"to\":\"/hidden-f/p\"}", 401, 200, 404, 403, 403, 403},
+	{"DELETE /v1/ns/*", "/v1/ns/hidden-f/hidden-o", "{\"recursive\":true}",
+	 401, 204, 404, 403, 403, 403},
+	{"GET /v1/tree", "/v1/tree", "{}", 401, 200, 200, 403, 403, 403},
+	{"GET /v1/tree/*", "/v1/tree/hidden-f", "{}", 401, 200, 404, 403, 403,
+	 403},
+	{"GET /v1/map/*", "/v1/map/hidden-f/hidden-o", "{}", 401, 200, 404, 403,
+	 403, 403},
+	/* No node lends blocks here. */
+	{"POST /v1/blocks/*", "/v1/blocks/hidden-f/hidden-o", "{\"after\":-1}",
+	 401, 507, 404, 403, 403, 403},
 };
 
 static const struct row *row_of(const struct ctl_route *r)
@@ -134,7 +171,7 @@ static uint64_t world(struct bed *b)
 	uint64_t epoch;
 
 	bed_make(b);
-	cd_core_wall(b->core, 1000);
+	cd_core_tick(b->core, 1000);
 #define ADMIN(line, body, status) \
 	assert_int_equal(ask(b, TOKEN_ADMIN, line, body), status)
 	ADMIN("POST /v1/tenants",
@@ -152,6 +189,9 @@ static uint64_t world(struct bed *b)
 	ADMIN(t_tokens, "{\"token\":\"" TOKEN_REVOKED "\"}", 201);
 	ADMIN("DELETE /v1/tenants/hidden-t/tokens/2", NULL, 204);
 #undef ADMIN
+	assert_int_equal(ask(b, TOKEN_TENANT, "POST /v1/ns/hidden-f/hidden-o",
+			     "{\"kind\":\"file\",\"make_parents\":true}"),
+			 201);
 	(void)join(b, "m1", FIRST);
 	assert_int_equal(ask(b, TOKEN_NODE, "POST /v1/nodes/m1/leave",
 			     "{" INC(FIRST) "}"),
@@ -196,9 +236,9 @@ static unsigned ask_row(struct bed *b, const struct row *r, uint64_t epoch,
 static void check_hidden(const struct bed *b, const struct row *r,
 			 const char *who)
 {
-	char *text = b->text ? strstr(b->text, "hidden") : NULL;
+	char *text = b->text ? strstr(b->text, "hidden-") : NULL;
 
-	if (text && !strstr(r->path, "hidden"))
+	if (text && !strstr(r->path, "hidden-"))
 		fail_msg("%s tells %s of %.40s", r->route, who, text);
 	/* What the path says may be repeated; what is behind it not. */
 	if (b->text && strstr(b->text, "unix:/m0") &&
@@ -264,8 +304,9 @@ static void only_those_who_may(void **state)
 
 enum kind {
 	NUMBER,
-	WORD, /* a string that must be of some form */
-	TEXT, /* any string that is not too long */
+	SIGNED, /* a number from -1 on */
+	WORD,	/* a string that must be of some form */
+	TEXT,	/* any string that is not too long */
 	FLAG,
 	LIST,
 	OBJECT,
@@ -323,6 +364,23 @@ static const struct field fields[] = {
 	 false,
 	 {"{\"apples\":1}", "{\"walks\":-1}", "{\"walks\":\"x\"}"}},
 	{"ttl_s", NUMBER, false, {"0", "31622401"}},
+	{"blocks", LIST, false, {"[[]]", "[[0,1,2]]", "[[65536,1,2,3]]"}},
+	{"freed", LIST, false, {"[[]]", "[[0,-1]]"}},
+	{"failed", LIST, false, {"[[]]", "[[0,1]]", "[[0,1,2]]"}},
+	{"plan",
+	 OBJECT,
+	 false,
+	 {"{\"a\":7}", "{\"a\":[\"b\"]}", "{\"a\":[\"a\"]}", "{\"..\":[]}"}},
+	{"lease_ms", NUMBER, false, {"99", "86400001"}},
+	{"on_expiry", WORD, false, {"\"\"", "\"flush\""}},
+	{"paths", LIST, true, {NULL}},
+	{"parents", LIST, false, {NULL}},
+	{"make_parents", FLAG, false, {NULL}},
+	{"block_bytes", NUMBER, false, {"0", "65535", "65537", "2147483648"}},
+	{"bound", NUMBER, false, {"0"}},
+	{"to", WORD, false, {"\"\"", "\"/\"", "\"/a//b\"", "\"/..\""}},
+	{"recursive", FLAG, false, {NULL}},
+	{"after", SIGNED, false, {NULL}},
 };
 
 static const struct field *field_of(const char *name, size_t len)
@@ -341,19 +399,30 @@ static bool is_required(const struct row *r, const struct field *f)
 				  strcmp(r->path, "/v1/place") == 0);
 }
 
+/* Somebody who may, and what becomes of it. */
+static const char *token_for(const struct row *r)
+{
+	return r->admin == 403 && r->tenant != 403 ? TOKEN_TENANT : TOKEN_ADMIN;
+}
+
+static unsigned status_for(const struct row *r)
+{
+	return r->admin == 403 && r->tenant != 403 ? r->tenant : r->admin;
+}
+
 /* It must be refused, in words that name the field, and nothing may change: the
  * right body is taken afterwards. */
 static void try_bad(const struct row *r, const char *name, const char *body)
 {
 	struct bed b;
 	uint64_t epoch = world(&b);
-	unsigned status = ask_row(&b, r, epoch, false, TOKEN_ADMIN, body);
+	unsigned status = ask_row(&b, r, epoch, false, token_for(r), body);
 
 	if (status < 400 || status > 499 || !strstr(words(&b), name))
 		fail_msg("%s, \"%s\" wrong in %.200s: %u %s", r->route, name,
 			 body, status, words(&b));
-	status = ask_row(&b, r, epoch, false, TOKEN_ADMIN, r->body);
-	if (status != r->admin)
+	status = ask_row(&b, r, epoch, false, token_for(r), r->body);
+	if (status != status_for(r))
 		fail_msg("%s after %.200s: %u %s", r->route, body, status,
 			 words(&b));
 	bed_end(&b);
@@ -401,6 +470,7 @@ static void try_kind(const struct row *r, const struct field *f)
 {
 	static const char *const wrong[] = {
 		[NUMBER] = "\"7\" true null [] {} -1 1.5",
+		[SIGNED] = "\"7\" true null [] {} -2 1.5",
 		[WORD] = "7 true null [] {}",
 		[TEXT] = "7 true null [] {}",
 		[FLAG] = "7 \"true\" null [] {}",

@@ -182,6 +182,39 @@ static void test_tcp(void **state)
 	assert_non_null(strstr(answer, "\"local\":false"));
 }
 
+/* While it runs; and what comes there is told everything but where a held
+ * request is. */
+static void opens_the_loopback_later(void **state)
+{
+	struct fixture *f = *state;
+	static const char get[] =
+		"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+	uint16_t port = 0, taken = 0, next = 0;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	struct sockaddr_in a = {.sin_family = AF_INET,
+				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(a);
+
+	start(f, NULL);
+	/* Somebody else has the port. */
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+	taken = ntohs(a.sin_port);
+	assert_int_equal(ctl_server_open_loopback(f->server, taken, 1, &next),
+			 -EADDRINUSE);
+	assert_int_equal(next, 0);
+	close(fd);
+	assert_int_equal(ctl_server_open_loopback(f->server, 0, 1, &port), 0);
+	assert_int_not_equal(port, 0);
+	assert_int_equal(ctl_server_port(f->server), 0);
+	for (unsigned i = 0; i < 3; i++)
+		assert_non_null(strstr(talk(dial_tcp(port), get, 0),
+				       "\"local\":false"));
+	assert_non_null(
+		strstr(talk(dial_unix(f->path), get, 0), "\"local\":true"));
+}
+
 static void test_refusals(void **state)
 {
 	struct fixture *f = *state;
@@ -264,6 +297,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unix, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rubbish, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tcp, setup, teardown),
+		cmocka_unit_test_setup_teardown(opens_the_loopback_later, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			others_are_served_with_tls_or_if_told_so, setup,

@@ -77,6 +77,19 @@ static void connect(struct bed *b, unsigned machine)
 		b->psn[machine][i] = 0xfffffe;
 }
 
+/* Memory, and who may use it. */
+static void declare(struct bed *b)
+{
+	tell(b, 0,
+	     "coherence node node=0 ip=10.0.0.%d own_ip=10.0.0.%d qpn=%d "
+	     "own_qpn=%d psn=9 mtu=%d rkey=%d addr=%llu size=%d",
+	     NODE, OWN, NODE_QPN, NODE_OWN_QPN, MTU, RKEY, ADDR,
+	     ARENA_PAGES * COHERENCE_PAGE_BYTES);
+	tell(b, 0, "coherence allow domain=7 va=%llu size=%d right=rw",
+	     COHERENCE_BASE, 8 * COHERENCE_PAGE_BYTES);
+	b->node_psn = 9;
+}
+
 static struct bed *make(const char *options)
 {
 	struct bed *b = calloc(1, sizeof(*b));
@@ -86,14 +99,7 @@ static struct bed *make(const char *options)
 	rig_introduce(b->r, 3);
 	assert_int_equal(tor_program_add(b->r->tor, "coherence", options), 0);
 	tell(b, 0, "coherence begin term=5");
-	tell(b, 0,
-	     "coherence node node=0 ip=10.0.0.%d own_ip=10.0.0.%d qpn=%d "
-	     "own_qpn=%d psn=9 mtu=%d rkey=%d addr=%llu size=%d",
-	     NODE, OWN, NODE_QPN, NODE_OWN_QPN, MTU, RKEY, ADDR,
-	     ARENA_PAGES * COHERENCE_PAGE_BYTES);
-	tell(b, 0, "coherence allow domain=7 va=%llu size=%d right=rw",
-	     COHERENCE_BASE, 8 * COHERENCE_PAGE_BYTES);
-	b->node_psn = 9;
+	declare(b);
 	connect(b, 0);
 	connect(b, 1);
 	for (size_t i = 0; i < sizeof(b->memory); i++)
@@ -101,7 +107,9 @@ static struct bed *make(const char *options)
 	return b;
 }
 
-static const char *wrong(struct bed *b)
+/* What the program answers to a call, without what is behind the first 255
+ * characters. */
+static const char *said(struct bed *b, const char *line)
 {
 	static char text[256];
 	char *out = NULL;
@@ -111,7 +119,7 @@ static const char *wrong(struct bed *b)
 
 	json_out_init(&json, f);
 	json_out_object(&json, NULL);
-	assert_int_equal(tor_control(b->r->tor, "coherence check", &json), 0);
+	assert_int_equal(tor_control(b->r->tor, line, &json), 0);
 	json_out_close(&json);
 	assert_int_equal(json_out_end(&json), 0);
 	fclose(f);
@@ -122,7 +130,7 @@ static const char *wrong(struct bed *b)
 
 static void destroy(struct bed *b)
 {
-	assert_string_equal(wrong(b), "{\"wrong\":\"\"}\n");
+	assert_string_equal(said(b, "coherence check"), "{\"wrong\":\"\"}\n");
 	rig_destroy(b->r);
 	free(b);
 }
@@ -673,6 +681,27 @@ static void who_does_not_answer_is_expelled(void **state)
 	destroy(b);
 }
 
+/* Its process has ended, and the switch knows at once. */
+static void a_machine_goes_with_its_port(void **state)
+{
+	static const uint8_t ip[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1};
+	struct bed *b = make("");
+
+	assert_int_equal(tor_port_claim(b->r->ports[0].port, ip, 0), 0);
+	get(b, 0, 0, 1, true);
+	answer(b, 0, 0, 1);
+	get(b, 1, 0, 1, true);
+	(void)record(b, 0);
+	tor_port_remove(b->r->ports[0].port);
+	for (unsigned i = 0; i < 1000; i++)
+		rig_pass(b->r, COH_STEP_NS);
+	skip_repetitions(b, 1);
+	assert_int_equal(record(b, 1).why, COHERENCE_WHY_LOST);
+	answer(b, 1, 0, 0xdb);
+	assert_non_null(strstr(said(b, "coherence show"), "\"members\":2,"));
+	destroy(b);
+}
+
 static void a_lost_memory_node_is_an_error(void **state)
 {
 	struct bed *b = make("node_ms=100");
@@ -711,14 +740,9 @@ static void a_new_term_waits_for_the_old_members(void **state)
 	rig_introduce(b->r, 3);
 	assert_int_equal(tor_program_add(b->r->tor, "coherence", ""), 0);
 	tell(b, 0, "coherence begin term=6 unclean=1");
-	tell(b, -EBUSY, "coherence begin term=7");
-	tell(b, 0,
-	     "coherence node node=0 ip=10.0.0.%d own_ip=10.0.0.%d qpn=%d "
-	     "own_qpn=%d psn=9 mtu=%d rkey=%d addr=%llu size=%d",
-	     NODE, OWN, NODE_QPN, NODE_OWN_QPN, MTU, RKEY, ADDR,
-	     ARENA_PAGES * COHERENCE_PAGE_BYTES);
-	tell(b, 0, "coherence allow domain=7 va=%llu size=32768 right=rw",
-	     COHERENCE_BASE);
+	tell(b, -EBUSY, "coherence begin term=6");
+	tell(b, -EBUSY, "coherence begin term=7 by=m1");
+	declare(b);
 	connect(b, 0);
 	connect(b, 1);
 	get(b, 1, 0, 1, false);
@@ -729,6 +753,63 @@ static void a_new_term_waits_for_the_old_members(void **state)
 	say(b, 0, &(struct coh_record){.kind = COHERENCE_CLEAN, .term = 6});
 	acked(b, 0);
 	answer(b, 1, 0, 0x77);
+	destroy(b);
+}
+
+/* The keeper was restarted, or wants its memory node back: nothing of the
+ * former term counts any more, and its members clean up. */
+static void a_term_follows_another_in_one_switch(void **state)
+{
+	struct bed *b = make("");
+
+	get(b, 0, 0, 1, true);
+	answer(b, 0, 0, 1);
+	get(b, 1, 0, 1, false); /* waits for machine 0 */
+	(void)record(b, 0);
+	tell(b, 0, "coherence begin term=6 unclean=3");
+	/* Nobody has the former connections. */
+	give(b, 0, 1, 0x55);
+	nothing(b, 0);
+	declare(b);
+	connect(b, 0);
+	connect(b, 1);
+	get(b, 1, 0, 1, false);
+	say(b, 1, &(struct coh_record){.kind = COHERENCE_CLEAN, .term = 6});
+	acked(b, 1);
+	give(b, 0, 1, 0x77);
+	serve(b);
+	acked(b, 0);
+	say(b, 0, &(struct coh_record){.kind = COHERENCE_CLEAN, .term = 6});
+	acked(b, 0);
+	answer(b, 1, 0, 0x77);
+	destroy(b);
+}
+
+/* What was given back to a node that did not answer is nowhere. */
+static void stores_that_went_nowhere_are_lost_in_the_next_term(void **state)
+{
+	struct bed *b = make("node_ms=100");
+
+	get(b, 0, 0, 1, true);
+	answer(b, 0, 0, 1);
+	b->node_is_dead = true;
+	give(b, 0, 1, 0xaa);
+	for (unsigned i = 0; i < 400; i++) {
+		rig_pass(b->r, 1000000);
+		b->seen[NODE_PORT] = b->r->ports[NODE_PORT].got;
+	}
+	acked(b, 0);
+	tell(b, 0, "coherence begin term=6");
+	b->node_is_dead = false;
+	declare(b);
+	connect(b, 0);
+	get(b, 0, 0, 5, false);
+	assert_int_equal(record(b, 0).why, COHERENCE_WHY_LOST);
+	answer(b, 0, 0, 0xdb);
+	tell(b, -EBUSY, "coherence clear va=%llu size=32768", COHERENCE_BASE);
+	tell(b, 0, "coherence repair va=%llu size=4096", COHERENCE_BASE);
+	get(b, 0, 0, 5, false);
+	answer(b, 0, 0, 5);
 	destroy(b);
 }
 
@@ -808,6 +889,38 @@ static void a_full_directory_recalls(void **state)
 	destroy(b);
 }
 
+/* Before memory is somebody else's, all copies of it are gone, and so is what
+ * was lost there. */
+static void a_range_is_cleared(void **state)
+{
+	struct bed *b = make("region_pages=1");
+	char line[64];
+	struct coh_record r;
+
+	snprintf(line, sizeof(line), "coherence clear va=%llu size=8192",
+		 COHERENCE_BASE);
+	assert_string_equal(said(b, line), "{\"left\":0}\n");
+	get(b, 0, 0, 1, true);
+	answer(b, 0, 0, 1);
+	get(b, 1, 0, 2, true); /* behind the range */
+	answer(b, 1, 0, 2);
+	tell(b, 0, "coherence lost va=%llu size=4096", COHERENCE_BASE);
+	assert_string_equal(said(b, line), "{\"left\":1}\n");
+	r = record(b, 0);
+	assert_int_equal(r.inval.to, COH_NONE);
+	assert_string_equal(said(b, line), "{\"left\":1}\n");
+	give(b, 0, 1, 0x11);
+	serve(b);
+	acked(b, 0);
+	fin(b, 0, &r);
+	acked(b, 0);
+	assert_string_equal(said(b, line), "{\"left\":0}\n");
+	nothing(b, 1);
+	get(b, 1, 1, 0, false);
+	answer(b, 1, 1, 0);
+	destroy(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -825,11 +938,16 @@ int main(void)
 		cmocka_unit_test(bad_messages_end_the_talk),
 		cmocka_unit_test(a_dead_owner_is_told),
 		cmocka_unit_test(who_does_not_answer_is_expelled),
+		cmocka_unit_test(a_machine_goes_with_its_port),
 		cmocka_unit_test(a_lost_memory_node_is_an_error),
 		cmocka_unit_test(a_new_term_waits_for_the_old_members),
+		cmocka_unit_test(a_term_follows_another_in_one_switch),
+		cmocka_unit_test(
+			stores_that_went_nowhere_are_lost_in_the_next_term),
 		cmocka_unit_test(bad_calls_say_why),
 		cmocka_unit_test(bad_options_are_refused),
 		cmocka_unit_test(a_full_directory_recalls),
+		cmocka_unit_test(a_range_is_cleared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,11 +81,62 @@ int cli_admin_open_rack(struct cli_admin *a)
 	return err ? err : add_control(a, 0);
 }
 
+int cli_admin_open_control(struct cli_admin *a, enum rack_token_kind kind)
+{
+	int err = open_as(a, kind);
+
+	if (!err)
+		err = add_control(a, 0);
+	if (err || a->controllers)
+		return err;
+	cli_error("this rack has no controller; 'control = c0' in the section "
+		  "[rack] of rack.ini names one, and 'aquifer up' starts it");
+	cli_admin_close(a);
+	return -ENOENT;
+}
+
 int cli_admin_open_all(struct cli_admin *a)
 {
 	int err = cli_admin_open(a);
 
 	return err ? err : add_control(a, a->rack.node_count);
+}
+
+/* A rack without a controller may have no token either; that is not what is
+ * missing. */
+static int has_control(void)
+{
+	struct cli_rack rack;
+	int err = cli_rack_open(&rack, NULL, false);
+
+	if (err)
+		return err;
+	if (!rack.control_count) {
+		cli_error("names need a controller; 'control = c0' in the "
+			  "section [rack] of rack.ini names one, and 'aquifer "
+			  "up' starts it");
+		err = -ENOENT;
+	}
+	cli_rack_close(&rack);
+	return err;
+}
+
+int cli_admin_open_names(struct cli_admin *a)
+{
+	int err = has_control();
+
+	if (!err)
+		err = cli_admin_open_tenant(a);
+	return err ? err : add_control(a, 0);
+}
+
+int cli_admin_find_leader(struct cli_admin *a)
+{
+	json_t *status = NULL;
+	int err = cli_rack_control(&a->rack, ASK_MS, &a->rack.node[0], &status);
+
+	json_decref(status);
+	return err;
 }
 
 void cli_admin_close(struct cli_admin *a)

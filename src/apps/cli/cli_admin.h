@@ -31,8 +31,16 @@ int cli_admin_open_tenant(struct cli_admin *a) MUST_CHECK;
 /* Where rack.control names a controller, it is asked in place of the nodes, and
  * is m->rack.node[0]: tenants are its own. */
 int cli_admin_open_rack(struct cli_admin *a) MUST_CHECK;
+/* Only the controller, with that token; without one in the rack -ENOENT. */
+int cli_admin_open_control(struct cli_admin *a,
+			   enum rack_token_kind kind) MUST_CHECK;
 /* Or it is one more node: what the administrator says to each process. */
 int cli_admin_open_all(struct cli_admin *a) MUST_CHECK;
+/* The controller with the token that programs use; -ENOENT: the rack has none.
+ */
+int cli_admin_open_names(struct cli_admin *a) MUST_CHECK;
+/* Looks again which controller leads. */
+int cli_admin_find_leader(struct cli_admin *a) MUST_CHECK;
 void cli_admin_close(struct cli_admin *a);
 
 /* One request to one node, with the token that was found. `body` is taken

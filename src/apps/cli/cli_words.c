@@ -39,6 +39,8 @@ static const struct meaning meanings[] = {
 	{"FILE", "walk", "a file", "the file", "find.walk", NULL},
 	{"FILE", NULL, "a file", "the file", "users.aq", NULL},
 	{"REGION", NULL, "the name of a region", "the region", "scratch", NULL},
+	{"SEGMENT", NULL, "the name of a segment", "the segment", "board",
+	 NULL},
 	{"START", NULL, "an offset to start at", "the start", "4096", NULL},
 	{"HASH", NULL, "the hash or name of a walk", "the walk", "find", NULL},
 };

@@ -34,6 +34,10 @@ static int take_numa(void *args, const char *word)
 const struct opt cmd_memory_options[] = {
 	OPT_SIZE(struct memory_args, serve.pool_bytes, "size", "SIZE", 1 << 20,
 		 1ull << 46, "limit of the pool: 512M, 8G"),
+	OPT_SIZE(struct memory_args, serve.shared_bytes, "shared", "SIZE", 0,
+		 1ull << 40,
+		 "memory that machines share coherently, beside the pool; "
+		 "needs a switch"),
 	OPT_CALL(take_numa, "numa", "N",
 		 "the pool lies on this NUMA node, as CXL memory does"),
 	CLI_DAEMON_NAME(struct memory_args, "the node's name (default m0)"),
@@ -55,6 +59,10 @@ static void say_ready(struct daemon *d)
 
 	if (s->has_numa)
 		(void)json_object_set_new(tree, "numa", json_integer(s->numa));
+	if (s->shared_bytes)
+		(void)json_object_set_new(
+			tree, "shared",
+			json_integer((json_int_t)s->shared_bytes));
 	cli_daemon_ready(d, tree, "memory node %s of rack %s: %s, socket %s\n",
 			 d->options.name, d->rack, SIZE_TEXT(s->pool_bytes),
 			 d->socket);
@@ -116,7 +124,7 @@ int cmd_memory(const struct cli_command *self, int argc, char **argv)
 		return CLI_USAGE;
 	}
 	if (code == CLI_GO)
-		code = check_size(a.serve.pool_bytes);
+		code = check_size(a.serve.pool_bytes + a.serve.shared_bytes);
 	if (code == CLI_GO)
 		code = check_numa(&a.serve);
 	return code != CLI_GO ? code

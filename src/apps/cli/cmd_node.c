@@ -13,19 +13,6 @@ struct node_args {
 	struct cli_action_args common; /* NODE */
 };
 
-/* Says on stderr what is wrong when it fails. */
-static int open_control(struct cli_admin *m)
-{
-	int err = cli_admin_open_rack(m);
-
-	if (err || m->controllers)
-		return err;
-	cli_error("this rack has no controller; 'control = c0' in the section "
-		  "[rack] of rack.ini names one, and 'aquifer up' starts it");
-	cli_admin_close(m);
-	return -ENOENT;
-}
-
 static const char *text(const json_t *row, const char *key)
 {
 	const char *s = json_string_value(json_object_get(row, key));
@@ -87,7 +74,7 @@ static int node_ls(void *args)
 	json_t *answer;
 	int err, code = CLI_OK;
 
-	if (open_control(&m))
+	if (cli_admin_open_control(&m, RACK_TOKEN_ADMIN))
 		return CLI_FAILED;
 	err = cli_admin_ask(&m, 0, "GET", "/v1/nodes", NULL, &answer);
 	if (err) {
@@ -146,7 +133,7 @@ static int drain(const struct node_args *a, bool wish)
 
 	if (path_of(name, "/drain", path))
 		return CLI_USAGE;
-	if (open_control(&m))
+	if (cli_admin_open_control(&m, RACK_TOKEN_ADMIN))
 		return CLI_FAILED;
 	if (cli_admin_ask(&m, 0, "POST", path,
 			  json_pack("{s:b}", "drain", wish), &answer)) {
@@ -187,7 +174,7 @@ static int node_forget(void *args)
 
 	if (path_of(name, "", path))
 		return CLI_USAGE;
-	if (open_control(&m))
+	if (cli_admin_open_control(&m, RACK_TOKEN_ADMIN))
 		return CLI_FAILED;
 	if (cli_admin_ask(&m, 0, "DELETE", path, NULL, &answer))
 		cli_error("%s", error_last());

@@ -77,12 +77,23 @@ const struct cli_command cli_commands[] = {
 	 "Exit code 1 when a node is down or there is none.\n"},
 	{"top", cmd_top, "watch nodes and clients live", "[OPTION...]",
 	 cmd_top_options, NULL},
+	{"dashboard", cmd_dashboard, "watch the rack in a browser",
+	 "[OPTION...]", cmd_dashboard_options,
+	 "Needs a controller: rack.control names it.\n"},
 	{"region", cmd_region, "make, list, resize and delete regions",
 	 "create|stat|grants|resize|delete NAME [SIZE] | list [OPTION...]",
 	 cmd_region_options, NULL},
+	{"shared", cmd_shared, "memory that machines share coherently",
+	 "create|stat|allow|repair|delete SEGMENT [...] | list | check | "
+	 "machines "
+	 "[OPTION...]",
+	 cmd_shared_options, NULL},
 	{"node", cmd_node, "list, drain and forget what joined the controller",
 	 "drain|undrain|forget NODE | ls [--json]", json_options,
 	 "Needs a controller: rack.control names it.\n"},
+	{"ns", cmd_ns, "names of jobs, files and queues, and their leases",
+	 "VERB [PATH [PATH]] [OPTION...] | hold PATH -- COMMAND [ARGUMENT...]",
+	 cmd_ns_options, "Needs a controller: rack.control names it.\n"},
 	{"tenant", cmd_tenant, "make, list, limit and remove tenants",
 	 "create|quota|rm TENANT [SIZE] | ls [OPTION...]", cmd_tenant_options,
 	 "All nodes of the rack are asked, or its controller if there is "

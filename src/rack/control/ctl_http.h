@@ -52,6 +52,11 @@ struct ctl_request {
 	struct ctl_exchange *exchange;
 };
 
+/* A header of a reply; a row without a name ends a list. */
+struct ctl_header {
+	const char *name, *value;
+};
+
 /* Zero-initialised by the caller, who releases it. */
 struct ctl_reply {
 	unsigned status;
@@ -59,6 +64,7 @@ struct ctl_reply {
 	char *body;		  /* heap */
 	size_t body_bytes;
 	unsigned retry_s; /* with 429: after so many seconds; 0: not said */
+	const struct ctl_header *headers; /* static; beside those; or NULL */
 };
 
 void ctl_reply_release(struct ctl_reply *r);

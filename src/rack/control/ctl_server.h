@@ -69,6 +69,14 @@ int ctl_server_start(const struct ctl_server_config *config,
 		     struct ctl_server **out) MUST_CHECK;
 /* The TCP port in use, 0 without TCP. */
 uint16_t ctl_server_port(const struct ctl_server *s);
+/*
+ * Serves the same at the first free port from `first` on of this machine's
+ * loopback, without TLS, for browsers; 0: at any port. Requests that come there
+ * cannot be held. It may be called on any thread, once, before the server is
+ * stopped. -EADDRINUSE: none of `count` ports is free.
+ */
+int ctl_server_open_loopback(struct ctl_server *s, uint16_t first,
+			     unsigned count, uint16_t *port) MUST_CHECK;
 /* Reads the PEM files again, for connections that are made from now on. Those
  * that exist go on. If it fails, all stays as it was; error_last() has the
  * words. Without TLS it does nothing. */

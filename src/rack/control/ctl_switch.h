@@ -18,9 +18,16 @@ enum {
 	CTL_SWITCH_RUN_TEXT = 20,
 };
 
+/* Takes a line to a switch and brings its answer, as ask_line (base/ask.h) does
+ * over a control socket. */
+typedef int (*ctl_switch_fn)(void *ctx, const char *line, char *reply,
+			     size_t reply_bytes);
+
 struct ctl_switch {
 	char path[CTL_SWITCH_PATH_MAX]; /* of its control socket; "": none */
-	atomic_bool is_away;		/* it did not answer */
+	ctl_switch_fn carry;		/* another way to it; or NULL */
+	void *carry_ctx;
+	atomic_bool is_away; /* it did not answer */
 };
 
 /* Where the switch of that name has its control socket. -ENAMETOOLONG. */

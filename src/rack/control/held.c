@@ -101,7 +101,7 @@ int ctl_hold(const struct ctl_request *request, uint64_t *id)
 	uint32_t place;
 	int err = 0;
 
-	if (!e)
+	if (!e || e->listener->is_never_held)
 		return error_set(-EOPNOTSUPP, "this request cannot be held");
 	listener = e->listener;
 	place = (uint32_t)(e->caller - listener->callers.caller);

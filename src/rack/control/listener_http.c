@@ -46,6 +46,9 @@ static enum MHD_Result send_reply(struct MHD_Connection *connection,
 	if (ok == MHD_YES && reply->status == 401)
 		ok = MHD_add_response_header(
 			response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+	for (const struct ctl_header *h = reply->headers;
+	     ok == MHD_YES && h && h->name; h++)
+		ok = MHD_add_response_header(response, h->name, h->value);
 	if (ok == MHD_YES && reply->retry_s) {
 		(void)snprintf(seconds, sizeof(seconds), "%u", reply->retry_s);
 		ok = MHD_add_response_header(

@@ -27,6 +27,7 @@ struct listener {
 	void *ctx;
 	const struct ctl_routes *routes; /* or NULL */
 	bool is_local;			 /* a unix socket */
+	bool is_never_held; /* numbers of held requests tell two sockets */
 	/* The rest is this room's own. */
 	bool is_open;
 	struct tls *tls; /* or NULL; the server's */

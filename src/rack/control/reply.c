@@ -19,6 +19,8 @@ static const struct {
 	{EBUSY, 409},	     {ESTALE, 410},	{E2BIG, 413},
 	{EAGAIN, 429},	     {ENOMEM, 507},	{ENOSPC, 507},
 	{EDQUOT, 507},	     {ECANCELED, 503},	{EPROTONOSUPPORT, 426},
+	{ENOTDIR, 400},	     {EISDIR, 400},	{ELOOP, 400},
+	{EXDEV, 400},	     {ENOTEMPTY, 409},	{EHOSTDOWN, 503},
 };
 
 unsigned ctl_status_of(int err)

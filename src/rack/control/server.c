@@ -3,6 +3,7 @@
 #include "ctl_server.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -12,6 +13,10 @@
 #include "listen_priv.h"
 #include "listener_priv.h"
 
+enum {
+	LOOPBACK_CONNECTIONS = 256,
+};
+
 struct ctl_server {
 	char *unix_path;
 	unsigned connections; /* of each socket */
@@ -19,6 +24,7 @@ struct ctl_server {
 	uint16_t port;
 	struct listener local;
 	struct listener tcp;
+	struct listener loopback; /* of ctl_server_open_loopback */
 };
 
 static int open_tcp(struct ctl_server *s, const struct ctl_server_config *c)
@@ -98,6 +104,42 @@ uint16_t ctl_server_port(const struct ctl_server *s)
 	return s->port;
 }
 
+/* As it was before anything was tried. */
+static void reset_loopback(struct ctl_server *s)
+{
+	s->loopback = (struct listener){
+		.handle = s->local.handle,
+		.gone = s->local.gone,
+		.ctx = s->local.ctx,
+		.routes = s->local.routes,
+		.is_never_held = true,
+	};
+}
+
+int ctl_server_open_loopback(struct ctl_server *s, uint16_t first,
+			     unsigned count, uint16_t *port)
+{
+	int err, fd = -EADDRINUSE;
+	uint16_t got = 0;
+
+	for (unsigned i = 0; i < count && fd == -EADDRINUSE; i++) {
+		char address[32];
+
+		(void)snprintf(address, sizeof(address), "127.0.0.1:%u",
+			       first ? first + i : 0);
+		fd = listen_tcp(address, false, &got);
+	}
+	if (fd < 0)
+		return fd;
+	reset_loopback(s);
+	err = listener_open(&s->loopback, fd, LOOPBACK_CONNECTIONS, NULL);
+	if (err)
+		listener_close(&s->loopback);
+	else
+		*port = got;
+	return err;
+}
+
 int ctl_server_answer(struct ctl_server *s, uint64_t id,
 		      struct ctl_reply *reply)
 {
@@ -119,6 +161,7 @@ void ctl_server_quiesce(struct ctl_server *s)
 	}
 	listener_quiesce(&s->local);
 	listener_quiesce(&s->tcp);
+	listener_quiesce(&s->loopback);
 }
 
 void ctl_server_stop(struct ctl_server *s)
@@ -126,6 +169,7 @@ void ctl_server_stop(struct ctl_server *s)
 	ctl_server_quiesce(s);
 	listener_close(&s->local);
 	listener_close(&s->tcp);
+	listener_close(&s->loopback);
 	tls_destroy(s->tls);
 	free(s);
 }

@@ -26,11 +26,16 @@ int ctl_switch_path(const char *rundir, const char *name,
 	return 0;
 }
 
+static int carry(struct ctl_switch *w, const char *line, char *reply)
+{
+	return w->carry ? w->carry(w->carry_ctx, line, reply, REPLY_BYTES)
+			: ask_line(w->path, line, ASK_MS, reply, REPLY_BYTES);
+}
+
 int ctl_switch_ask(struct ctl_switch *w, const char *line, json_t **out)
 {
 	char *reply = malloc(REPLY_BYTES);
-	int err = reply ? ask_line(w->path, line, ASK_MS, reply, REPLY_BYTES)
-			: -ENOMEM;
+	int err = reply ? carry(w, line, reply) : -ENOMEM;
 
 	/* Only hints: a thread that reads it too early or too late waits once
 	 * more, or tells later what could have been told now. */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/env.h"
-#include "cd_priv.h"
+#include "tree_priv.h"
 
 void cd_audit_remember(const struct ctl_call *call, const struct cd_who *who,
 		       struct cd_held *held)
@@ -17,7 +17,8 @@ void cd_audit_remember(const struct ctl_call *call, const struct cd_who *who,
 	(void)snprintf(held->name, sizeof(held->name), "%.*s", CD_NAME_MAX,
 		       name ? name : "");
 	held->is_quiet = call->route->run == cd_handle_node_beat ||
-			 call->route->run == cd_handle_place;
+			 call->route->run == cd_handle_place ||
+			 call->route->run == cd_handle_renew;
 }
 
 void cd_core_audit(struct cd_core *core, const struct ctl_request *request,

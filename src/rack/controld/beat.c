@@ -12,7 +12,8 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/plant.h"
-#include "cd_priv.h"
+#include "cd_page_priv.h"
+#include "tree_priv.h"
 
 /* ---- what a node says --------------------------------------------------- */
 
@@ -238,6 +239,8 @@ void cd_handle_node_beat(void *ctx, struct ctl_call *call)
 		err = check_soft(call->body);
 	if (!err)
 		err = check_lists(call->body);
+	if (!err)
+		err = cd_blocks_check(call->body);
 	if (err) {
 		ctl_reply_last_error(call->reply, err);
 		return;
@@ -260,6 +263,8 @@ void cd_handle_node_beat(void *ctx, struct ctl_call *call)
 		return;
 	cd_tenant_adopt(core, json_object_get(call->body, "own"));
 	take_shares(core, n, json_object_get(call->body, "shares"));
+	cd_stage_group(core);
+	cd_blocks_hear(core, n, call->body);
 }
 
 /* ---- what it is told ---------------------------------------------------- */
@@ -279,7 +284,8 @@ bool cd_core_is_due(const struct cd_core *core, const struct cd_held *held)
 
 	cd_tenants_name(core, tenants);
 	return !cd_core_is_sure(core) || !n || held->is_due ||
-	       n->beat != held->beat || n->order != held->order ||
+	       cd_blocks_are_due(n) || n->beat != held->beat ||
+	       n->order != held->order ||
 	       (n->kind == CD_MEMORY && strcmp(tenants, held->tenants) != 0) ||
 	       env_now_ns(core->env) - held->since_ns >=
 		       CD_HOLD_MS * 1000000ull;
@@ -310,7 +316,7 @@ static json_t *shares_for(struct cd_core *core, const struct cd_node *n)
 void cd_core_answer(struct cd_core *core, const struct cd_held *held,
 		    struct ctl_reply *reply)
 {
-	const struct cd_node *n = node_of(core, held);
+	struct cd_node *n = node_of(core, held);
 	char tenants[32];
 	json_t *tree;
 
@@ -338,6 +344,8 @@ void cd_core_answer(struct cd_core *core, const struct cd_held *held,
 	if (n->kind == CD_MEMORY && strcmp(tenants, held->tenants) != 0)
 		(void)json_object_set_new(tree, "tenants",
 					  cd_tenants_json(core));
+	if (n->kind == CD_MEMORY)
+		cd_blocks_say(core, n, tree);
 	ctl_reply_json(reply, 200, tree);
 }
 

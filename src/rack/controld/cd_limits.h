@@ -16,12 +16,22 @@ enum {
 	CD_COPIES_MAX = 16,	  /* places that are asked for at once */
 	/* Of a beat: all names, a share of each tenant, and their texts. */
 	CD_BEAT_BYTES = 256 << 10,
+	CD_NAMES_SHOWN = 500, /* rows of an overview */
+	CD_EVENTS_MAX = 200,  /* that are remembered */
+	CD_CODES_MAX = 32,    /* that nobody has used yet */
+	CD_LOOKS_MAX = 128,   /* sessions of pages */
+	CD_LOOKS_EACH = 8,    /* by the right of one token */
 
 	CD_HOLD_MS = 1000,    /* a beat waits for orders at most */
 	CD_SUSPECT_MS = 3000, /* of silence */
 	CD_DOWN_MS = 10000,   /* of silence */
 	CD_BROKEN_MS = 1000,  /* after its held request broke: down */
 	CD_TICK_MS = 250,
+	CD_CODE_MS = 60000,	  /* until a code ends */
+	CD_LOOK_S = 12 * 3600,	  /* until a session ends */
+	CD_HISTORY_S = 24 * 3600, /* how far numbers go back */
+	CD_PAGE_PORT = 7170,	  /* where the page is served first */
+	CD_PAGE_PORTS = 32,	  /* that are tried from there */
 	CD_TOKEN_TTL_MAX_S = 366 * 24 * 3600,
 
 	CD_STEP_BYTES = 64 << 20, /* of an allowance beyond what is needed */

@@ -7,6 +7,7 @@
  *   tenant     NAME           quota, limits
  *   token      SHA-256        tenant or role, id, until
  *   allowance  TENANT/NODE    bytes, version, open
+ *   look       SHA-256        see cd_page_priv.h
  *
  * Allowances. A node hands memory out within its allowance, which it knows by
  * the node's epoch (new with each join) and a version (new with each grant).
@@ -31,6 +32,7 @@
 
 enum cd_level {
 	CD_LEVEL_ANY,	 /* no token; strangers learn little */
+	CD_LEVEL_LOOK,	 /* any token, also one that may only look */
 	CD_LEVEL_TENANT, /* anybody's token */
 	CD_LEVEL_NODE,
 	CD_LEVEL_ADMIN,
@@ -46,6 +48,7 @@ enum cd_role {
 	CD_ROLE_TENANT,
 	CD_ROLE_NODE,
 	CD_ROLE_ADMIN,
+	CD_ROLE_LOOK, /* may only look, at what its tenant may see or at all */
 };
 
 enum cd_kind {
@@ -89,7 +92,9 @@ struct cd_node {
 	char tenants[32];	 /* the list that it has made its own */
 	json_t *names;		 /* [{"tenant", "name", "size"}] or NULL */
 	bool names_complete;
-	json_t *conflicts; /* tenants that it has under another token */
+	json_t *conflicts;    /* tenants that it has under another token */
+	bool lends;	      /* blocks, as its beats say */
+	struct cd_lent *lent; /* its blocks; NULL: none (tree_priv.h) */
 };
 
 struct cd_share {
@@ -146,6 +151,8 @@ struct cd_core {
 	struct ctl_audit *audit;
 	int (*keep_token)(void *ctx, bool is_admin, const char *token);
 	void *keep_ctx;
+	int (*open_page)(void *ctx, uint16_t *port);
+	void *page_ctx;
 	uint64_t start_ns;
 	bool is_loaded;
 	bool leads;
@@ -177,7 +184,12 @@ struct cd_core {
 	char failure[200];
 
 	uint64_t requests, refused, beats, commits, failures;
-	json_t *late; /* rows that need others, while they are read */
+	/* For people who look; cd_page_priv.h. */
+	struct cd_events *events;
+	struct cd_history *history;
+	struct cd_looks *looks;
+	json_t *late;	      /* rows that need others, while they are read */
+	struct cd_tree *tree; /* names of elastic memory (tree_priv.h) */
 };
 
 /* ---- core.c, stage.c, rows.c -------------------------------------------- */
@@ -247,6 +259,7 @@ void cd_share_requota(struct cd_core *core, struct cd_tenant *t,
 struct cd_wish {
 	uint64_t size_bytes; /* of each copy */
 	unsigned copies;
+	bool is_block; /* only where blocks can be */
 };
 
 /* Chooses a node for each copy. -ENOSPC with words: how many there are. */
@@ -261,7 +274,7 @@ cd_place_fn cd_place_policy(const char *name);
 /* What a call's caller points to. */
 struct cd_who {
 	enum cd_role role;
-	struct cd_tenant *tenant; /* of that role */
+	struct cd_tenant *tenant; /* of that role; NULL: none */
 	struct cd_held *held;	  /* for beats */
 };
 

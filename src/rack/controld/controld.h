@@ -37,6 +37,10 @@ struct cd_config {
 	 * administrator: 0, or -errno with words. NULL: they stay. */
 	int (*keep_token)(void *ctx, bool is_admin, const char *token);
 	void *keep_ctx;
+	/* Serves the page at a port of this machine's loopback, if it does not
+	 * yet. NULL: there is no page for programs of this machine. */
+	int (*open_page)(void *ctx, uint16_t *port);
+	void *page_ctx;
 };
 
 int cd_core_create(const struct cd_config *config,
@@ -138,6 +142,9 @@ void cd_core_broke(struct cd_core *core, const struct cd_held *held);
 void cd_core_wall(struct cd_core *core, uint64_t wall_s);
 /* Every CD_TICK_MS. */
 void cd_core_tick(struct cd_core *core, uint64_t wall_s);
+
+/* The port at which browsers expect the page, after a restart; 0: none does. */
+uint16_t cd_core_page_port(const struct cd_core *core);
 
 /* ---- the process -------------------------------------------------------- */
 

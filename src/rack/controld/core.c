@@ -8,7 +8,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/plant.h"
-#include "cd_priv.h"
+#include "cd_page_priv.h"
+#include "tree_priv.h"
 
 static const struct ctl_route routes[] = {
 	{CTL_GET, "/v1/status", cd_handle_status, CD_LEVEL_ANY},
@@ -36,11 +37,31 @@ static const struct ctl_route routes[] = {
 	{CTL_DELETE, "/v1/tenants/:/tokens/:", cd_handle_token_end,
 	 CD_LEVEL_ADMIN},
 	{CTL_PATCH, "/v1/admin/token", cd_handle_admin_token, CD_LEVEL_ADMIN},
+	{CTL_GET, "/v1/jobs", cd_handle_job_list, CD_LEVEL_TENANT},
+	{CTL_POST, "/v1/jobs", cd_handle_job_create, CD_LEVEL_TENANT},
+	{CTL_POST, "/v1/renew", cd_handle_renew, CD_LEVEL_TENANT},
+	{CTL_GET, "/v1/ns", cd_handle_ns_get, CD_LEVEL_TENANT},
+	{CTL_GET, "/v1/ns/*", cd_handle_ns_get, CD_LEVEL_TENANT},
+	{CTL_POST, "/v1/ns/*", cd_handle_ns_make, CD_LEVEL_TENANT},
+	{CTL_PATCH, "/v1/ns/*", cd_handle_ns_patch, CD_LEVEL_TENANT},
+	{CTL_DELETE, "/v1/ns/*", cd_handle_ns_delete, CD_LEVEL_TENANT},
+	{CTL_GET, "/v1/tree", cd_handle_tree_get, CD_LEVEL_TENANT},
+	{CTL_GET, "/v1/tree/*", cd_handle_tree_get, CD_LEVEL_TENANT},
+	{CTL_GET, "/v1/map/*", cd_handle_map_get, CD_LEVEL_TENANT},
+	{CTL_POST, "/v1/blocks/*", cd_handle_map_grow, CD_LEVEL_TENANT},
 	{CTL_GET, "/v1/audit", cd_handle_audit, CD_LEVEL_ADMIN},
 	{CTL_GET, "/v1/roles/:/tokens", cd_handle_role_list, CD_LEVEL_ADMIN},
 	{CTL_POST, "/v1/roles/:/tokens", cd_handle_role_create, CD_LEVEL_ADMIN},
 	{CTL_DELETE, "/v1/roles/:/tokens/:", cd_handle_role_end,
 	 CD_LEVEL_ADMIN},
+	{CTL_GET, "/", cd_handle_page, CD_LEVEL_ANY},
+	{CTL_GET, "/page.css", cd_handle_page, CD_LEVEL_ANY},
+	{CTL_GET, "/page.js", cd_handle_page, CD_LEVEL_ANY},
+	{CTL_GET, "/icon.svg", cd_handle_page, CD_LEVEL_ANY},
+	{CTL_GET, "/v1/overview", cd_handle_overview, CD_LEVEL_LOOK},
+	{CTL_GET, "/v1/history/:/:", cd_handle_history, CD_LEVEL_LOOK},
+	{CTL_POST, "/v1/look", cd_handle_look, CD_LEVEL_TENANT},
+	{CTL_POST, "/v1/look/token", cd_handle_look_token, CD_LEVEL_ANY},
 };
 
 /* Every route has a row here: what is not known is refused. */
@@ -59,10 +80,13 @@ static const struct ctl_members members[] = {
 	{cd_handle_role_list, ""},
 	{cd_handle_role_end, ""},
 	{cd_handle_audit, ""},
+	{cd_handle_page, ""},
+	{cd_handle_overview, ""},
+	{cd_handle_history, ""},
 	{cd_handle_node_join, "name kind address zone incarnation size proto"},
 	{cd_handle_node_beat,
 	 "incarnation epoch used regions connections tenants shares names "
-	 "names_complete own conflicts"},
+	 "names_complete own conflicts blocks freed failed"},
 	{cd_handle_node_leave, "incarnation"},
 	{cd_handle_node_drain, "drain"},
 	{cd_handle_place, "size copies policy"},
@@ -72,10 +96,24 @@ static const struct ctl_members members[] = {
 	{cd_handle_token_create, "token ttl_s"},
 	{cd_handle_admin_token, "token"},
 	{cd_handle_role_create, "token ttl_s"},
+	{cd_handle_look, ""},
+	{cd_handle_look_token, ""},
+	{cd_handle_job_list, ""},
+	{cd_handle_ns_get, ""},
+	{cd_handle_tree_get, ""},
+	{cd_handle_map_get, ""},
+	{cd_handle_job_create, "name plan lease_ms on_expiry"},
+	{cd_handle_renew, "paths"},
+	{cd_handle_ns_make,
+	 "kind parents make_parents lease_ms on_expiry block_bytes bound"},
+	{cd_handle_ns_patch, "to lease_ms on_expiry"},
+	{cd_handle_ns_delete, "recursive"},
+	{cd_handle_map_grow, "after"},
 };
 
 static const struct ctl_body_max body_max[] = {
 	{cd_handle_node_beat, CD_BEAT_BYTES},
+	{cd_handle_job_create, CD_PLAN_BYTES}, /* of the largest plan */
 };
 
 const struct ctl_routes cd_routes = {
@@ -115,17 +153,26 @@ int cd_core_create(const struct cd_config *c, struct cd_core **out)
 	core->audit = c->audit;
 	core->keep_token = c->keep_token;
 	core->keep_ctx = c->keep_ctx;
+	core->open_page = c->open_page;
+	core->page_ctx = c->page_ctx;
 	core->last = &core->first;
 	core->late = json_object();
+	core->events = cd_events_create();
+	core->history = cd_history_create();
+	core->looks = cd_looks_create();
 	core->start_ns = env_now_ns(c->env);
 	(void)snprintf(core->why, sizeof(core->why), "the controller starts");
-	err = ctl_token_hash(c->admin_token, &core->admin);
+	err = core->events && core->history && core->looks
+		      ? ctl_token_hash(c->admin_token, &core->admin)
+		      : error_set(-ENOMEM, "no memory for the controller");
 	if (!err)
 		err = ctl_token_hash(c->node_token, &core->node_hash);
 	if (!err)
 		err = ctl_token_hash(c->default_token, &core->default_hash);
 	if (!err)
 		err = add_default(core);
+	if (!err)
+		err = cd_tree_create(&core->tree);
 	if (err) {
 		cd_core_destroy(core);
 		return err;
@@ -136,20 +183,28 @@ int cd_core_create(const struct cd_config *c, struct cd_core **out)
 
 static void forget_all(struct cd_core *core)
 {
+	if (core->tree)
+		cd_tree_clear(core);
 	for (unsigned i = 0; i < CD_NODES_MAX; i++)
 		if (core->node[i])
 			cd_node_free(core, core->node[i]);
 	while (core->tenant_count)
 		cd_tenant_free(core, core->tenant[0]);
 	core->role_token_count = 0;
+	if (core->looks)
+		cd_looks_clear(core->looks);
 	(void)json_object_clear(core->late);
 }
 
 void cd_core_destroy(struct cd_core *core)
 {
 	forget_all(core);
+	cd_tree_destroy(core);
 	cd_stage_drop(core, 0);
 	json_decref(core->late);
+	cd_looks_destroy(core->looks);
+	cd_history_destroy(core->history);
+	cd_events_destroy(core->events);
 	free(core);
 }
 
@@ -200,17 +255,23 @@ int cd_core_lead(struct cd_core *core, uint64_t term)
 		core->node[i]->seen_ns =
 			PLANTED(ctl_old_clock) ? now - 9500000000ull : now;
 	}
+	cd_tree_lead(core);
 	log_info("controld", "%s leads in term %llu: %u nodes, %u tenants",
 		 core->name, (unsigned long long)term, core->node_count,
 		 core->tenant_count);
+	cd_event_seen(core, CD_ABOUT_CONTROLLER, core->name,
+		      "leads in term %llu", (unsigned long long)term);
 	return 0;
 }
 
 void cd_core_resign(struct cd_core *core, const char *why)
 {
-	if (core->leads)
+	if (core->leads) {
 		log_warn("controld", "%s does not lead any more: %s",
 			 core->name, why);
+		cd_event_seen(core, CD_ABOUT_CONTROLLER, core->name,
+			      "does not lead any more: %s", why);
+	}
 	core->leads = false;
 	if (why != core->why)
 		(void)snprintf(core->why, sizeof(core->why), "%s", why);
@@ -243,6 +304,10 @@ uint64_t cd_core_term(const struct cd_core *core)
 
 void cd_core_wall(struct cd_core *core, uint64_t wall_s)
 {
+	if (!core->wall_s) {
+		core->wall_s = wall_s;
+		cd_events_date(core);
+	}
 	core->wall_s = wall_s;
 }
 
@@ -255,41 +320,61 @@ void cd_core_tick(struct cd_core *core, uint64_t wall_s)
 	cd_nodes_tick(core);
 	cd_tokens_tick(core);
 	cd_roles_tick(core);
+	cd_looks_tick(core);
+	cd_history_tick(core);
+	cd_stage_group(core);
+	cd_tree_tick(core);
 }
 
 /* ---- requests ----------------------------------------------------------- */
 
 /* No early end: the time tells nothing about whose token it was. */
-static void recognise(struct cd_core *core, const char *token,
-		      struct cd_who *who)
+static void recognise_hash(struct cd_core *core,
+			   const struct ctl_token_hash *hash,
+			   struct cd_who *who)
 {
-	struct ctl_token_hash hash;
 	enum cd_role role;
 
-	if (!token || ctl_token_hash(token, &hash))
-		return;
 	for (unsigned i = 0; i < core->tenant_count; i++) {
 		struct cd_tenant *t = core->tenant[i];
 
 		for (unsigned k = 0; k < t->token_count; k++) {
-			if (!ctl_token_hash_equal(&t->token[k].hash, &hash) ||
+			if (!ctl_token_hash_equal(&t->token[k].hash, hash) ||
 			    cd_token_is_over(core, &t->token[k]))
 				continue;
 			who->role = CD_ROLE_TENANT;
 			who->tenant = t;
 		}
 	}
-	if (ctl_token_hash_equal(&core->default_hash, &hash)) {
+	if (ctl_token_hash_equal(&core->default_hash, hash)) {
 		who->role = CD_ROLE_TENANT;
 		who->tenant = cd_tenant_find(core, "default");
 	}
-	role = cd_role_of(core, &hash);
+	role = cd_role_of(core, hash);
 	if (role != CD_ROLE_NONE)
 		who->role = role;
-	if (ctl_token_hash_equal(&core->node_hash, &hash))
+	if (ctl_token_hash_equal(&core->node_hash, hash))
 		who->role = CD_ROLE_NODE;
-	if (ctl_token_hash_equal(&core->admin, &hash))
+	if (ctl_token_hash_equal(&core->admin, hash))
 		who->role = CD_ROLE_ADMIN;
+}
+
+static void recognise(struct cd_core *core, const char *token,
+		      struct cd_who *who)
+{
+	const struct ctl_token_hash *by;
+	struct ctl_token_hash hash;
+
+	if (!token || ctl_token_hash(token, &hash))
+		return;
+	by = cd_look_right(core, &hash);
+	recognise_hash(core, by ? by : &hash, who);
+	/* Its right is another token's, as long as that is somebody's. */
+	if (by)
+		who->role = who->role == CD_ROLE_ADMIN ||
+					    who->role == CD_ROLE_TENANT
+				    ? CD_ROLE_LOOK
+				    : CD_ROLE_NONE;
 }
 
 /* -EPERM: nobody we know; -EACCES: somebody who may not. Programs of this
@@ -298,8 +383,11 @@ static int authorize(const struct ctl_call *call, const struct cd_who *who)
 {
 	enum cd_level level = call->route->level;
 
-	if (level == CD_LEVEL_ANY ||
-	    (level == CD_LEVEL_TENANT && call->request->is_local))
+	if (level == CD_LEVEL_ANY)
+		return 0;
+	if (who->role == CD_ROLE_LOOK && level != CD_LEVEL_LOOK)
+		return error_set(-EACCES, "this token may only look");
+	if (level == CD_LEVEL_TENANT && call->request->is_local)
 		return 0;
 	if (!call->request->token)
 		return error_set(-EPERM,
@@ -315,9 +403,11 @@ static int authorize(const struct ctl_call *call, const struct cd_who *who)
 	return 0;
 }
 
+/* A map has a ticket, which only the leader signs. */
 static bool is_change(const struct ctl_call *call)
 {
-	return call->request->method != CTL_GET;
+	return call->request->method != CTL_GET ||
+	       call->route->run == cd_handle_map_get;
 }
 
 /* Nothing is said by who does not know; nothing is changed by who does not
@@ -327,6 +417,7 @@ static bool refuse(const struct cd_core *core, struct ctl_call *call)
 	json_t *tree;
 
 	if (cd_core_is_sure(core) || call->route->run == cd_handle_status ||
+	    call->route->run == cd_handle_page ||
 	    (core->is_loaded && !is_change(call)))
 		return false;
 	if (!core->leader[0]) {

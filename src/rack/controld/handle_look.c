@@ -9,8 +9,9 @@
 #include "base/error.h"
 #include "base/piece_name.h"
 #include "base/release.h"
-#include "cd_priv.h"
+#include "cd_page_priv.h"
 #include "control/ctl_metrics.h"
+#include "tree_priv.h"
 
 static uint64_t uptime_s(const struct cd_core *core)
 {
@@ -82,6 +83,12 @@ static void core_metrics(struct ctl_metrics *m, const struct cd_core *core)
 			"aquifer_control_commits_failed_total",
 			"Transactions that failed or whose end is unknown.",
 			core->failures);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_control_jobs",
+			"Jobs and root folders.", core->tree->job_count);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_control_objects",
+			"Files and queues.", core->tree->objects.count);
+	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_control_expired_total",
+			"Names whose lease ran out.", core->tree->expired);
 	ctl_metrics_family(m, CTL_METRIC_GAUGE, "aquifer_control_nodes",
 			   "Nodes by state.");
 	for (unsigned i = 0; i < ARRAY_LEN(states); i++) {
@@ -90,15 +97,6 @@ static void core_metrics(struct ctl_metrics *m, const struct cd_core *core)
 		ctl_metrics_sample(m, count_state(core, (enum cd_state)i),
 				   labels, 1);
 	}
-}
-
-static uint64_t used_of(const struct cd_core *core, const struct cd_tenant *t)
-{
-	uint64_t used = 0;
-
-	for (unsigned i = 0; i < CD_NODES_MAX; i++)
-		used += core->node[i] ? t->share[i].used : 0;
-	return used;
 }
 
 static uint64_t quota_of(const struct cd_core *core, const struct cd_tenant *t)
@@ -117,7 +115,7 @@ static void tenant_metrics(struct ctl_metrics *m, const struct cd_core *core,
 				const struct cd_tenant *);
 	} families[] = {
 		{"aquifer_rack_tenant_used_bytes",
-		 "Memory of the tenant on all nodes.", used_of},
+		 "Memory of the tenant on all nodes.", cd_tenant_used},
 		{"aquifer_rack_tenant_quota_bytes",
 		 "The tenant's quota for the rack; 0: none.", quota_of},
 		{"aquifer_rack_tenant_allowed_bytes",

@@ -8,7 +8,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/plant.h"
-#include "cd_priv.h"
+#include "cd_page_priv.h"
+#include "tree_priv.h"
 
 /* What a node says of itself. */
 struct joining {
@@ -134,8 +135,11 @@ static int join(struct cd_core *core, const struct joining *j,
 			(struct cd_share){.open = true};
 	cd_order(n);
 	cd_stage_node(core, n);
+	cd_blocks_lose(core, n);
 	log_info("controld", "%s %s joins from %s", cd_kind_name(n->kind),
 		 n->name, n->address);
+	cd_event_staged(core, CD_ABOUT_NODE, n->name, "joins from %.80s",
+			n->address);
 	*out = n;
 	return 0;
 }
@@ -186,6 +190,7 @@ void cd_handle_node_leave(void *ctx, struct ctl_call *call)
 		return;
 	}
 	log_info("controld", "%s %s has left", cd_kind_name(n->kind), n->name);
+	cd_event_seen(core, CD_ABOUT_NODE, n->name, "has left");
 	ctl_reply_none(call->reply);
 	if (n->kind != CD_MEMORY) {
 		cd_stage(core, "node", n->name, NULL);
@@ -274,6 +279,8 @@ void cd_handle_node_drain(void *ctx, struct ctl_call *call)
 	n->drain = !wish || json_is_true(wish);
 	cd_stage_node(core, n);
 	cd_order(n);
+	cd_event_staged(core, CD_ABOUT_NODE, n->name, "%s",
+			n->drain ? "takes nothing new" : "takes memory again");
 	row = describe(core, n, true);
 	(void)json_object_set_new(
 		row, "left", n->names ? json_incref(n->names) : json_array());
@@ -310,7 +317,10 @@ void cd_handle_node_forget(void *ctx, struct ctl_call *call)
 		(void)snprintf(key, sizeof(key), "%s/%s", t->name, n->name);
 		cd_stage(core, "allowance", key, NULL);
 	}
+	n->incarnation[0] = 0;
+	cd_blocks_lose(core, n);
 	log_info("controld", "node %s is forgotten", n->name);
+	cd_event_staged(core, CD_ABOUT_NODE, n->name, "is forgotten");
 	cd_node_free(core, n);
 	ctl_reply_none(call->reply);
 }

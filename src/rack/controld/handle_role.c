@@ -12,7 +12,8 @@
 
 const char *cd_role_name(enum cd_role role)
 {
-	static const char *const names[] = {"", "tenant", "node", "admin"};
+	static const char *const names[] = {"", "tenant", "node", "admin",
+					    "look"};
 
 	return names[role];
 }

@@ -8,7 +8,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/plant.h"
-#include "cd_priv.h"
+#include "cd_page_priv.h"
+#include "tree_priv.h"
 
 void cd_tenants_changed(struct cd_core *core)
 {
@@ -201,6 +202,7 @@ static int create(struct cd_core *core, const json_t *body, const char *name,
 	err = settle(core, t, body);
 	ASSERT(err == 0); /* checked before */
 	cd_token_add(core, t, hash, 0);
+	cd_event_staged(core, CD_ABOUT_TENANT, t->name, "is made");
 	return 0;
 }
 
@@ -258,6 +260,8 @@ static int adopt(struct cd_core *core, const json_t *row)
 	err = settle(core, t, row);
 	cd_token_add(core, t, &hash, 0);
 	log_info("controld", "tenant %s is taken over from a node", name);
+	cd_event_staged(core, CD_ABOUT_TENANT, name,
+			"is taken over from a node");
 	return err;
 }
 
@@ -326,10 +330,14 @@ void cd_handle_tenant_patch(void *ctx, struct ctl_call *call)
 					 "be changed");
 	if (!err)
 		err = settle(core, t, call->body);
-	if (err)
+	if (err) {
 		ctl_reply_last_error(call->reply, err);
-	else
-		cd_reply_tenant(core, call, 200, t, NULL);
+		return;
+	}
+	cd_event_staged(core, CD_ABOUT_TENANT, t->name,
+			"has other limits: quota %llu bytes",
+			(unsigned long long)t->quota);
+	cd_reply_tenant(core, call, 200, t, NULL);
 }
 
 /* Nodes learn it from the list that has it no more, and give its memory back
@@ -359,6 +367,8 @@ void cd_handle_tenant_delete(void *ctx, struct ctl_call *call)
 		cd_stage(core, "allowance", key, NULL);
 	}
 	cd_stage(core, "tenant", t->name, NULL);
+	cd_event_staged(core, CD_ABOUT_TENANT, t->name, "is removed");
+	cd_jobs_remove(core, t->name);
 	cd_tenant_free(core, t);
 	cd_tenants_changed(core);
 	ctl_reply_none(call->reply);

@@ -11,7 +11,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "cd_priv.h"
+#include "cd_page_priv.h"
 
 static const char *const kinds[CD_KINDS] = {"memory", "engine", "switch",
 					    "gateway"};
@@ -56,6 +56,8 @@ void cd_order_all(struct cd_core *core)
 
 void cd_node_seen(struct cd_core *core, struct cd_node *n)
 {
+	if (n->state != CD_UP)
+		cd_event_seen(core, CD_ABOUT_NODE, n->name, "is up again");
 	n->state = CD_UP;
 	n->seen_ns = env_now_ns(core->env);
 	n->is_broken = n->has_left = false;
@@ -109,6 +111,9 @@ static void look(struct cd_core *core, struct cd_node *n, uint64_t now)
 		 n->is_broken ? "not connected" : "silent",
 		 (unsigned long long)since_ms(
 			 n->is_broken ? n->broken_ns : n->seen_ns, now));
+	cd_event_seen(core, CD_ABOUT_NODE, n->name, "is %s: %s",
+		      is == CD_DOWN ? "down" : "suspect",
+		      n->is_broken ? "not connected" : "silent");
 	/* Wishes that counted on it may have to be refused now. */
 	for (unsigned i = 0; i < core->tenant_count; i++)
 		if (core->tenant[i]->squeeze)

@@ -6,16 +6,18 @@
 
 #include "base/error.h"
 #include "base/size.h"
-#include "cd_priv.h"
+#include "tree_priv.h"
 
 static uint64_t taken(const struct cd_node *n)
 {
 	return n->used_bytes + n->promised_bytes;
 }
 
-static bool fits(const struct cd_node *n, const struct cd_wish *w)
+static bool fits(const struct cd_core *core, const struct cd_node *n,
+		 const struct cd_wish *w)
 {
-	return n && n->kind == CD_MEMORY && n->state == CD_UP && !n->drain &&
+	return n && (!w->is_block || cd_blocks_fit(core, n)) &&
+	       n->kind == CD_MEMORY && n->state == CD_UP && !n->drain &&
 	       n->has_beaten && taken(n) <= n->size_bytes &&
 	       n->size_bytes - taken(n) >= w->size_bytes;
 }
@@ -64,7 +66,7 @@ static int choose(const struct cd_core *core, const struct cd_wish *w,
 			struct cd_node *n = core->node[i];
 			bool near;
 
-			if (!fits(n, w) || is_chosen(out, k, n))
+			if (!fits(core, n, w) || is_chosen(out, k, n))
 				continue;
 			near = zones && has_zone(out, k, n->zone);
 			if (best &&

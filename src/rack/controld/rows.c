@@ -10,7 +10,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/plant.h"
-#include "cd_priv.h"
+#include "cd_page_priv.h"
+#include "tree_priv.h"
 
 /* ---- things ------------------------------------------------------------- */
 
@@ -62,6 +63,7 @@ int cd_node_add(struct cd_core *core, const char *name, struct cd_node **out)
 
 void cd_node_free(struct cd_core *core, struct cd_node *n)
 {
+	cd_blocks_forget(n);
 	core->node[n->slot] = NULL;
 	core->node_count--;
 	json_decref(n->names);
@@ -258,6 +260,8 @@ static int take_row(struct cd_core *core, const char *kind, const char *key,
 		return token_row(core, key, row);
 	if (strcmp(kind, "allowance") == 0)
 		return share_row(core, key, row);
+	if (strcmp(kind, "look") == 0)
+		return cd_look_row(core, key, row);
 	return error_set(-EINVAL, "this release knows no such kind");
 }
 
@@ -280,7 +284,7 @@ int cd_core_row(void *ctx, const char *kind, const char *key, const char *value)
 		err = json_object_set(core->late, key, row)
 			      ? error_set(-ENOMEM, "no memory for rows")
 			      : 0;
-	else if (!err)
+	else if (!err && !cd_tree_row(core, kind, key, row, &err))
 		err = take_row(core, kind, key, row);
 	json_decref(row);
 	if (!err)
@@ -303,5 +307,5 @@ int cd_rows_end(struct cd_core *core)
 					    "row allowance %.70s: ", key);
 	}
 	(void)json_object_clear(core->late);
-	return 0;
+	return cd_tree_rows_end(core);
 }

@@ -44,6 +44,9 @@ struct server {
 	bool is_read;	   /* the core has all rows of the ledger */
 	char told[ERROR_TEXT_MAX];
 	char address[LEDGER_WHO_MAX];
+	struct ctl_server *http; /* while it runs */
+	uint16_t page_port;	 /* of the loopback; 0: none is open */
+	bool has_warned;	 /* that a former port is taken */
 };
 
 /* ---- requests ----------------------------------------------------------- */
@@ -132,6 +135,44 @@ static void answer_beats(struct server *s, struct ctl_server *http)
 {
 	s->is_due = false;
 	cd_waits_answer(&s->waits, s->core, http);
+}
+
+/* ---- the page ----------------------------------------------------------- */
+
+/* A browser that was here before finds the page where it was; else it is the
+ * first port that is free. The lock is held. */
+static int open_page(void *ctx, uint16_t *port)
+{
+	struct server *s = ctx;
+	uint16_t former = cd_core_page_port(s->core);
+	int err = 0;
+
+	if (!s->http)
+		return error_set(-EAGAIN, "the controller starts or ends");
+	if (!s->page_port && former)
+		err = ctl_server_open_loopback(s->http, former, 1,
+					       &s->page_port);
+	if (!s->page_port)
+		err = ctl_server_open_loopback(s->http, CD_PAGE_PORT,
+					       CD_PAGE_PORTS, &s->page_port);
+	if (!s->page_port)
+		err = ctl_server_open_loopback(s->http, 0, 1, &s->page_port);
+	*port = s->page_port;
+	return err;
+}
+
+/* After a restart the pages that are open in browsers come back. */
+static void reopen_page(struct server *s)
+{
+	uint16_t former = s->page_port ? 0 : cd_core_page_port(s->core);
+
+	if (!former || !s->http ||
+	    ctl_server_open_loopback(s->http, former, 1, &s->page_port) == 0)
+		return;
+	if (!s->has_warned)
+		log_warn("controld", "pages that were open stay away: %s",
+			 error_last());
+	s->has_warned = true;
 }
 
 /* ---- the thread that commits -------------------------------------------- */
@@ -294,6 +335,7 @@ static void look_after(struct server *s)
 	if (cd_core_leads(s->core))
 		keep(s);
 	cd_core_tick(s->core, (uint64_t)time(NULL));
+	reopen_page(s);
 }
 
 static int run(struct daemon *d)
@@ -302,6 +344,7 @@ static int run(struct daemon *d)
 	uint64_t next_ms = 0;
 
 	pthread_mutex_lock(&s->lock);
+	s->http = d->server;
 	while (!daemon_is_ending(d, 0)) {
 		uint64_t now = clock_mono_ms();
 
@@ -318,6 +361,7 @@ static int run(struct daemon *d)
 			wait_on(s, &s->wake, CD_TICK_MS);
 	}
 	s->ends = true;
+	s->http = NULL;
 	commit(s);
 	cd_core_resign(s->core, "the controller ends");
 	answer_beats(s, d->server); /* nodes go elsewhere */
@@ -363,6 +407,8 @@ static int open_core(struct daemon *d, struct server *s)
 		.audit = d->audit,
 		.keep_token = keep_token,
 		.keep_ctx = d,
+		.open_page = open_page,
+		.page_ctx = s,
 	};
 	int err = daemon_token(d, RACK_TOKEN_ADMIN, admin);
 

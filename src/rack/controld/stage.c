@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/plant.h"
-#include "cd_priv.h"
+#include "cd_page_priv.h"
 
 json_int_t cd_int(uint64_t n)
 {
@@ -142,6 +142,7 @@ void cd_stage_drop(struct cd_core *core, int err)
 	core->past[core->generation % CD_PAST].rest =
 		may_be ? CD_UNKNOWN : CD_FAILED;
 	core->generation++;
+	cd_events_drop(core, core->committed);
 	core->committed = core->staged;
 }
 

@@ -298,6 +298,8 @@ int declare_open(struct mem_node *node, const char *path)
 	}
 	if (!err)
 		err = meet(node, hello);
+	if (!err)
+		lead_look(node, hello);
 	if (err)
 		w->ctl.path[0] = '\0';
 	json_decref(hello);
@@ -337,6 +339,7 @@ void declare_tick(struct mem_node *node)
 	if (!err) {
 		switch_tell_late(node);
 		switch_walk_late(node);
+		lead_look(node, hello);
 	}
 	node_leave(node, &visit);
 	json_decref(hello);

@@ -56,6 +56,9 @@ void handle_status(void *ctx, struct ctl_call *call)
 			json_integer(t ? (json_int_t)t->taken[MEM_LIMIT_CONNS]
 				       : (json_int_t)node->conn_count));
 	}
+	if ((t || call->sees_all) && node->shared)
+		(void)json_object_set_new(
+			tree, "shared", shared_describe(node, call->sees_all));
 	if ((t || call->sees_all) && node->walks)
 		(void)json_object_set_new(tree, "walk", walks_describe(node));
 	/* Whoever has a token may know whose it is. */
@@ -97,6 +100,7 @@ static void node_metrics(struct ctl_metrics *m, const struct mem_node *node)
 			"Connections ever made.", node->conns_started);
 	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_scrubbed_bytes_total",
 			"Memory given back and cleared.", node->bytes_scrubbed);
+	shared_metrics(m, node);
 	ctl_metrics_family(m, CTL_METRIC_COUNTER,
 			   "aquifer_connections_ended_total",
 			   "Connections that ended, by reason.");

@@ -116,6 +116,7 @@ struct mem_tenant {
 	struct ctl_bucket bucket;	 /* of requests */
 	struct mem_narrows narrows;	 /* tokens that it has handed on */
 	struct mem_claims claims;	 /* names of its next regions */
+	uint32_t domain;		 /* of shared memory; 0: none yet */
 	struct ibv_qp *hop; /* takes walks from a switch; or NULL */
 	uint32_t hop_qkey;
 };
@@ -271,7 +272,7 @@ struct mem_conn {
 
 enum {
 	MEM_STATUS_COUNT = 20, /* distinct ones per route that are counted */
-	MEM_ROUTE_MAX = 40,
+	MEM_ROUTE_MAX = 56,
 };
 
 /* Requests of one route, by status; a place whose count is 0 is free. */
@@ -359,6 +360,7 @@ struct mem_node {
 	pthread_cond_t granted;
 
 	struct mem_switch at_switch;
+	struct mem_shared *shared; /* coherent shared memory; or NULL */
 	struct mem_walk_config walk_config;
 	struct mem_walks *walks; /* NULL: the NIC knows none */
 
@@ -609,6 +611,22 @@ void switch_walk_tenant_changed(struct mem_node *node,
 /* It has no regions any more. */
 void switch_walk_tenant_end(struct mem_node *node, struct mem_tenant *t);
 
+/* ---- shared.c, lead.c: coherent shared memory (shared_priv.h) -------------
+ */
+
+int shared_open(struct mem_node *node, uint64_t size_bytes,
+		bool has_switch) MUST_CHECK;
+void shared_close(struct mem_node *node);
+/* Its segments, rights and machines end. Call it until it has no regions. */
+void shared_tenant_end(struct mem_node *node, struct mem_tenant *t);
+/* For /v1/status; NULL: there is none. */
+json_t *shared_describe(const struct mem_node *node, bool sees_all);
+struct ctl_metrics;
+void shared_metrics(struct ctl_metrics *m, const struct mem_node *node);
+/* The switch has answered: tells it what it does not know, and learns what it
+ * has found out. */
+void lead_look(struct mem_node *node, const json_t *hello);
+
 /* ---- what routes call (handle_*.c) -------------------------------------- */
 
 /* The connection in the path; this counts as a sign of life of its client. */
@@ -649,6 +667,19 @@ typedef void (*tenant_undo_fn)(struct mem_node *node, struct mem_tenant *t,
  * is saved: the file may be half-way. */
 int tenant_save_or(struct mem_node *node, tenant_undo_fn undo,
 		   struct mem_tenant *t, const void *before) MUST_CHECK;
+void handle_segment_create(void *ctx, struct ctl_call *call);
+void handle_segment_list(void *ctx, struct ctl_call *call);
+void handle_segment_get(void *ctx, struct ctl_call *call);
+void handle_segment_get_of(void *ctx, struct ctl_call *call);
+void handle_segment_allow(void *ctx, struct ctl_call *call);
+void handle_segment_repair(void *ctx, struct ctl_call *call);
+void handle_segment_delete(void *ctx, struct ctl_call *call);
+void handle_shared_check(void *ctx, struct ctl_call *call);
+void handle_member_join(void *ctx, struct ctl_call *call);
+void handle_member_connect(void *ctx, struct ctl_call *call);
+void handle_member_beat(void *ctx, struct ctl_call *call);
+void handle_member_leave(void *ctx, struct ctl_call *call);
+void handle_member_list(void *ctx, struct ctl_call *call);
 void handle_walk_create(void *ctx, struct ctl_call *call);
 void handle_walk_list(void *ctx, struct ctl_call *call);
 void handle_walk_get(void *ctx, struct ctl_call *call);

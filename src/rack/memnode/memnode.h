@@ -44,6 +44,7 @@ struct mem_walk_config {
 struct mem_node_config {
 	const char *name;
 	uint64_t pool_bytes;
+	uint64_t shared_bytes;	   /* of coherent shared memory; 0: none */
 	const char *default_token; /* of the tenant "default" */
 	const char *admin_token;
 	const char *state_path; /* tenants are kept here; NULL: nowhere */
@@ -51,6 +52,10 @@ struct mem_node_config {
 	/* Control socket of the switch that the NIC is plugged into, or NULL.
 	 */
 	const char *switch_path;
+	/* How calls get there; NULL: by that socket. See ctl_switch.h. */
+	int (*switch_carry)(void *ctx, const char *line, char *reply,
+			    size_t reply_bytes);
+	void *switch_ctx;
 	struct ctl_audit *audit; /* the caller's; or NULL */
 	/* Where clients of this machine publish what they did; or NULL. */
 	const char *rundir;
@@ -105,7 +110,8 @@ int mem_walk_gauge(bool has_jit, struct mem_walk_gauge *out) MUST_CHECK;
 /* What d->self of a struct daemon points to. */
 struct mem_serve {
 	uint64_t pool_bytes;
-	bool has_numa; /* see mem_node_config */
+	uint64_t shared_bytes; /* see mem_node_config */
+	bool has_numa;	       /* see mem_node_config */
 	uint32_t numa;
 	struct env env;	       /* its own */
 	struct uplink *uplink; /* to the controller; or NULL */

@@ -55,13 +55,13 @@ void memory_free(struct mem_node *node, struct memory *m)
 /* Pages for a region. Those that exist from the start come from the node that
  * this thread takes memory from; the rest, wherever it is touched first, and
  * what comes back after a hole, from the one that the memory is bound to. */
-static int take_pages(struct mem_node *node, struct memory *m)
+static int take_pages(struct mem_node *node, unsigned flags, struct memory *m)
 {
 	int err = node->has_numa ? node_bind_thread(node->numa) : 0;
 
 	if (err)
 		return err;
-	err = aqdv_alloc(node->context, m->size_bytes, 0, &m->addr);
+	err = aqdv_alloc(node->context, m->size_bytes, flags, &m->addr);
 	if (err == -EOPNOTSUPP) { /* an RNIC: nobody maps anything */
 		m->from_aqdv = false;
 		m->addr = mmap(NULL, region_pages(m->size_bytes),
@@ -82,12 +82,12 @@ static int take_pages(struct mem_node *node, struct memory *m)
 	return err;
 }
 
-int memory_make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
-		struct memory *out)
+static int make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
+		unsigned flags, struct memory *out)
 {
 	struct memory m = {
 		.size_bytes = size_bytes, .from_aqdv = true, .can_bind = true};
-	int err = take_pages(node, &m);
+	int err = take_pages(node, flags, &m);
 
 	if (err) /* the machine has less than the pool was promised */
 		return error_set(err == -ENOMEM ? -ENOSPC : err,
@@ -102,6 +102,27 @@ int memory_make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
 	}
 	*out = m;
 	return 0;
+}
+
+int memory_make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
+		struct memory *out)
+{
+	return make(node, pd, size_bytes, 0, out);
+}
+
+int memory_make_sparse(struct mem_node *node, struct ibv_pd *pd,
+		       uint64_t size_bytes, struct memory *out)
+{
+	return make(node, pd, size_bytes, AQDV_ALLOC_SPARSE, out);
+}
+
+void memory_scrub(const struct memory *m, uint64_t at, uint64_t bytes)
+{
+	void *from = (uint8_t *)m->addr + at;
+
+	/* An adapter's own mapping would not notice that pages are replaced. */
+	if (!m->from_aqdv || madvise(from, bytes, MADV_REMOVE))
+		memset(from, 0, bytes);
 }
 
 int memory_make_device(struct mem_node *node, struct ibv_pd *pd,

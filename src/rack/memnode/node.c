@@ -51,6 +51,28 @@ const struct ctl_route node_routes[] = {
 	{CTL_GET, "/v1/walks", handle_walk_list, MEM_LEVEL_TENANT},
 	{CTL_GET, "/v1/walks/:", handle_walk_get, MEM_LEVEL_TENANT},
 	{CTL_DELETE, "/v1/walks/:", handle_walk_delete, MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/shared/segments", handle_segment_create,
+	 MEM_LEVEL_TENANT},
+	{CTL_GET, "/v1/shared/segments", handle_segment_list, MEM_LEVEL_TENANT},
+	{CTL_GET, "/v1/shared/segments/:", handle_segment_get,
+	 MEM_LEVEL_TENANT},
+	{CTL_GET, "/v1/shared/segments/:/:", handle_segment_get_of,
+	 MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/shared/segments/:/allow", handle_segment_allow,
+	 MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/shared/segments/:/repair", handle_segment_repair,
+	 MEM_LEVEL_TENANT},
+	{CTL_DELETE, "/v1/shared/segments/:", handle_segment_delete,
+	 MEM_LEVEL_TENANT},
+	{CTL_GET, "/v1/shared/check", handle_shared_check, MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/shared/members", handle_member_join, MEM_LEVEL_TENANT},
+	{CTL_GET, "/v1/shared/members", handle_member_list, MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/shared/members/:/connect", handle_member_connect,
+	 MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/shared/members/:/beat", handle_member_beat,
+	 MEM_LEVEL_TENANT_QUIET},
+	{CTL_DELETE, "/v1/shared/members/:", handle_member_leave,
+	 MEM_LEVEL_TENANT},
 	{CTL_POST, "/v1/tenants", handle_tenant_create, MEM_LEVEL_ADMIN},
 	{CTL_GET, "/v1/tenants", handle_tenant_list, MEM_LEVEL_ADMIN},
 	{CTL_GET, "/v1/tenants/:", handle_tenant_get, MEM_LEVEL_ADMIN},
@@ -77,6 +99,14 @@ static const struct ctl_body_max body_max[] = {
 	{handle_connect, MEM_BODY_SMALL},
 	{handle_grant_create, MEM_BODY_SMALL},
 	{handle_pages_create, MEM_BODY_SMALL},
+	{handle_segment_create, MEM_BODY_SMALL},
+	{handle_segment_allow, MEM_BODY_SMALL},
+	{handle_segment_repair, MEM_BODY_SMALL},
+	{handle_segment_delete, MEM_BODY_SMALL},
+	{handle_member_join, MEM_BODY_SMALL},
+	{handle_member_connect, MEM_BODY_SMALL},
+	{handle_member_beat, MEM_BODY_SMALL},
+	{handle_member_leave, MEM_BODY_SMALL},
 	{handle_tenant_create, MEM_BODY_SMALL},
 	{handle_tenant_patch, MEM_BODY_SMALL},
 	{handle_token_patch, MEM_BODY_SMALL},
@@ -102,6 +132,10 @@ static const struct ctl_members members[] = {
 	{handle_pages_create, "version count bytes depth pieces sparse"},
 	{handle_pages_mapped, "pages"},
 	{handle_walk_create, "image"},
+	{handle_segment_create, "name size"},
+	{handle_segment_allow, "tenant right offset length"},
+	{handle_member_join, "proto name gid mtu talk lanes"},
+	{handle_member_connect, "proto gid mtu talk lanes"},
 	{handle_tenant_create, "name token quota limits"},
 	{handle_tenant_patch, "quota limits"},
 	{handle_token_patch, "token"},
@@ -229,6 +263,10 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 		err = add_default_tenant(node, c->default_token);
 	if (!err)
 		err = tenant_file_load(node);
+	if (!err && c->shared_bytes)
+		err = shared_open(node, c->shared_bytes, c->switch_path);
+	node->at_switch.ctl.carry = c->switch_carry;
+	node->at_switch.ctl.carry_ctx = c->switch_ctx;
 	if (!err && c->switch_path)
 		err = declare_open(node, c->switch_path);
 	if (err) {
@@ -256,6 +294,7 @@ void mem_node_destroy(struct mem_node *node)
 		       0); /* no request is on its way, so none is busy */
 	}
 	declare_close(node);
+	shared_close(node);
 	while (node->tenant_count)
 		tenant_remove(node, node->tenants[0]);
 	walks_close(node);

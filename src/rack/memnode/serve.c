@@ -52,6 +52,7 @@ static int open_node(struct daemon *d)
 	struct mem_node_config config = {
 		.name = d->options.name,
 		.pool_bytes = s->pool_bytes,
+		.shared_bytes = s->shared_bytes,
 		.has_numa = s->has_numa,
 		.numa = s->numa,
 		.default_token = token,

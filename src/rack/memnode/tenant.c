@@ -166,6 +166,8 @@ void tenant_end(struct mem_node *node, struct mem_tenant *t)
 			return;
 	}
 	space_reap(node);
+	if (!t->life.ended)
+		shared_tenant_end(node, t);
 	if (t->life.ended || !is_empty(t))
 		return;
 	log_info("memnode", "tenant %s is gone", t->name);

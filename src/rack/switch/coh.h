@@ -44,8 +44,9 @@ enum {
 	COH_INVALS = 64,      /* without a FIN, of a machine */
 	/* Busy regions at most: one for each get, and a recall for each. */
 	COH_WAITING = 2 * COH_MACHINES_MAX * COH_LANES_MAX,
-	COH_SAID = 128,	    /* messages of a machine without an answer */
-	COH_NODE_READS = 8, /* READs on the way at a node, unless told */
+	COH_SAID = 128,	      /* messages of a machine without an answer */
+	COH_NODE_READS = 8,   /* READs on the way at a node, unless told */
+	COH_KEEPER_TEXT = 40, /* the name of whoever keeps the members */
 };
 
 #define COH_EPOCH_NS 100000000ull
@@ -211,6 +212,8 @@ struct coh {
 	uint64_t *c;
 	struct coh_options opt;
 	bool has_begun;
+	char keeper[COH_KEEPER_TEXT]; /* who has begun the term */
+	uint64_t void_before;	      /* gives_void when it began */
 	bool is_due; /* a machine or node has something to do */
 	struct coh_dir dir;
 	struct coh_dir_out out;
@@ -295,6 +298,7 @@ void coh_machine_due(struct coh_machine *m);
 void coh_node_due(struct coh_node *n);
 /* The machine is dead, or as good as that. */
 void coh_machine_gone(struct coh_machine *m);
+void coh_port_gone(void *state, const struct tor_port *port);
 /* Whether nothing of a former machine of that number is under way. */
 bool coh_machine_is_idle(const struct coh_machine *m);
 void coh_batch_end(void *state);
@@ -302,7 +306,7 @@ void coh_timer_start(struct coh *c);
 /* Runs after that long at the latest. */
 void coh_timer_in(struct coh *c, uint64_t in_ns);
 
-/* ---- coh_ctl.c, coh_show.c: options, control calls, reports ----------------
+/* ---- coh_ctl.c (see coh_ctl.h), coh_show.c: options, control calls, reports
  */
 
 int coh_parse(const char *text, struct coh_options *out) MUST_CHECK;

@@ -126,6 +126,22 @@ void coh_machine_gone(struct coh_machine *m)
 	coh_timer_in(m->coh, COH_STEP_NS);
 }
 
+/* The process of a NIC that is plugged in here has ended: with it its pages. */
+void coh_port_gone(void *state, const struct tor_port *port)
+{
+	struct coh *c = state;
+
+	for (uint8_t i = 0; i < c->opt.machines; i++) {
+		struct coh_machine *m = &c->machines[i];
+
+		if (!m->used ||
+		    tor_nic_of(c->tor, m->at.peer_ip, m->qpn) != port)
+			continue;
+		coh_count(c, COH_C_expelled);
+		coh_machine_gone(m);
+	}
+}
+
 bool coh_machine_is_idle(const struct coh_machine *m)
 {
 	if (m->used || m->is_going)

@@ -6,7 +6,7 @@
 #include "coh.h"
 
 enum {
-	LOST_SHOWN = 1024,
+	LOST_SHOWN = 16384, /* fits into an answer */
 };
 
 static void show_machine(const struct coh_machine *m, struct json_out *out)
@@ -51,6 +51,7 @@ void coh_show(const struct coh *c, struct json_out *out)
 {
 	json_out_bool(out, "begun", c->has_begun);
 	json_out_u64(out, "term", c->dir.term);
+	json_out_string(out, "by", c->keeper);
 	json_out_u64(out, "members", c->dir.members);
 	json_out_u64(out, "unclean", c->dir.unclean);
 	json_out_bool(out, "all_lost", c->dir.lost);

@@ -116,5 +116,6 @@ const struct tor_program tor_coherence = {
 	.release = coh_release,
 	.batch_end = coh_batch_end,
 	.control = coh_control,
+	.port_gone = coh_port_gone,
 	.tables = coh_tables,
 };

@@ -250,18 +250,24 @@ struct tor_port *tor_pkt_route(const struct tor_pkt *pkt)
 	return look_up(pkt->tor, &a, &claimed);
 }
 
+struct tor_port *tor_nic_of(const struct tor *t, const uint8_t ip[16],
+			    uint32_t qpn)
+{
+	struct fdb_key key = {.slot = qpn >> t->slot_shift};
+
+	memcpy(key.addr, ip, 16);
+	return find(t, &key, FDB_CLAIM);
+}
+
 struct tor_port *tor_port_of(const struct tor *t, const uint8_t ip[16],
 			     uint32_t qpn)
 {
-	struct fdb_key key = {.slot = qpn >> t->slot_shift};
-	struct tor_port *port;
+	struct tor_port *port = tor_nic_of(t, ip, qpn);
+	struct fdb_key key = {.kind = FDB_CLAIMED};
 
-	memcpy(key.addr, ip, 16);
-	port = find(t, &key, FDB_CLAIM);
 	if (port)
 		return port;
-	key.slot = 0;
-	key.kind = FDB_CLAIMED;
+	memcpy(key.addr, ip, 16);
 	return fdb_find(&t->fdb, &key) ? NULL : find(t, &key, FDB_IP);
 }
 

@@ -134,6 +134,10 @@ struct tor_port *tor_pkt_route(const struct tor_pkt *pkt);
  * there and no program takes is dropped. -ENOSPC: TOR_OWN_MAX of them. */
 int tor_own_add(struct tor *tor, const uint8_t ip[16]) MUST_CHECK;
 bool tor_is_own(const struct tor *tor, const uint8_t ip[16]);
+/* The port that the NIC of this queue pair is plugged into, which goes away
+ * with it; NULL: it is not plugged into this switch. */
+struct tor_port *tor_nic_of(const struct tor *tor, const uint8_t ip[16],
+			    uint32_t qpn);
 /* Where frames to this queue pair leave; NULL: not known. */
 struct tor_port *tor_port_of(const struct tor *tor, const uint8_t ip[16],
 			     uint32_t qpn);

@@ -19,6 +19,13 @@ void translate_release(struct translate *t)
 	t->outliers = NULL;
 }
 
+void translate_clear(struct translate *t)
+{
+	memset(t->node, 0, sizeof(t->node));
+	t->outlier_count = 0;
+	t->orders = 0;
+}
+
 int translate_node(struct translate *t, uint32_t node, uint64_t addr,
 		   uint64_t size_bytes)
 {

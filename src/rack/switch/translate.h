@@ -33,6 +33,8 @@ struct translate {
 
 int translate_init(struct translate *t) MUST_CHECK;
 void translate_release(struct translate *t);
+/* Nobody has anything. */
+void translate_clear(struct translate *t);
 /* -EEXIST, -EINVAL. The arena's address in the node, and its size. */
 int translate_node(struct translate *t, uint32_t node, uint64_t addr,
 		   uint64_t size_bytes) MUST_CHECK;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of elastic memory for `aquifer ns`: questions to the controller, and
+ * what is printed of them. */
+#ifndef AQ_CLI_NS_H
+#define AQ_CLI_NS_H
+
+#include "cli_admin.h"
+
+enum {
+	CLI_NS_PATH_MAX = 512,
+};
+
+/* "/v1/ns" and the path; says on stderr when that is too long. CLI_GO, or the
+ * exit code. */
+int cli_ns_path(const char *route, const char *path,
+		char out[CLI_NS_PATH_MAX]) MUST_CHECK;
+/* One request to the controller. `body` is taken over; *reply may be NULL. Says
+ * on stderr what is wrong: then the exit code, else CLI_OK. */
+int cli_ns_ask(const char *method, const char *route, const char *path,
+	       json_t *body, json_t **reply) MUST_CHECK;
+
+/* A line for each of these names. */
+void cli_ns_print_list(const json_t *names);
+/* As they lie below each other. */
+void cli_ns_print_tree(const json_t *names);
+
+/* Renews while the command runs; its exit code. */
+int cli_ns_hold(const char *path, char **command) MUST_CHECK;
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verbs of `aquifer shared` that ask the memory node which leads. */
+#ifndef AQ_CLI_SHARED_H
+#define AQ_CLI_SHARED_H
+
+#include "cli_action.h"
+
+struct cli_shared_args {
+	struct cli_action_args common; /* NAME, and more */
+	bool has_offset, has_length;
+	uint64_t offset, length;
+};
+
+int cli_shared_create(void *args);
+int cli_shared_list(void *args);
+int cli_shared_stat(void *args);
+int cli_shared_allow(void *args);
+int cli_shared_repair(void *args);
+int cli_shared_check(void *args);
+int cli_shared_delete(void *args);
+int cli_shared_machines(void *args);
+
+#endif

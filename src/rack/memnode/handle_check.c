@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /v1/shared/check: whether the switch and this node say the same about shared
+ * memory, and whether the switch's directory holds together. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "shared_priv.h"
+
+enum {
+	WORDS_BYTES = 200,
+};
+
+PRINTF(2, 3)
+static void wrong(json_t *list, const char *fmt, ...)
+{
+	char words[WORDS_BYTES];
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(words, sizeof(words), fmt, args);
+	va_end(args);
+	(void)json_array_append_new(list, json_string(words));
+}
+
+static uint64_t number(const json_t *row, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(row, key));
+}
+
+/* The row of an array whose member `key` is that number, or NULL. */
+static const json_t *find_row(const json_t *show, const char *list,
+			      const char *key, uint64_t value)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(show, list), i,
+			   row) if (number(row, key) == value) return row;
+	return NULL;
+}
+
+static void check_term(const struct mem_node *node, const json_t *show,
+		       json_t *list)
+{
+	const struct mem_shared *s = node->shared;
+	const char *by = json_string_value(json_object_get(show, "by"));
+	const json_t *row = find_row(show, "nodes", "node", MEM_SHARED_NODE);
+
+	if (number(show, "term") != s->term)
+		wrong(list, "the switch has term %" PRIu64 ", the node %u",
+		      number(show, "term"), s->term);
+	if (!by || strcmp(by, node->name) != 0)
+		wrong(list, "the switch's term is kept by '%.40s'",
+		      by ? by : "");
+	if (!row || number(row, "size") != s->arena.size_bytes)
+		wrong(list, "the switch does not know the node's memory");
+	else if (json_is_true(json_object_get(row, "lost")))
+		wrong(list, "the switch has given the node's memory up");
+}
+
+static void check_member(const struct mem_shared *s, unsigned i,
+			 const json_t *show, json_t *list)
+{
+	const struct mem_member *m = &s->members[i];
+	const json_t *row = find_row(show, "machines", "machine", i);
+	bool is_there = number(show, "members") >> i & 1;
+	bool is_unclean = number(show, "unclean") >> i & 1;
+
+	if (!m->used && (is_there || row))
+		wrong(list, "the switch has a machine %u that nobody knows", i);
+	if (!m->used || m->is_going)
+		return;
+	if (!is_there)
+		wrong(list, "machine %u is no member at the switch", i);
+	if (m->is_connected && (!row || number(row, "lanes") != m->lanes))
+		wrong(list, "machine %u does not have its %u lanes", i,
+		      m->lanes);
+	if (!m->is_connected && (row || !is_unclean))
+		wrong(list,
+		      "machine %u has not connected in this term, and "
+		      "the switch takes it for clean",
+		      i);
+}
+
+static void check_lost(const struct mem_shared *s, const json_t *show,
+		       json_t *list)
+{
+	size_t there = json_array_size(json_object_get(show, "lost"));
+
+	if (there != s->lost_count)
+		wrong(list, "%zu regions are lost at the switch, %u are noted",
+		      there, s->lost_count);
+	for (unsigned i = 0; i < s->lost_count; i++) {
+		uint64_t va = s->lost[i].page << COHERENCE_PAGE_SHIFT;
+
+		if (!find_row(show, "lost", "va", va))
+			wrong(list,
+			      "the region at 0x%" PRIx64
+			      " is lost, and the switch does not know",
+			      va);
+	}
+}
+
+static int check(struct mem_node *node, json_t *list)
+{
+	json_t *show = NULL, *own = NULL;
+	const char *words;
+	/* What the switch found out a moment ago is no contradiction. */
+	int err = lead_take_news(node);
+
+	if (!err)
+		err = shared_ask(node, "tell coherence show", &show);
+	if (!err)
+		err = shared_ask(node, "tell coherence check", &own);
+	if (!err) {
+		words = json_string_value(json_object_get(own, "wrong"));
+		if (!words || *words)
+			wrong(list, "directory: %s", words ? words : "?");
+		check_term(node, show, list);
+		for (unsigned i = 0; i < COH_MACHINES_MAX; i++)
+			check_member(node->shared, i, show, list);
+		check_lost(node->shared, show, list);
+	}
+	json_decref(show);
+	json_decref(own);
+	return err;
+}
+
+void handle_shared_check(void *ctx, struct ctl_call *call)
+{
+	struct mem_node *node = ctx;
+	json_t *list = json_array();
+	int err = shared_check(node);
+
+	if (!err)
+		err = check(node, list);
+	if (err)
+		ctl_reply_last_error(call->reply, err);
+	else
+		ctl_reply_json(call->reply, 200,
+			       json_pack("{s:O, s:I}", "wrong", list, "term",
+					 (json_int_t)node->shared->term));
+	json_decref(list);
+}

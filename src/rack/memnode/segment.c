@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Segments: named memory of a tenant that machines share, at one address. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/size.h"
+#include "ruled.h"
+#include "shared_priv.h"
+
+struct mem_segment *segment_find(const struct mem_shared *s,
+				 const struct mem_tenant *owner,
+				 const char *name)
+{
+	for (unsigned i = 0; i < MEM_SEGMENT_MAX; i++) {
+		struct mem_segment *g = s->segments[i];
+
+		if (g && !g->is_leaving && g->tenant == owner &&
+		    strcmp(g->name, name) == 0)
+			return g;
+	}
+	return NULL;
+}
+
+/* ---- rights -------------------------------------------------------------- */
+
+static const char *const right_words[] = {
+	[COH_NONE] = "none", [COH_READ] = "r", [COH_WRITE] = "rw"};
+
+static int tell_right(struct mem_node *node, const struct mem_segment *g,
+		      const struct mem_allow *a)
+{
+	return shared_tell(
+		node,
+		"allow domain=%u va=%" PRIu64 " size=%" PRIu64 " right=%s",
+		shared_domain(node->shared, a->tenant),
+		segment_va(g) + a->offset, a->length, right_words[a->right]);
+}
+
+static struct mem_allow owner_right(const struct mem_segment *g,
+				    enum coh_right right)
+{
+	return (struct mem_allow){
+		.tenant = g->tenant, .length = g->size_bytes, .right = right};
+}
+
+int segment_declare(struct mem_node *node, struct mem_segment *g)
+{
+	struct mem_allow own = owner_right(g, COH_WRITE);
+	int err;
+
+	if (g->is_leaving || g->is_lost)
+		return 0;
+	err = tell_right(node, g, &own);
+	for (unsigned i = 0; !err && i < g->allow_count; i++)
+		err = tell_right(node, g, &g->allow[i]);
+	return err;
+}
+
+int segment_withdraw(struct mem_node *node, struct mem_segment *g)
+{
+	struct mem_allow own = owner_right(g, COH_NONE);
+	int err = tell_right(node, g, &own);
+
+	for (unsigned i = 0; !err && i < g->allow_count; i++) {
+		struct mem_allow a = g->allow[i];
+
+		a.right = COH_NONE;
+		err = tell_right(node, g, &a);
+	}
+	g->is_withdrawn = !err;
+	return err;
+}
+
+enum coh_right segment_right(const struct mem_segment *g,
+			     const struct mem_tenant *t)
+{
+	enum coh_right best = t == g->tenant ? COH_WRITE : COH_NONE;
+
+	for (unsigned i = 0; i < g->allow_count; i++)
+		if (g->allow[i].tenant == t && g->allow[i].right > best)
+			best = g->allow[i].right;
+	return best;
+}
+
+static bool covers(const struct mem_allow *a, const struct mem_allow *b)
+{
+	return a->tenant == b->tenant && a->offset <= b->offset &&
+	       a->offset + a->length >= b->offset + b->length;
+}
+
+static bool has_any(const struct mem_segment *g, const struct mem_tenant *t)
+{
+	for (unsigned i = 0; i < g->allow_count; i++)
+		if (g->allow[i].tenant == t)
+			return true;
+	return false;
+}
+
+/* Later ones count more. What is covered is said no more. */
+static int keep_allow(struct mem_segment *g, const struct mem_allow *a)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < g->allow_count; i++)
+		if (!covers(a, &g->allow[i]))
+			g->allow[kept++] = g->allow[i];
+	g->allow_count = kept;
+	if (a->right == COH_NONE && !has_any(g, a->tenant))
+		return 0;
+	if (kept == MEM_ALLOW_MAX)
+		return error_set(-ENOSPC,
+				 "segment %s has %d parts that others may use "
+				 "at most",
+				 g->name, MEM_ALLOW_MAX);
+	g->allow[g->allow_count++] = *a;
+	return 0;
+}
+
+int segment_allow(struct mem_node *node, struct mem_segment *g,
+		  const struct mem_allow *allow)
+{
+	struct mem_allow a = *allow;
+	int err;
+
+	if (a.right == COH_NONE && !has_any(g, a.tenant))
+		return 0;
+	a.length = u64_min(a.length, g->size_bytes - a.offset);
+	err = keep_allow(g, &a);
+	return err || g->is_lost ? err : tell_right(node, g, &a);
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+static int check_new(const struct mem_shared *s, const struct mem_tenant *t,
+		     const char *name)
+{
+	if (!ctl_name_is_valid(name, MEM_REGION_NAME_MAX))
+		return error_set(-EINVAL,
+				 "a segment's name has 1 to %d letters, "
+				 "digits, '-', '_' and '.', and does not begin "
+				 "with '-' or '.'",
+				 MEM_REGION_NAME_MAX);
+	if (segment_find(s, t, name))
+		return error_set(-EEXIST, "there is a segment %s already",
+				 name);
+	return 0;
+}
+
+/* A place in the arena, and the tenant's quota. */
+static int take_memory(struct mem_node *node, struct mem_segment *g)
+{
+	struct mem_shared *s = node->shared;
+	int err = ruled_admit(node);
+
+	if (!err)
+		err = ruled_charge(node, g->tenant, g->size_bytes);
+	if (err)
+		return err;
+	if (arena_take(&s->arena, g->size_bytes, &g->part))
+		return error_set(-ENOSPC,
+				 "the shared memory of %s, %s, has no place of "
+				 "%s left",
+				 node->name, SIZE_TEXT(s->arena.size_bytes),
+				 SIZE_TEXT(arena_round(g->size_bytes)));
+	g->tenant->used_bytes += g->size_bytes;
+	s->used_bytes += g->size_bytes;
+	return 0;
+}
+
+static int insert(struct mem_shared *s, struct mem_segment *g)
+{
+	unsigned place = 0;
+
+	while (place < MEM_SEGMENT_MAX && s->segments[place])
+		place++;
+	if (place == MEM_SEGMENT_MAX)
+		return error_set(-ENOSPC, "a node has %d segments at most",
+				 MEM_SEGMENT_MAX);
+	s->segments[place] = g;
+	s->segment_count++;
+	g->id = ++s->last_id;
+	return 0;
+}
+
+void segment_free(struct mem_node *node, struct mem_segment *g)
+{
+	struct mem_shared *s = node->shared;
+
+	memory_scrub(&s->memory, g->part.at, g->part.bytes);
+	node->bytes_scrubbed += g->size_bytes;
+	arena_give(&s->arena, g->part.at);
+	g->tenant->used_bytes -= g->size_bytes;
+	s->used_bytes -= g->size_bytes;
+	tenant_give(g->tenant, MEM_LIMIT_REGIONS, 1);
+	for (unsigned i = 0; i < MEM_SEGMENT_MAX; i++)
+		if (s->segments[i] == g)
+			s->segments[i] = NULL;
+	s->segment_count--;
+	lost_forget(s, g);
+	free(g);
+}
+
+int segment_create(struct mem_node *node, struct mem_tenant *t,
+		   const char *name, uint64_t size_bytes,
+		   struct mem_segment **out)
+{
+	struct mem_shared *s = node->shared;
+	struct mem_segment *g;
+	struct mem_allow own;
+	int err = check_new(s, t, name);
+
+	if (!err && size_bytes > s->arena.size_bytes)
+		err = error_set(-ENOSPC, "the shared memory of %s has %s",
+				node->name, SIZE_TEXT(s->arena.size_bytes));
+	if (!err)
+		err = tenant_take(t, MEM_LIMIT_REGIONS, 1);
+	if (err)
+		return err;
+	g = calloc(1, sizeof(*g));
+	if (g) {
+		g->tenant = t;
+		g->size_bytes = align_up(size_bytes, COHERENCE_PAGE_BYTES);
+		snprintf(g->name, sizeof(g->name), "%s", name);
+		err = take_memory(node, g);
+	}
+	if (!g || err) {
+		free(g);
+		tenant_give(t, MEM_LIMIT_REGIONS, 1);
+		return g ? err : error_set(-ENOMEM, "no memory left");
+	}
+	own = owner_right(g, COH_WRITE);
+	err = insert(s, g);
+	if (!err)
+		err = tell_right(node, g, &own);
+	/* The switch's table of rights is full: nothing may fail later. */
+	if (err == -EBUSY)
+		err = error_prefix(-ENOSPC, "segment %s: ", name);
+	if (err) {
+		segment_free(node, g);
+		return err;
+	}
+	*out = g;
+	return 0;
+}
+
+int segment_delete(struct mem_node *node, struct mem_segment *g)
+{
+	int err = segment_withdraw(node, g);
+
+	/* A switch that does not answer is told later (lead.c), and the next
+	 * one is told of no right to it. */
+	if (err && err != -EHOSTDOWN)
+		return err;
+	g->is_leaving = true;
+	log_info("memnode", "segment %s of %s is deleted", g->name,
+		 g->tenant->name);
+	return 0;
+}

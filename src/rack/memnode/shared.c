@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared memory at a node: its life, and its way to the switch. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/size.h"
+#include "control/ctl_metrics.h"
+#include "shared_priv.h"
+
+enum {
+	LINE_BYTES = 512,
+};
+
+/* ---- life ---------------------------------------------------------------- */
+
+int shared_open(struct mem_node *node, uint64_t size_bytes, bool has_switch)
+{
+	struct mem_shared *s;
+	int err;
+
+	if (!has_switch)
+		return error_set(-EINVAL,
+				 "shared memory is kept coherent by a switch: "
+				 "set nic.port = switch:NAME");
+	if (node->has_auth)
+		return error_set(-EOPNOTSUPP,
+				 "nic.auth = psk does not go with shared "
+				 "memory, whose connections end in the switch");
+	if (size_bytes % ARENA_STEP ||
+	    size_bytes > 1ull << COHERENCE_NODE_SHIFT)
+		return error_set(-EINVAL,
+				 "shared memory has a multiple of %s, up to %s",
+				 SIZE_TEXT(ARENA_STEP),
+				 SIZE_TEXT(1ull << COHERENCE_NODE_SHIFT));
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return error_set(-ENOMEM, "no memory left");
+	node->shared = s;
+	snprintf(s->why, sizeof(s->why), "no switch has answered yet");
+	s->lost = calloc(MEM_LOST_MAX, sizeof(*s->lost));
+	err = s->lost ? arena_init(&s->arena, size_bytes, MEM_SEGMENT_MAX)
+		      : -ENOMEM;
+	if (err)
+		return error_set(err, "no memory left");
+	s->pd = ibv_alloc_pd(node->context);
+	if (!s->pd)
+		return error_set(-errno, "no protection domain: %s",
+				 strerror(errno));
+	return memory_make_sparse(node, s->pd, size_bytes, &s->memory);
+}
+
+void shared_close(struct mem_node *node)
+{
+	struct mem_shared *s = node->shared;
+
+	if (!s)
+		return;
+	for (unsigned i = 0; i < MEM_SEGMENT_MAX; i++)
+		if (s->segments[i])
+			segment_free(node, s->segments[i]);
+	if (s->qp)
+		(void)ibv_destroy_qp(s->qp);
+	if (s->memory.mr)
+		memory_free(node, &s->memory);
+	if (s->pd)
+		(void)ibv_dealloc_pd(s->pd);
+	arena_release(&s->arena);
+	free(s->lost);
+	free(s);
+	node->shared = NULL;
+}
+
+void shared_tenant_end(struct mem_node *node, struct mem_tenant *t)
+{
+	struct mem_shared *s = node->shared;
+
+	for (unsigned i = 0; s && i < COH_MACHINES_MAX; i++) {
+		struct mem_member *m = &s->members[i];
+
+		if (!m->used || m->tenant != t)
+			continue;
+		member_expel(m, "its tenant was deleted");
+		m->tenant = NULL;
+	}
+	for (unsigned i = 0; s && i < MEM_SEGMENT_MAX; i++) {
+		struct mem_segment *g = s->segments[i];
+
+		if (!g)
+			continue;
+		/* If the switch is not told, no machine has keys of the tenant
+		 * any more. */
+		(void)!segment_allow(
+			node, g,
+			&(struct mem_allow){.tenant = t,
+					    .length = g->part.bytes,
+					    .right = COH_NONE});
+		if (g->tenant == t && !g->is_leaving)
+			(void)!segment_delete(node, g);
+	}
+	/* Else the tick does it. */
+	if (s && s->is_ready)
+		(void)!lead_free_segments(node);
+}
+
+json_t *shared_describe(const struct mem_node *node, bool sees_all)
+{
+	const struct mem_shared *s = node->shared;
+	json_t *tree;
+
+	if (!s)
+		return NULL;
+	tree = json_pack("{s:I, s:I, s:b, s:I}", "size",
+			 (json_int_t)s->arena.size_bytes, "va",
+			 (json_int_t)coherence_arena(MEM_SHARED_NODE), "ready",
+			 s->is_ready, "term", (json_int_t)s->term);
+	if (!s->is_ready)
+		(void)json_object_set_new(tree, "why", json_string(s->why));
+	if (sees_all) {
+		(void)json_object_set_new(
+			tree, "used", json_integer((json_int_t)s->used_bytes));
+		(void)json_object_set_new(
+			tree, "segments",
+			json_integer((json_int_t)s->segment_count));
+	}
+	return tree;
+}
+
+void shared_metrics(struct ctl_metrics *m, const struct mem_node *node)
+{
+	const struct mem_shared *s = node->shared;
+	uint64_t members = 0, lost = 0;
+
+	if (!s)
+		return;
+	for (unsigned i = 0; i < COH_MACHINES_MAX; i++)
+		members += s->members[i].used && !s->members[i].is_going;
+	for (unsigned i = 0; i < MEM_SEGMENT_MAX; i++)
+		lost += s->segments[i] ? lost_bytes(s, s->segments[i]) : 0;
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_shared_size_bytes",
+			"Limit of the shared memory.", s->arena.size_bytes);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_shared_used_bytes",
+			"Shared memory in segments.", s->used_bytes);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_shared_lost_bytes",
+			"Shared memory whose last stores are lost.", lost);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_shared_segments",
+			"Segments of all tenants.", s->segment_count);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_shared_machines",
+			"Machines that share memory.", members);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_shared_term",
+			"Times that a switch was told everything.", s->term);
+}
+
+/* ---- the switch ---------------------------------------------------------- */
+
+int shared_check(const struct mem_node *node)
+{
+	if (!node->shared)
+		return error_set(-EOPNOTSUPP,
+				 "node %s has no shared memory; 'shared' in "
+				 "[memory NAME] of rack.ini gives it some",
+				 node->name);
+	if (!node->shared->is_ready)
+		return error_set(-EHOSTDOWN, "shared memory is not ready: %s",
+				 node->shared->why);
+	return 0;
+}
+
+uint32_t shared_domain(struct mem_shared *s, struct mem_tenant *t)
+{
+	if (!t->domain)
+		t->domain = ++s->last_domain;
+	return t->domain;
+}
+
+int shared_ask(struct mem_node *node, const char *line, json_t **out)
+{
+	int err = ctl_switch_ask(&node->at_switch.ctl, line, out);
+
+	return err ? error_prefix(err == -EREMOTEIO ? -EBUSY : -EHOSTDOWN,
+				  "shared memory: ")
+		   : 0;
+}
+
+int shared_tell(struct mem_node *node, const char *fmt, ...)
+{
+	char line[LINE_BYTES] = "tell coherence ";
+	size_t at = strlen(line);
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vsnprintf(line + at, sizeof(line) - at, fmt, args);
+	va_end(args);
+	ASSERT(n > 0 && (size_t)n < sizeof(line) - at);
+	if (atomic_load_explicit(&node->at_switch.ctl.is_away,
+				 memory_order_relaxed))
+		return error_set(-EHOSTDOWN, "the switch does not answer");
+	return shared_ask(node, line, NULL);
+}

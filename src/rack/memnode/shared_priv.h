@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Coherent shared memory at a memory node (docs/mind.md): the arena, segments
+ * in it, and, because this node leads, the members and their leases, what is
+ * lost, and everything that the switch's program `coherence` is told. All of it
+ * is under the node's lock. One node of a switch leads: its arena is number 0.
+ *
+ * A segment that is deleted stays until the switch has taken back all copies of
+ * its pages; only then its place, its charge and its memory are given back.
+ *
+ * A member is counted until the switch has gone through all that it had and the
+ * node has noted what that lost: the next switch must be told of both.
+ */
+#ifndef AQ_MEM_SHARED_PRIV_H
+#define AQ_MEM_SHARED_PRIV_H
+
+#include "arena.h"
+#include "coherence/coherence.h"
+#include "memory_priv.h"
+#include "switch_priv.h"
+#include "wire/coherence_wire.h"
+
+enum {
+	MEM_SEGMENT_MAX = 4096,
+	MEM_ALLOW_MAX = 32,   /* of a segment */
+	MEM_LOST_MAX = 16384, /* regions that are noted one by one */
+	MEM_MEMBER_NAME_MAX = 63,
+	MEM_SHARED_NODE = 0,
+};
+
+/* What another tenant may do with a part of a segment. */
+struct mem_allow {
+	struct mem_tenant *tenant;
+	uint64_t offset, length;
+	enum coh_right right;
+};
+
+struct mem_segment {
+	struct mem_tenant *tenant; /* whose it is */
+	char name[MEM_REGION_NAME_MAX + 1];
+	uint64_t id; /* of all segments of this run of the node */
+	struct arena_part part;
+	uint64_t size_bytes; /* whole pages of the part; charged */
+	bool is_leaving;     /* deleted */
+	bool is_withdrawn;   /* and nobody has a right to it */
+	/* Nobody knows what of it was lost: no right to it is declared. */
+	bool is_lost;
+	char lost_by[MEM_MEMBER_NAME_MAX + 1]; /* the last machine; or "" */
+	unsigned allow_count;
+	struct mem_allow allow[MEM_ALLOW_MAX];
+};
+
+/* A connection of a member: whose numbers they are, see lead_declare_member. */
+struct mem_member_end {
+	uint32_t qpn, psn;
+};
+
+/* What a machine says about its connections. */
+struct mem_member_ends {
+	union ibv_gid gid;
+	enum ibv_mtu mtu;
+	struct mem_member_end talk, lane[COH_LANES_MAX];
+	unsigned lanes;
+};
+
+struct mem_member {
+	bool used;
+	bool was_connected; /* in any term: it may have copies */
+	bool is_connected;  /* in this term */
+	bool is_going;	    /* expelled, or it left */
+	bool is_told;	    /* and the switch of this term knows */
+	char name[MEM_MEMBER_NAME_MAX + 1];
+	struct mem_tenant *tenant; /* NULL: deleted */
+	uint64_t nonce;
+	uint64_t beat_ns;
+	unsigned lanes;
+	/* The switch's ends of this term, and the keys. */
+	union ibv_gid own_gid;
+	uint32_t mtu_bytes;
+	uint32_t own_qpn; /* of the talk; lane i has 1 + i more */
+	uint32_t own_psn;
+	uint32_t key[COH_WRITE + 1]; /* to give back, to read, to write */
+};
+
+/* Counters of the switch's program that say whether to look at the rest. */
+struct mem_shared_seen {
+	json_int_t lost, expelled, nodes_lost;
+};
+
+struct mem_shared {
+	struct arena arena;
+	struct ibv_pd *pd; /* nothing else is in it */
+	struct memory memory;
+	struct ibv_qp *qp; /* the switch's connection to it; or NULL */
+	uint64_t used_bytes;
+	unsigned segment_count;
+	struct mem_segment *segments[MEM_SEGMENT_MAX];
+	uint64_t last_id;
+	uint32_t last_domain;
+	struct mem_member members[COH_MACHINES_MAX];
+
+	char run[CTL_SWITCH_RUN_TEXT]; /* of the switch that has our term */
+	bool is_ready;
+	bool wants_term; /* the switch has given our memory up */
+	uint32_t term;
+	union ibv_gid switch_gid[2]; /* of its ends, IPv6 and IPv4 */
+	struct mem_shared_seen seen;
+	bool all_lost; /* a machine died together with the switch */
+	unsigned lost_count;
+	struct coh_range *lost; /* by page */
+	char why[160];		/* it is not ready */
+};
+
+static inline uint64_t segment_va(const struct mem_segment *g)
+{
+	return coherence_arena(MEM_SHARED_NODE) + g->part.at;
+}
+
+/* -EHOSTDOWN with words: there is no switch that knows us, so nothing can be
+ * made or changed. */
+int shared_check(const struct mem_node *node) MUST_CHECK;
+/* By which the switch knows the tenant; the same on all machines. */
+uint32_t shared_domain(struct mem_shared *s, struct mem_tenant *t);
+/* A call to the program: -EHOSTDOWN, the switch does not answer; -EBUSY, it
+ * refuses. With words. */
+PRINTF(2, 3)
+int shared_tell(struct mem_node *node, const char *fmt, ...) MUST_CHECK;
+/* With an answer, which is the caller's. */
+int shared_ask(struct mem_node *node, const char *line,
+	       json_t **out) MUST_CHECK;
+
+/* ---- segment.c ------------------------------------------------------------
+ */
+
+/* One that is not deleted; NULL: none. */
+struct mem_segment *segment_find(const struct mem_shared *s,
+				 const struct mem_tenant *owner,
+				 const char *name);
+int segment_create(struct mem_node *node, struct mem_tenant *t,
+		   const char *name, uint64_t size_bytes,
+		   struct mem_segment **out) MUST_CHECK;
+/* Copies that a tenant has already are not taken back. */
+int segment_allow(struct mem_node *node, struct mem_segment *g,
+		  const struct mem_allow *allow) MUST_CHECK;
+/* Tells the switch that nobody has a right to it. */
+int segment_withdraw(struct mem_node *node, struct mem_segment *g) MUST_CHECK;
+int segment_delete(struct mem_node *node, struct mem_segment *g) MUST_CHECK;
+/* Whatever it has, without the switch. */
+void segment_free(struct mem_node *node, struct mem_segment *g);
+/* The most that a tenant may do somewhere in it. */
+enum coh_right segment_right(const struct mem_segment *g,
+			     const struct mem_tenant *t);
+/* Tells the switch all rights to it. */
+int segment_declare(struct mem_node *node, struct mem_segment *g) MUST_CHECK;
+
+/* ---- lost.c ---------------------------------------------------------------
+ */
+
+/* What the switch says to be lost; `by`: who has died, or NULL. */
+int lost_note(struct mem_shared *s, const json_t *show,
+	      const char *by) MUST_CHECK;
+uint64_t lost_bytes(const struct mem_shared *s, const struct mem_segment *g);
+/* Without the switch: another segment will be there. */
+void lost_forget(struct mem_shared *s, const struct mem_segment *g);
+/* Nobody knows what a machine had: all segments are lost. */
+int lost_spread(struct mem_node *node, const char *by) MUST_CHECK;
+/* Memory's bytes count again. -EBUSY: not all machines are clean. */
+int lost_repair(struct mem_node *node, struct mem_segment *g) MUST_CHECK;
+
+/* ---- member.c -------------------------------------------------------------
+ */
+
+int member_find(const struct mem_shared *s, const struct mem_tenant *t,
+		const char *id, struct mem_member **out) MUST_CHECK;
+int member_join(struct mem_node *node, struct mem_tenant *t, const char *name,
+		const struct mem_member_ends *ends,
+		struct mem_member **out) MUST_CHECK;
+/* In a new term. -EEXIST: it is connected in this one. */
+int member_connect(struct mem_node *node, struct mem_member *m,
+		   const struct mem_member_ends *ends) MUST_CHECK;
+/* Nothing of it counts any more. */
+void member_expel(struct mem_member *m, const char *why);
+/* Those whose lease is over, and what the switch is told of them. */
+void member_tick(struct mem_node *node);
+/* The switch may have found out by itself that some are gone. */
+void member_note(struct mem_shared *s, const json_t *show);
+/* Those of which the switch has nothing any more; what that lost is noted. */
+void member_forget(struct mem_shared *s, const json_t *show);
+/* The bits of those that may have copies. */
+uint32_t member_unclean(const struct mem_shared *s);
+
+/* ---- lead.c ---------------------------------------------------------------
+ */
+
+/* Learns what the switch has found out: who is gone, and what that lost. */
+int lead_take_news(struct mem_node *node) MUST_CHECK;
+/* Gives back what was deleted, where no machine has a page of it any more. */
+int lead_free_segments(struct mem_node *node) MUST_CHECK;
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Control calls of shared memory, by what they are about; coh_ctl.c has the
+ * list. Each reads the words of its call, and says what is wrong with them. */
+#ifndef AQ_COH_CTL_H
+#define AQ_COH_CTL_H
+
+#include "coh.h"
+#include "words.h"
+
+/* ---- coh_declare.c: who is there, and who may do what ----------------------
+ */
+
+int coh_declare_node(struct coh *c, struct tor_words *p) MUST_CHECK;
+int coh_declare_outlier(struct coh *c, struct tor_words *p) MUST_CHECK;
+int coh_declare_right(struct coh *c, struct tor_words *p) MUST_CHECK;
+/* The talk of a machine, which is a member from now on. */
+int coh_declare_machine(struct coh *c, struct tor_words *p) MUST_CHECK;
+int coh_declare_lane(struct coh *c, struct tor_words *p) MUST_CHECK;
+int coh_declare_key(struct coh *c, struct tor_words *p) MUST_CHECK;
+
+/* ---- coh_region.c ----------------------------------------------------------
+ */
+
+/* Pages, from the words va and size, in bytes. */
+struct coh_range coh_read_pages(struct tor_words *p, uint64_t *count);
+/* Lost in a former term; memory's bytes shall count; the entry is taken back;
+ * halved; joined with its right neighbour. */
+int coh_region_lost(struct coh *c, struct tor_words *p) MUST_CHECK;
+int coh_region_repair(struct coh *c, struct tor_words *p) MUST_CHECK;
+int coh_region_recall(struct coh *c, struct tor_words *p) MUST_CHECK;
+int coh_region_split(struct coh *c, struct tor_words *p) MUST_CHECK;
+int coh_region_join(struct coh *c, struct tor_words *p) MUST_CHECK;
+/* Takes back whatever lies in a range that nobody has a right to any more, and
+ * forgets what was lost there; says how many entries are left. */
+int coh_region_clear(struct coh *c, struct tor_words *p,
+		     struct json_out *out) MUST_CHECK;
+/* The region of a page, and who may have copies of it. */
+int coh_region_find(const struct coh *c, struct tor_words *p,
+		    struct json_out *out) MUST_CHECK;
+
+#endif
