@@ -84,7 +84,7 @@ static int take_pages(struct mem_node *node, unsigned flags, struct memory *m)
 }
 
 static int make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
-		int access, unsigned flags, struct memory *out)
+		unsigned flags, int access, struct memory *out)
 {
 	struct memory m = {.size_bytes = size_bytes,
 			   .from_aqdv = true,
@@ -109,19 +109,19 @@ static int make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
 int memory_make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
 		struct memory *out)
 {
-	return make(node, pd, size_bytes, REGION_ACCESS, 0, out);
+	return make(node, pd, size_bytes, 0, REGION_ACCESS, out);
 }
 
 int memory_make_readable(struct mem_node *node, struct ibv_pd *pd,
 			 uint64_t size_bytes, struct memory *out)
 {
-	return make(node, pd, size_bytes, READABLE_ACCESS, 0, out);
+	return make(node, pd, size_bytes, 0, READABLE_ACCESS, out);
 }
 
 int memory_make_sparse(struct mem_node *node, struct ibv_pd *pd,
 		       uint64_t size_bytes, struct memory *out)
 {
-	return make(node, pd, size_bytes, REGION_ACCESS, AQDV_ALLOC_SPARSE,
+	return make(node, pd, size_bytes, AQDV_ALLOC_SPARSE, REGION_ACCESS,
 		    out);
 }
 

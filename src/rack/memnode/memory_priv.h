@@ -22,14 +22,14 @@ struct memory {
 
 int memory_make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
 		struct memory *out) MUST_CHECK;
+/* The same, of which others can only read. */
+int memory_make_readable(struct mem_node *node, struct ibv_pd *pd,
+			 uint64_t size_bytes, struct memory *out) MUST_CHECK;
 /* The same; a page takes memory once it is touched. */
 int memory_make_sparse(struct mem_node *node, struct ibv_pd *pd,
 		       uint64_t size_bytes, struct memory *out) MUST_CHECK;
 /* Whole pages of it are zeros again. */
 void memory_scrub(const struct memory *m, uint64_t at, uint64_t bytes);
-/* The same, of which others can only read. */
-int memory_make_readable(struct mem_node *node, struct ibv_pd *pd,
-			 uint64_t size_bytes, struct memory *out) MUST_CHECK;
 /* The NIC's own memory: atomics on it need not cross the bus. Its addresses
  * start at 0, and it cannot be mapped. */
 int memory_make_device(struct mem_node *node, struct ibv_pd *pd,
