@@ -230,6 +230,11 @@ assert run("dashboard --tenant")["sees"] == "default"
 assert run("ns mkdir /f")["kind"] == "folder"
 assert run("ns tree")["names"][0]["path"] == "/f"
 run("ns stat /none", 1)
+# No node has joined this one, so there are names only.
+run("queue put /f/q hello", 1)
+assert run("queue len /f/q")["items"] == 0
+assert run("file append /f/a /dev/null")["size"] == 0
+run("file get /f/none " + tmp + "/none", 1)
 del os.environ["AQUIFER_RACK_CONTROL"]
 run("down")
 

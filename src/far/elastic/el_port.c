@@ -411,7 +411,7 @@ static int read_part(struct el_object *o, struct el_port *p,
 				  .rkey = b->key}};
 	int err;
 
-	/* BLK-1: the header comes before the data, in the order of calls. */
+	/* Who asks reads the header before the data, in the order of calls. */
 	if (aqdv_read_now(p->link->qp, &now, 1) == 1)
 		return 0;
 	if (ibv_post_send(p->link->qp, &wr, &bad))

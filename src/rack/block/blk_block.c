@@ -87,12 +87,13 @@ static void put(struct blk_block *b, size_t at, uint64_t value)
 	uint64_t word;
 
 	memcpy(&word, &be, sizeof(word));
-	/* BLK-1: who sees the end, by a READ of the header and then one of the
-	 * data, must not miss bytes below it. */
+	/* BLK-1: who sees the end must not miss bytes below it. */
 	atomic_store_explicit((_Atomic uint64_t *)(void *)(b->mem + at), word,
 			      memory_order_release);
 }
 
+/* BLK-1: the other end is a client that READs the header, and then the data
+ * below the end that it has read. */
 void blk_head_write(struct blk_block *b, uint64_t end, uint64_t start)
 {
 	put(b, offsetof(struct block_head, start), start);
