@@ -217,6 +217,9 @@ static void harm_controller(struct world *w, unsigned i)
 		break;
 	case 2:
 		c->cut_store_ns = w->now_ns + between_ms(w, 500, 6000);
+		/* Then nothing makes it try a transaction. */
+		if (chance(w, 50))
+			c->cut_nodes_ns = c->cut_store_ns;
 		break;
 	default:
 		c->p.cut_ns = w->now_ns + between_ms(w, 500, 6000);

@@ -192,7 +192,9 @@ static bool reaches(struct world *w, const struct message *m)
 
 	if (c->is_dead || c->cut_ns > w->now_ns)
 		return false;
-	return !m->is_node || w->node[m->who].p.cut_ns <= w->now_ns;
+	return !m->is_node ||
+	       (w->node[m->who].p.cut_ns <= w->now_ns &&
+		w->controller[m->controller].cut_nodes_ns <= w->now_ns);
 }
 
 static void take_message(struct world *w, struct event *e)

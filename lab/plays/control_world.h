@@ -101,6 +101,7 @@ struct controller {
 	struct cd_core *core;
 	struct ledger *ledger;
 	uint64_t cut_store_ns;
+	uint64_t cut_nodes_ns; /* until then only clients reach it */
 	struct waiting waiting[WAITING];
 	uint64_t txn;	      /* under way; 0: none */
 	uint64_t txn_late_ns; /* it gives up then */

@@ -23,6 +23,8 @@ for program; do
 	example_index) says "2 orders in May" "$program" ;;
 	example_kv) says "visits: 3" "$program" ;;
 	example_region) says "already locked by 7" "$program" ;;
+	# Needs machines that share memory: coherent_memory runs it.
+	example_shared) ;;
 	example_verbs)
 		expect 0 soft timeout -k 5 60 "$program"
 		grep -q ': written by the NIC$' "$TMP/out" || fail verbs

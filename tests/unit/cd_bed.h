@@ -61,6 +61,13 @@ static inline void bed_lead(struct bed *b, const char *who)
 	cd_core_keep(b->core, UINT64_MAX);
 }
 
+static inline int bed_page(void *ctx, uint16_t *port)
+{
+	(void)ctx;
+	*port = 7170;
+	return 0;
+}
+
 static inline void bed_core(struct bed *b)
 {
 	const struct cd_config config = {
@@ -69,6 +76,7 @@ static inline void bed_core(struct bed *b)
 		.admin_token = TOKEN_ADMIN,
 		.node_token = TOKEN_NODE,
 		.default_token = TOKEN_DEFAULT,
+		.open_page = bed_page,
 	};
 
 	assert_int_equal(cd_core_create(&config, &b->core), 0);

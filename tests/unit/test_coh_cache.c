@@ -7,6 +7,7 @@
  *  I0 S0  INVAL of pages 0 to 3, to none, to read; target 0; it names nothing
  *  J0     to none, and it names what lane 0 and 1 carry
  *  G2     the give-back of page 2 is complete  E2     page 2 is evicted
+ *  F2     page 2 is flushed
  *  L l    EVICT of all; it is complete         C      the switch is gone
  *  K k    connected to a new one; CLEAN is complete
  *  H U    suspended, resumed                   X      expelled
@@ -135,6 +136,10 @@ static void play_one(struct bed *b, const char *word)
 		err = coh_cache_evict(c, n, &b->out);
 		assert_true(!err == (b->out.count > 0));
 		break;
+	case 'F':
+		err = coh_cache_flush(c, n, &b->out);
+		assert_true(!err == !c->pages[n].dirty);
+		break;
 	case 'L':
 		err = coh_cache_leave(c, &all, &b->out);
 		assert_true(!err == (b->out.count > 0));
@@ -236,6 +241,15 @@ static const struct row {
 	{HAS_W " E0 S0", "G0", "unmap0+1 fin1", "----"},
 	{HAS_R " W0", "E0", "", "r---"},
 	{"", "E0", "", "----"},
+	/* Flushes: the page stays, to read. */
+	{HAS_R, "F0", "", "r---"},
+	{HAS_W, "F0", "protect0+1 give0+1", "r---"},
+	{HAS_W " F0", "F0", "", "r---"},
+	{HAS_W " F0", "G0", "", "r---"},
+	{HAS_W " F0 G0", "F0", "", "r---"},
+	{HAS_W " F0 G0", "W0", "get0w.0", "r---"},
+	{HAS_W " F0 I0", "G0", "unmap0+4 fin1", "----"},
+	{HAS_W " C", "F0", "", "w---"},
 	/* Leaving. */
 	{"", "L", "evict0+4", "----"},
 	{"L", "R0", "", "----"},

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "run/run_fds.h"
+#include "base/fds.h"
 #include "run/share.h"
 
 enum {
@@ -80,7 +80,7 @@ static unsigned count_fds(void)
 static unsigned pass(unsigned sent, int *fd, unsigned max)
 {
 	char bytes[CMSG_SPACE(SENT_MAX * sizeof(int))] = {0};
-	union run_fds_room room;
+	union fds_room room;
 	char byte = 'x';
 	struct iovec iov = {&byte, 1};
 	struct msghdr out = {.msg_iov = &iov,
@@ -103,7 +103,7 @@ static unsigned pass(unsigned sent, int *fd, unsigned max)
 		memcpy(CMSG_DATA(c) + i * sizeof(int), &pair[0], sizeof(int));
 	assert_int_equal(sendmsg(pair[0], &out, 0), 1);
 	assert_int_equal(recvmsg(pair[1], &in, MSG_CMSG_CLOEXEC), 1);
-	got = run_fds_take(&in, fd, max);
+	got = fds_take(&in, fd, max);
 	(void)close(pair[0]);
 	(void)close(pair[1]);
 	return got;
@@ -115,8 +115,8 @@ static void descriptors_that_nobody_wants_are_closed(void **state)
 
 	(void)state;
 	for (unsigned sent = 1; sent <= SENT_MAX; sent++)
-		for (unsigned max = 0; max <= RUN_FDS_MAX; max++) {
-			int fd[RUN_FDS_MAX + 2] = {-1, -1, -7, -7};
+		for (unsigned max = 0; max <= FDS_MAX; max++) {
+			int fd[FDS_MAX + 2] = {-1, -1, -7, -7};
 			unsigned got = pass(sent, fd, max);
 
 			assert_true(got <= sent && got > 0);

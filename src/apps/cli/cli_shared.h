@@ -9,6 +9,11 @@ struct cli_shared_args {
 	struct cli_action_args common; /* NAME, and more */
 	bool has_offset, has_length;
 	uint64_t offset, length;
+	/* serve */
+	const char *name, *user;
+	uint64_t cache_bytes;
+	uint32_t idle_ms;
+	bool is_unconfined;
 };
 
 int cli_shared_create(void *args);
@@ -19,5 +24,7 @@ int cli_shared_repair(void *args);
 int cli_shared_check(void *args);
 int cli_shared_delete(void *args);
 int cli_shared_machines(void *args);
+/* This machine's cache, until a signal ends it. */
+int cli_shared_serve(void *args);
 
 #endif

@@ -23,6 +23,17 @@ const struct opt cmd_shared_options[] = {
 		 "allow: where the part begins (default 0)"),
 	OPT_CALL(take_length, "length", "SIZE",
 		 "allow: how long it is (default: to the end)"),
+	OPT_SIZE(struct cli_shared_args, cache_bytes, "cache", "SIZE", 1 << 20,
+		 1ull << 40, "serve: memory for cached pages (default 512M)"),
+	OPT_U32(struct cli_shared_args, idle_ms, "idle", "MS", 1, 86400000,
+		"serve: end when no program has used it for so long"),
+	OPT_TEXT(struct cli_shared_args, name, "name", "NAME",
+		 "serve: this machine's name among the members (default: the "
+		 "host's)"),
+	OPT_TEXT(struct cli_shared_args, user, "user", "NAME",
+		 "serve, as root: become this user first"),
+	OPT_FLAG(struct cli_shared_args, is_unconfined, "no-confine",
+		 "serve: keep privileges, files and system calls (debugging)"),
 	OPT_FLAG(struct cli_shared_args, common.json, "json", "print JSON"),
 	OPT_END,
 };
@@ -47,6 +58,8 @@ int cmd_shared(const struct cli_command *self, int argc, char **argv)
 		 "remove for everybody: SEGMENT"},
 		{"machines", 0, 0, NULL, CLI_NEEDS_NOTHING, cli_shared_machines,
 		 "this user's machines that share memory"},
+		{"serve", 0, 0, NULL, CLI_NEEDS_NOTHING, cli_shared_serve,
+		 "this machine's cache, until a signal ends it"},
 		{0},
 	};
 	static const struct cli_actions actions = {table, NULL, NULL};

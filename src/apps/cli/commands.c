@@ -85,8 +85,7 @@ const struct cli_command cli_commands[] = {
 	 cmd_region_options, NULL},
 	{"shared", cmd_shared, "memory that machines share coherently",
 	 "create|stat|allow|repair|delete SEGMENT [...] | list | check | "
-	 "machines "
-	 "[OPTION...]",
+	 "machines | serve [OPTION...]",
 	 cmd_shared_options, NULL},
 	{"node", cmd_node, "list, drain and forget what joined the controller",
 	 "drain|undrain|forget NODE | ls [--json]", json_options,

@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attaching to the pager: range, userfaultfd, channel, and again after fork. */
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/fds.h"
+#include "base/uffd_new.h"
 #include "preload.h"
-#include "run/run_fds.h"
-
-#ifndef USERFAULTFD_IOC_NEW
-#define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
-#endif
 
 static int hex_digit(char c)
 {
@@ -76,13 +69,13 @@ static int connect_pager(void)
 
 /* The pager's answer, and up to two descriptors of it; -1 where there is none.
  */
-static int receive(int sock, struct run_welcome *w, int fd[RUN_FDS_MAX])
+static int receive(int sock, struct run_welcome *w, int fd[FDS_MAX])
 {
 	unsigned count;
 	int err;
 
 	fd[0] = fd[1] = -1;
-	err = run_fds_receive(sock, w, sizeof(*w), fd, RUN_FDS_MAX, &count, 0);
+	err = fds_receive(sock, w, sizeof(*w), fd, FDS_MAX, &count, 0);
 	if (err) {
 		fd[0] = fd[1] = -1;
 		return err;
@@ -90,37 +83,26 @@ static int receive(int sock, struct run_welcome *w, int fd[RUN_FDS_MAX])
 	return w->magic == RUN_MAGIC ? w->err : -EPROTO;
 }
 
-static void close_both(const int fd[RUN_FDS_MAX])
+static void close_both(const int fd[FDS_MAX])
 {
-	for (unsigned i = 0; i < RUN_FDS_MAX; i++)
+	for (unsigned i = 0; i < FDS_MAX; i++)
 		if (fd[i] >= 0)
 			(void)close(fd[i]);
 }
 
 /* Shows the token; what is given for it is the caller's to close. */
 static int say_hello(int sock, enum run_hello_kind kind, struct run_welcome *w,
-		     int fd[RUN_FDS_MAX])
+		     int fd[FDS_MAX])
 {
 	struct run_hello hello = {.magic = RUN_MAGIC, .kind = kind};
 	int err;
 
 	fd[0] = fd[1] = -1;
 	memcpy(hello.token, preload.token, RUN_TOKEN_BYTES);
-	err = run_fds_send(sock, &hello, sizeof(hello), NULL, 0, 0);
+	err = fds_send(sock, &hello, sizeof(hello), NULL, 0, 0);
 	if (!err)
 		err = receive(sock, w, fd);
 	return !err && fd[0] < 0 ? -EPROTO : err;
-}
-
-/* For faults of system calls too: that is a privilege, which the device stands
- * for. Without it far memory would not be safe. */
-static int uffd_new(int dev)
-{
-	int fd = dev >= 0 ? ioctl(dev, USERFAULTFD_IOC_NEW, O_CLOEXEC) : -1;
-
-	if (fd < 0)
-		fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
-	return fd < 0 ? -errno : fd;
 }
 
 /* A dump would have holes for all that is far, and take as long as the range is
@@ -202,13 +184,13 @@ static int give_range(int sock, int dev)
 	struct run_range range = {.magic = RUN_MAGIC,
 				  .start = (uint64_t)(uintptr_t)preload.range};
 	struct run_welcome w;
-	int none[RUN_FDS_MAX];
+	int none[FDS_MAX];
 	int uffd = uffd_new(dev);
 	int err;
 
 	if (uffd < 0)
 		return uffd;
-	err = run_fds_send(sock, &range, sizeof(range), &uffd, 1, 0);
+	err = fds_send(sock, &range, sizeof(range), &uffd, 1, 0);
 	if (!err) {
 		err = receive(sock, &w, none);
 		close_both(none);
@@ -220,7 +202,7 @@ static int give_range(int sock, int dev)
 static int attach(enum run_hello_kind kind)
 {
 	struct run_welcome w;
-	int fd[RUN_FDS_MAX];
+	int fd[FDS_MAX];
 	int sock = connect_pager();
 	int err;
 

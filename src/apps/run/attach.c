@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "base/log.h"
 #include "broker.h"
 #include "pager_priv.h"
 #include "peer.h"
 #include "place.h"
-#include "run_fds.h"
 #include "uffd.h"
 
 int run_attach_open(struct pager *p)
@@ -92,7 +92,7 @@ static int answer(struct pager *p, const struct attachment *c, int err,
 		.bell_page = c->bell_page,
 	};
 
-	return run_fds_send(c->fd, &w, sizeof(w), fd, count, MSG_DONTWAIT);
+	return fds_send(c->fd, &w, sizeof(w), fd, count, MSG_DONTWAIT);
 }
 
 /* A message of that many bytes with `fd_count` descriptors, at most 1. */
@@ -100,8 +100,8 @@ static int receive(int sock, void *bytes, size_t len, int *fd,
 		   unsigned fd_count)
 {
 	unsigned count;
-	int err = run_fds_receive(sock, bytes, len, fd, fd_count, &count,
-				  MSG_DONTWAIT);
+	int err = fds_receive(sock, bytes, len, fd, fd_count, &count,
+			      MSG_DONTWAIT);
 
 	return !err && count != fd_count ? -EPROTO : err;
 }

@@ -12,11 +12,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fds.h"
 #include "confine/confine.h"
 #include "pager_priv.h"
 #include "peer.h"
 #include "rights.h"
-#include "run_fds.h"
 #include "uffd.h"
 
 /* Of the broker, which has no others but 0 to 2. */
@@ -157,14 +157,14 @@ static int serve_one(const struct run_start *start)
 	struct question q;
 	unsigned count;
 	int with = -1, fd = -1;
-	int err = run_fds_receive(SOCK_FD, &q, sizeof(q), &with, 1, &count,
-				  MSG_DONTWAIT);
+	int err = fds_receive(SOCK_FD, &q, sizeof(q), &with, 1, &count,
+			      MSG_DONTWAIT);
 
 	if (err)
 		return err;
 	a.err = do_it(start, &q, with, &a.value, &fd);
 	close_fd(with);
-	err = run_fds_send(SOCK_FD, &a, sizeof(a), &fd, !a.err && fd >= 0, 0);
+	err = fds_send(SOCK_FD, &a, sizeof(a), &fd, !a.err && fd >= 0, 0);
 	close_fd(fd);
 	return err;
 }
@@ -246,11 +246,11 @@ static int ask(int sock, struct question q, uint64_t *value, int *fd)
 {
 	struct answer a;
 	unsigned count;
-	int err = run_fds_send(sock, &q, sizeof(q), fd, *fd >= 0, 0);
+	int err = fds_send(sock, &q, sizeof(q), fd, *fd >= 0, 0);
 
 	*fd = -1;
 	while (!err) {
-		err = run_fds_receive(sock, &a, sizeof(a), fd, 1, &count, 0);
+		err = fds_receive(sock, &a, sizeof(a), fd, 1, &count, 0);
 		if (!err)
 			break;
 		err = err == -EINTR ? 0 : -EPIPE;

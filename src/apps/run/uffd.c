@@ -3,19 +3,17 @@
 #include "uffd.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/uffd_new.h"
 #include "run_channel.h"
 
 enum {
 	FEATURE_MOVE = 1 << 16, /* newer than Debian's headers */
-	USER_ONLY = 1,		/* UFFD_USER_MODE_ONLY */
 };
 
 static bool is_userfaultfd(int fd)
@@ -28,15 +26,9 @@ static bool is_userfaultfd(int fd)
 	       memcmp(got, want, sizeof(want) - 1) == 0;
 }
 
-int run_uffd_enable(int fd)
+static int enable(int fd, uint64_t features)
 {
-	struct uffdio_api api = {.api = UFFD_API,
-				 .features = UFFD_FEATURE_EVENT_FORK |
-					     UFFD_FEATURE_EVENT_REMOVE |
-					     UFFD_FEATURE_EVENT_UNMAP |
-					     UFFD_FEATURE_EVENT_REMAP |
-					     UFFD_FEATURE_THREAD_ID |
-					     UFFD_FEATURE_PAGEFAULT_FLAG_WP};
+	struct uffdio_api api = {.api = UFFD_API, .features = features};
 
 	if (!is_userfaultfd(fd))
 		return -EPROTO;
@@ -44,6 +36,22 @@ int run_uffd_enable(int fd)
 	if (ioctl(fd, UFFDIO_API, &api) != 0)
 		return errno == EINVAL ? -EOPNOTSUPP : -errno;
 	return 0;
+}
+
+int run_uffd_enable(int fd)
+{
+	return enable(fd, UFFD_FEATURE_EVENT_FORK | UFFD_FEATURE_EVENT_REMOVE |
+				  UFFD_FEATURE_EVENT_UNMAP |
+				  UFFD_FEATURE_EVENT_REMAP |
+				  UFFD_FEATURE_THREAD_ID |
+				  UFFD_FEATURE_PAGEFAULT_FLAG_WP);
+}
+
+int run_uffd_enable_file(int fd)
+{
+	return enable(fd, UFFD_FEATURE_MISSING_SHMEM |
+				  UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
+				  UFFD_FEATURE_PAGEFAULT_FLAG_WP);
 }
 
 int run_uffd_register(int fd, uint64_t start, uint64_t bytes)
@@ -166,7 +174,7 @@ bool run_uffd_is_alive(int fd, uint64_t start)
 bool run_uffd_can_move(void)
 {
 	struct uffdio_api api = {.api = UFFD_API};
-	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | USER_ONLY);
+	int fd = uffd_new_plain();
 	bool ok;
 
 	if (fd < 0)

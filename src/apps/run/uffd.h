@@ -14,6 +14,9 @@
  * moves them. -EPERM without CAP_SYS_PTRACE, -EOPNOTSUPP; -EPROTO: it is none.
  */
 int run_uffd_enable(int fd) MUST_CHECK;
+/* Sets a new one up for memory that is a file which others map, too: faults and
+ * writes to protected pages, also such that are not there (Linux 5.19). */
+int run_uffd_enable_file(int fd) MUST_CHECK;
 /* For a range of its process; more than once does no harm. */
 int run_uffd_register(int fd, uint64_t start, uint64_t bytes) MUST_CHECK;
 /* Makes it ordinary memory again; threads that wait there go on. */

@@ -99,8 +99,8 @@ static bool is_giving(const struct coh_cache *c, const struct coh_range *r)
 
 /* ---- INVALs -------------------------------------------------------------- */
 
-/* Whether a get that the INVAL names has no answer yet. */
-static bool is_named(const struct coh_cache *c, const struct coh_inval *inval)
+bool coh_cache_is_named(const struct coh_cache *c,
+			const struct coh_inval *inval)
 {
 	for (uint8_t i = 0; i < c->lane_count; i++)
 		if (c->lanes[i].right != COH_NONE &&
@@ -119,7 +119,7 @@ static void run_job(struct coh_cache *c, struct coh_cache_job *job,
 	bool all;
 
 	if (job->state == COH_JOB_WAITS) {
-		if (is_named(c, &job->inval))
+		if (coh_cache_is_named(c, &job->inval))
 			return;
 		job->state = COH_JOB_GIVES;
 		coh_cache_protect(c, &r, out);
@@ -292,6 +292,24 @@ int coh_cache_evict(struct coh_cache *c, uint64_t page,
 	coh_cache_protect(c, &one, out);
 	(void)give(c, page, out); /* there is room for it */
 	return 0;
+}
+
+int coh_cache_flush(struct coh_cache *c, uint64_t page,
+		    struct coh_cache_out *out)
+{
+	const struct coh_cache_page *p = coh_cache_page_at(c, page);
+	struct coh_range one = {page, 1};
+
+	out->count = 0;
+	ASSERT(coh_cache_has(c, page));
+	if (!p->dirty)
+		return 0;
+	if (p->giving || c->giving == COH_CACHE_GIVES_MAX ||
+	    c->link != COH_CACHE_MEMBER)
+		return -EBUSY;
+	coh_cache_protect(c, &one, out);
+	(void)give(c, page, out); /* there is room for it */
+	return -EBUSY;
 }
 
 int coh_cache_leave(struct coh_cache *c, const struct coh_range *range,

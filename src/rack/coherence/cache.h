@@ -24,6 +24,7 @@
  *                              range are complete; to NONE: -> NONE, unmap; FIN
  *  give-back complete          not dirty; leaving: -> NONE, unmap
  *  evict a page                dirty: protect, give back, leaving; else unmap
+ *  flush a page                dirty: protect, give back; it stays
  *  leave a range               EVICT, if nothing of it is here, asked for or
  *                              being invalidated
  *  suspend, resume             processes may do nothing, and again what they
@@ -152,6 +153,10 @@ enum coh_touch coh_cache_touch(struct coh_cache *c, uint64_t page,
 /* -EBUSY: not now. */
 int coh_cache_evict(struct coh_cache *c, uint64_t page,
 		    struct coh_cache_out *out) MUST_CHECK;
+/* Stores to the page shall be in the memory node: 0 if they are; -EBUSY: not
+ * yet, ask again after other events. */
+int coh_cache_flush(struct coh_cache *c, uint64_t page,
+		    struct coh_cache_out *out) MUST_CHECK;
 /* A range of whole regions, up to COH_REGION_PAGES_MAX pages. -EBUSY. */
 int coh_cache_leave(struct coh_cache *c, const struct coh_range *range,
 		    struct coh_cache_out *out) MUST_CHECK;
@@ -164,6 +169,10 @@ void coh_cache_refused(struct coh_cache *c, uint8_t lane,
 		       struct coh_cache_out *out);
 void coh_cache_inval(struct coh_cache *c, const struct coh_inval *inval,
 		     struct coh_cache_out *out);
+/* Whether a get that the INVAL names has no answer yet: who delays INVALs until
+ * threads have used their pages delays them until then, too. */
+bool coh_cache_is_named(const struct coh_cache *c,
+			const struct coh_inval *inval) MUST_CHECK;
 void coh_cache_given(struct coh_cache *c, uint64_t page,
 		     struct coh_cache_out *out);
 void coh_cache_left(struct coh_cache *c, uint8_t index);

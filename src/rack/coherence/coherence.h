@@ -23,7 +23,7 @@
  * INVAL may be under way while many gets come and go on a lane.
  *
  * Who calls this: the switch's program `coherence` the directory; a machine's
- * cache server will call the cache, and lab/plays does. lab/model calls both.
+ * cache server (apps/sharedd) the cache, and so does lab/plays; lab/model both.
  * docs/mind.md has states and promises.
  */
 #ifndef AQ_COHERENCE_H

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptors that come with a message, for both ends of the pager's socket. */
-#ifndef AQ_RUN_FDS_H
-#define AQ_RUN_FDS_H
+/* Descriptors that come with a message, for both ends of a socket. */
+#ifndef AQ_FDS_H
+#define AQ_FDS_H
 
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/base.h"
+#include "base.h"
 
 enum {
-	RUN_FDS_MAX = 2, /* of any message */
+	FDS_MAX = 2, /* of any message */
 };
 
 /* Room for the control data of a message. */
-union run_fds_room {
-	char bytes[CMSG_SPACE(RUN_FDS_MAX * sizeof(int))];
+union fds_room {
+	char bytes[CMSG_SPACE(FDS_MAX * sizeof(int))];
 	struct cmsghdr align;
 };
 
@@ -26,7 +26,7 @@ union run_fds_room {
  * `max`: then all are closed. The room that the kernel fills is aligned, so
  * more may come than it was made for.
  */
-static inline unsigned run_fds_take(struct msghdr *msg, int *fd, unsigned max)
+static inline unsigned fds_take(struct msghdr *msg, int *fd, unsigned max)
 {
 	unsigned count = 0;
 
@@ -55,9 +55,9 @@ static inline unsigned run_fds_take(struct msghdr *msg, int *fd, unsigned max)
 	return count;
 }
 
-/* Puts `count` descriptors, at most RUN_FDS_MAX, into a message to send. */
-static inline void run_fds_put(struct msghdr *msg, union run_fds_room *room,
-			       const int *fd, unsigned count)
+/* Puts `count` descriptors, at most FDS_MAX, into a message to send. */
+static inline void fds_put(struct msghdr *msg, union fds_room *room,
+			   const int *fd, unsigned count)
 {
 	struct cmsghdr *c;
 
@@ -73,14 +73,14 @@ static inline void run_fds_put(struct msghdr *msg, union run_fds_room *room,
 }
 
 /* 0, or -EPIPE. */
-static inline int run_fds_send(int sock, void *bytes, size_t len, const int *fd,
-			       unsigned count, int flags)
+static inline int fds_send(int sock, void *bytes, size_t len, const int *fd,
+			   unsigned count, int flags)
 {
-	union run_fds_room room = {{0}};
+	union fds_room room = {{0}};
 	struct iovec iov = {bytes, len};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 
-	run_fds_put(&msg, &room, fd, count);
+	fds_put(&msg, &room, fd, count);
 	return sendmsg(sock, &msg, MSG_NOSIGNAL | flags) == (ssize_t)len
 		       ? 0
 		       : -EPIPE;
@@ -88,10 +88,10 @@ static inline int run_fds_send(int sock, void *bytes, size_t len, const int *fd,
 
 /* A message of that many bytes. The first `max` descriptors go to fd[], and
  * *count says how many came; those of any other message are closed. */
-static inline int run_fds_receive(int sock, void *bytes, size_t len, int *fd,
-				  unsigned max, unsigned *count, int flags)
+static inline int fds_receive(int sock, void *bytes, size_t len, int *fd,
+			      unsigned max, unsigned *count, int flags)
 {
-	union run_fds_room room;
+	union fds_room room;
 	struct iovec iov = {bytes, len};
 	struct msghdr msg = {.msg_iov = &iov,
 			     .msg_iovlen = 1,
@@ -102,7 +102,7 @@ static inline int run_fds_receive(int sock, void *bytes, size_t len, int *fd,
 	*count = 0;
 	if (n < 0)
 		return -errno;
-	*count = run_fds_take(&msg, fd, max);
+	*count = fds_take(&msg, fd, max);
 	if (n == (ssize_t)len && *count <= max && !(msg.msg_flags & MSG_TRUNC))
 		return 0;
 	for (unsigned i = 0; *count <= max && i < *count; i++)

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory that machines share as processes of one machine do: plain loads,
+ * stores and atomics, at the same address everywhere.
+ *
+ *	struct aq_rack *rack;
+ *	struct aq_shared *shared;
+ *	_Atomic long *counter;
+ *
+ *	if (aq_rack_open(NULL, &rack) ||
+ *	    aq_shared_open(rack, "hits", 0, &shared))
+ *		fprintf(stderr, "%s\n", aq_last_error());
+ *	counter = aq_shared_addr(shared);
+ *	atomic_fetch_add(counter, 1);
+ *
+ * The rack needs a memory node with shared memory and a switch with the program
+ * coherence, and each machine a cache server (`aquifer shared serve`), through
+ * whose NIC its pages come. What the processor promises on one machine (x86:
+ * TSO) holds across machines. docs/mind.md says how.
+ *
+ * Errors: 0 or a negative errno, as in <aquifer/aquifer.h>. Memory that is lost
+ * (a machine died with the only copy of its stores, the segment was deleted,
+ * this machine was cut off for more than its lease, its cache server was
+ * killed) is SIGBUS for who touches it, and EFAULT for system calls; never
+ * zeros, never old bytes.
+ *
+ * fork: the child does not have the memory; it opens the segment itself. Memory
+ * that devices write (O_DIRECT, registered regions, io_uring buffers) must not
+ * be shared memory. Sleeping on a word (futex, and so mutexes that sleep and
+ * condition variables) works among threads of one machine only.
+ *
+ * Threads: any, but aq_shared_flush and aq_shared_stat of one handle one at a
+ * time, and nothing after aq_shared_close.
+ */
+#ifndef AQUIFER_SHARED_H
+#define AQUIFER_SHARED_H
+
+#include <aquifer/aquifer.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct aq_shared;
+
+enum {
+	AQ_SHARED_NAME_MAX = 63, /* letters, digits, '-', '_' and '.' */
+};
+
+enum aq_shared_flags {
+	AQ_SHARED_READ_ONLY = 1 << 0, /* stores are SIGSEGV */
+};
+
+enum aq_shared_right {
+	AQ_SHARED_NONE,
+	AQ_SHARED_READ,
+	AQ_SHARED_WRITE, /* and read */
+};
+
+struct aq_shared_info {
+	uint64_t size_bytes;
+	uint64_t lost_bytes; /* until `aquifer shared repair`; 0: all is well */
+	/* Of this machine: pages of the segment that its cache has, faults of
+	 * its programs, pages that it asked for, had to give up and gave back.
+	 */
+	uint64_t cached_bytes;
+	uint64_t faults;
+	uint64_t gets;
+	uint64_t invalidations;
+	uint64_t given_back;
+};
+
+/*
+ * Makes a segment of zeros; the size is rounded up to pages of 4 KiB. -EEXIST:
+ * there is one of that name; -ENOSPC: no room; -EOPNOTSUPP: the rack has no
+ * shared memory. Segments live until they are deleted.
+ */
+AQ_API int aq_shared_create(struct aq_rack *rack, const char *name,
+			    uint64_t size_bytes);
+/* At once, also for those who use it. */
+AQ_API int aq_shared_delete(struct aq_rack *rack, const char *name);
+/* What another tenant may do with the segment. */
+AQ_API int aq_shared_allow(struct aq_rack *rack, const char *name,
+			   const char *tenant, enum aq_shared_right right);
+
+/*
+ * Maps a segment at the address that it has everywhere; "TENANT/NAME" is one of
+ * another tenant. -EHOSTDOWN: this machine has no cache server; -EACCES: no
+ * right, or no right to use userfaultfd; -EEXIST: something else is at that
+ * address, for example the same segment. The caller owns *shared, and the rack
+ * must stay open as long.
+ */
+AQ_API int aq_shared_open(struct aq_rack *rack, const char *name,
+			  unsigned flags, struct aq_shared **shared);
+/* Unmaps it. What was stored stays: the cache server has it. NULL is allowed.
+ */
+AQ_API void aq_shared_close(struct aq_shared *shared);
+
+AQ_API void *aq_shared_addr(const struct aq_shared *shared);
+AQ_API uint64_t aq_shared_size(const struct aq_shared *shared);
+
+/*
+ * Returns when all that this machine's programs have stored to the range until
+ * now is in the memory node, so that the death of this machine loses none of
+ * it. Waits as long as the switch is away.
+ */
+AQ_API int aq_shared_flush(struct aq_shared *shared, uint64_t offset,
+			   uint64_t length);
+AQ_API int aq_shared_stat(struct aq_shared *shared,
+			  struct aq_shared_info *info);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

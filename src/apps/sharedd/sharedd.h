@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The server of a machine's cache of coherent shared memory, as a process. */
+#ifndef AQ_SHAREDD_H
+#define AQ_SHAREDD_H
+
+#include "base/base.h"
+#include "daemon/daemon.h"
+
+/* What d->self of a struct daemon points to. */
+struct shd_options {
+	uint64_t cache_bytes; /* of cached pages at most; 0: the default */
+	uint32_t idle_ms; /* it ends that long after the last program; 0: never
+			   */
+};
+
+/* A server until a signal, or until nobody uses it; see daemon/daemon.h. */
+extern const struct daemon_kind shd_daemon;
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the cache server is made of. One thread does everything that touches
+ * pages: it moves events between the userfaultfds of programs, the connections
+ * to the switch and the cache of coherence/cache.h, and does what that says.
+ * The lead is asked by a thread of its own (lead.h).
+ */
+#ifndef AQ_SHD_PRIV_H
+#define AQ_SHD_PRIV_H
+
+#include <poll.h>
+
+#include "base/counter.h"
+#include "base/rack_socket.h"
+#include "base/relax.h"
+#include "coherence/cache.h"
+#include "coherent/channel.h"
+#include "hold.h"
+#include "keeper.h"
+#include "lead.h"
+#include "mem.h"
+#include "nic.h"
+#include "sharedd.h"
+
+enum {
+	SHD_LEAVES = 8,
+	SHD_WAITS = 4096,    /* threads that wait for pages */
+	SHD_PROGRAMS = 1024, /* mappings of programs */
+	SHD_FAULTS = 64,     /* read at once */
+	SHD_EVICTS = 16,     /* in one turn */
+};
+
+#define SHD_CACHE_BYTES (512ull << 20)
+
+#define SHD_COUNTERS(X)                                             \
+	X(faults, "page faults of programs")                        \
+	X(gets_read, "pages asked for to read")                     \
+	X(gets_write, "pages asked for to write")                   \
+	X(pages, "pages that have come")                            \
+	X(refused, "gets that were refused")                        \
+	X(invals, "invalidations of the switch")                    \
+	X(held, "invalidations that waited for a thread to run")    \
+	X(gives, "pages given back")                                \
+	X(evictions, "pages given up for others")                   \
+	X(leaves, "regions left")                                   \
+	X(terms, "connections to a switch that had been restarted") \
+	X(hidden, "times that the lease was nearly over")           \
+	X(strange, "messages of the switch that made no sense")
+
+enum shd_counter {
+#define SHD_ENUM(name, help) SHD_C_##name,
+	SHD_COUNTERS(SHD_ENUM)
+#undef SHD_ENUM
+	SHD_COUNTER_COUNT
+};
+
+struct shd_segment {
+	struct list node;
+	uint64_t id;
+	uint64_t page; /* its first one */
+	struct shd_mem mem;
+	unsigned users;
+	uint64_t faults, gets, invals, gives;
+};
+
+struct shd_program;
+
+enum shd_watch_kind {
+	SHD_WATCH_LISTEN,
+	SHD_WATCH_SOCKET,
+	SHD_WATCH_UFFD,
+	SHD_WATCH_NIC,
+	SHD_WATCH_LEAD,
+	SHD_WATCH_SIGNAL,
+};
+
+struct shd_watch {
+	enum shd_watch_kind kind;
+	struct shd_program *program;
+};
+
+/* A program's connection, and its mapping. */
+struct shd_program {
+	struct list node;
+	int sock;
+	pid_t pid;
+	clockid_t clock; /* of the processor time that it uses; 0: none */
+	bool has_view;
+	bool is_flushing;
+	struct shd_view view;
+	struct shd_segment *segment; /* NULL: nothing is open */
+	struct shd_watch on_sock, on_uffd;
+	/* Pages of a flush: before `sent` they are given, before `done` the
+	 * memory node has them. */
+	uint64_t flush_from, flush_sent, flush_done, flush_end;
+};
+
+/* A thread that waits for a page. */
+struct shd_wait {
+	uint64_t page;
+	struct shd_program *program;
+	uint8_t right; /* enum coh_right */
+	bool is_missing;
+	bool is_lost; /* it was refused, and is here to read: it goes first */
+};
+
+struct shd {
+	struct shd_options opt;
+	struct daemon *daemon;
+	struct shd_keeper *keeper;
+	pid_t keeper_pid;
+	int device; /* of userfaultfds, or -1 */
+	int own_uffd;
+	int epoll;
+	struct rack_sockets sockets;
+	char socket[COHERENT_SOCKET_MAX];
+	int listen;
+	struct shd_watch on_listen, on_nic, on_lead, on_signal;
+	struct shd_lead *lead;
+	struct shd_nic nic;
+	struct shd_ends ends;
+	bool is_asking; /* the lead, for ends of the switch */
+	bool is_member;
+	bool is_armed;
+	bool is_draining;
+	bool is_drained; /* nothing is left that could be given back */
+	bool is_over;	 /* no member any more, or broken */
+	int lead_err;
+	uint64_t broken_ns; /* since when a connection is broken; 0: none */
+	uint64_t said_ns;   /* when a refusal was told last */
+	uint32_t term;
+	uint64_t sent_ns; /* of the last beat that was answered */
+	uint64_t used_ns; /* when there was a program */
+	struct counter_file *counters;
+	uint64_t *c; /* SHD_COUNTER_COUNT */
+	uint64_t *cached_bytes;
+
+	struct coh_cache cache;
+	struct coh_cache_out out;
+	struct coh_cache_lane lanes[COHERENCE_LANES];
+	struct coh_cache_job jobs[COH_CACHE_JOBS_MAX];
+	struct coh_cache_leave leaves[SHD_LEAVES];
+	bool lane_lost[COHERENCE_LANES];
+	uint8_t lane_why[COHERENCE_LANES];
+	struct shd_hold *holds; /* of the arena's pages */
+	/* Of the largest regions: we asked for something there and have not
+	 * left it since. */
+	bool *touched;
+	struct coh_inval held[COH_CACHE_JOBS_MAX];
+	unsigned held_count;
+	uint64_t held_ns; /* when the first may go; 0: not known */
+
+	struct list segments;
+	struct list programs;
+	unsigned program_count;
+	uint64_t page_count; /* cached */
+	uint64_t page_max;
+	struct list *hand; /* the clock's segment, or NULL */
+	uint32_t hand_page;
+	unsigned wait_count;
+	struct shd_wait waits[SHD_WAITS];
+};
+
+static inline void shd_count(struct shd *s, enum shd_counter which)
+{
+	s->c[which]++;
+}
+
+static inline uint32_t shd_us(uint64_t ns)
+{
+	return (uint32_t)(ns / 1000);
+}
+
+/* ---- act.c: what the cache says ------------------------------------------ */
+
+/* Does what is in s->out. `lane`: whose page has come, or -1. */
+void shd_act(struct shd *s, int lane);
+/* Everything is over: SIGBUS for all, and the server ends. */
+void shd_fail(struct shd *s, const char *why);
+
+/* ---- fault.c: threads that wait ------------------------------------------ */
+
+void shd_fault_read(struct shd *s, struct shd_program *p);
+/* Asks for what is waited for, where that can be done by now. */
+void shd_fault_touch(struct shd *s);
+/* The page is here with that right: its threads run. `bytes`: of a page that
+ * was not here. */
+void shd_fault_mapped(struct shd *s, struct shd_segment *g, uint64_t page,
+		      enum coh_right right, const void *bytes);
+/* SIGBUS for who waits for pages of the range. */
+void shd_fault_lost(struct shd *s, const struct coh_range *r);
+void shd_fault_forget(struct shd *s, const struct shd_program *p);
+
+/* ---- attach.c: programs -------------------------------------------------- */
+
+int shd_attach_open(struct shd *s) MUST_CHECK;
+void shd_attach_accept(struct shd *s);
+void shd_attach_read(struct shd *s, struct shd_program *p);
+void shd_attach_end(struct shd *s, struct shd_program *p);
+/* Goes on with flushes; from_start: what was given did not arrive. */
+void shd_flush_run(struct shd *s, bool from_start);
+int shd_watch_add(struct shd *s, int fd, struct shd_watch *w) MUST_CHECK;
+
+/* ---- segment.c ----------------------------------------------------------- */
+
+/* -EBUSY: the memory of another one is still in use there. */
+int shd_segment_get(struct shd *s, uint64_t va, uint64_t size_bytes,
+		    uint64_t id, struct shd_segment **out) MUST_CHECK;
+void shd_segment_put(struct shd *s, struct shd_segment *g);
+/* NULL: none has it. */
+struct shd_segment *shd_segment_of(struct shd *s, uint64_t page);
+void shd_segment_destroy(struct shd *s, struct shd_segment *g);
+
+/* ---- evict.c: a bounded cache -------------------------------------------- */
+
+/* Gives up pages where there are too many, and of segments that nobody uses. */
+void shd_evict(struct shd *s);
+
+/* ---- member.c: the switch, terms and leases ------------------------------ */
+
+/* Waits until it is a member; -errno with words. */
+int shd_member_start(struct shd *s) MUST_CHECK;
+void shd_member_news(struct shd *s);
+/* A connection to the switch has failed. */
+void shd_member_broken(struct shd *s);
+/* Hides all when the lease is nearly over, and shows it again. */
+void shd_member_lease(struct shd *s, uint64_t now_ns);
+/* Gives everything back; false: in vain. */
+bool shd_member_drain(struct shd *s);
+
+/* ---- turn.c: the loop ---------------------------------------------------- */
+
+/* Works once; returns whether there was something to do. */
+bool shd_turn(struct shd *s);
+/* Sleeps until something happens, at most that long. */
+void shd_sleep(struct shd *s, uint64_t most_ns);
+
+#endif

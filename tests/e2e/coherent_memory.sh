@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Two machines share memory by plain loads, stores and atomics: a word goes back
+# and forth, additions add up, nobody sees what TSO forbids, and a cache that is
+# too small loses nothing. Arguments: the program, the example,
+# [rounds of litmus shapes].
+# shellcheck source=tests/e2e/lib.sh
+source "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/e2e/coherent_lib.sh
+source "$(dirname "$0")/coherent_lib.sh"
+CLIENT=$1 EXAMPLE=$2 ROUNDS=${3:-32}
+
+start_rack
+serve a
+serve b --cache 1M
+
+both pass 50
+both mp $((ROUNDS * 64))
+both sb "$ROUNDS"
+# Two programs of one machine, and one of the other.
+pids=()
+for machine in a a b; do
+	on "$machine" add 0 100000 >"$TMP/add" 2>&1 &
+	pids+=("$!")
+	PIDS+=("$!")
+done
+for pid in "${pids[@]}"; do
+	wait "$pid" || fail "add: $(<"$TMP/add")"
+done
+sum_is 300000 a b
+# 320 pages and a cache of 256; then some of them elsewhere.
+on b churn 0 320 >"$TMP/churn" 2>&1 || fail "churn: $(<"$TMP/churn")"
+on a churn 0 100 >"$TMP/churn" 2>&1 || fail "churn: $(<"$TMP/churn")"
+directory_is_sound
+# The example, once on each machine.
+expect 0 "$AQUIFER" shared create example 1M
+for machine in a b a; do
+	AQUIFER_NIC_ADDRESS=${ADDRESS[$machine]} expect 0 \
+		env ${AQ_PRELOAD:+LD_PRELOAD="$AQ_PRELOAD"} "$EXAMPLE"
+done
+[[ $(tail -n 1 "$TMP/out") == "visit 3" ]] || fail "$(<"$TMP/out")"
+grep -q 'I was number 2' "$TMP/out" || fail "$(<"$TMP/out")"
+
+# One server for each address.
+AQUIFER_NIC_ADDRESS=127.0.0.2 expect 1 "$AQUIFER" shared serve
+grep -q 'already' "$TMP/err" || fail "$(<"$TMP/err")"
+# Where there is none a program is told what to do.
+AQUIFER_NIC_ADDRESS=127.0.0.9 expect 1 \
+	env ${AQ_PRELOAD:+LD_PRELOAD="$AQ_PRELOAD"} "$CLIENT" words show 0 0
+grep -q 'aquifer shared serve' "$TMP/err" || fail "$(<"$TMP/err")"
+# A clean end gives everything back, so others find it.
+on a add 0 7 >"$TMP/add" 2>&1 || fail "add: $(<"$TMP/add")"
+kill -TERM "${SERVER[a]}"
+wait "${SERVER[a]}" || fail "serve a: $(<"$TMP/serve.a.err")"
+sum_is 300007 b
