@@ -665,9 +665,51 @@ static void who_waits_shares_a_transaction(void **state)
 	bed_end(&b);
 }
 
+/* A beat that changes more rows than a transaction takes is done in parts. */
+static void a_beat_of_many_rows_is_done_in_parts(void **state)
+{
+	enum {
+		TENANTS = LEDGER_CHANGES_MAX + 20
+	};
+	json_t *shares = json_array();
+	struct bed b;
+	char line[200], *body;
+	json_t *said;
+
+	bed_make(&b);
+	for (unsigned i = 0; i < TENANTS; i++) {
+		snprintf(
+			line, sizeof(line),
+			"{\"name\":\"t%u\",\"quota\":%llu,\"token\":\"%064x\"}",
+			i, 4 * MIB, i + 1);
+		assert_int_equal(ask(&b, TOKEN_ADMIN, "POST /v1/tenants", line),
+				 201);
+		snprintf(line, sizeof(line), "t%u", i);
+		(void)json_array_append_new(
+			shares,
+			json_pack("{s:s, s:i, s:i, s:i, s:I}", "tenant", line,
+				  "used", 0, "limit", 0, "version", 0, "wish",
+				  (json_int_t)MIB));
+	}
+	said = json_pack("{s:s, s:I, s:i, s:o}", "incarnation", FIRST, "epoch",
+			 (json_int_t)join(&b, "m0", FIRST), "used", 0, "shares",
+			 shares);
+	body = json_dumps(said, JSON_COMPACT);
+	assert_int_equal(ask(&b, TOKEN_NODE, "POST /v1/nodes/m0/beat", body),
+			 200);
+	assert_int_equal(json_array_size(json_object_get(b.answer, "shares")) >=
+				 TENANTS,
+			 1);
+	assert_int_equal(cd_core_waiting(b.core), 0);
+	free(body);
+	json_decref(said);
+	bed_end(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_beat_of_many_rows_is_done_in_parts),
 		cmocka_unit_test(bad_words_name_the_field),
 		cmocka_unit_test(a_quota_is_shared),
 		cmocka_unit_test(old_reports_lower_nothing),

@@ -112,6 +112,10 @@ unsigned cd_core_batch(struct cd_core *core,
 		if (!s->next || s->next->group != s->group)
 			whole = count;
 	}
+	/* More than a transaction takes: in parts, in their order, so that what
+	 * others hang on goes last. */
+	if (!whole)
+		whole = count;
 	core->flight = whole;
 	return whole;
 }

@@ -13,6 +13,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/size.h"
+#include "control/ctl_metrics.h"
 #include "ruled.h"
 
 /* ---- life ---------------------------------------------------------------- */
@@ -522,4 +523,35 @@ void mem_blocks_tick(struct mem_node *node)
 	blk_server_tick(node->blocks->server, env_now_ns(node->env));
 	if (has_news(node->blocks))
 		wake(node);
+}
+
+void mem_blocks_metrics(struct ctl_metrics *m, const struct mem_node *node)
+{
+	const struct mem_blocks *b = node->blocks;
+	struct blk_counts n = {0};
+
+	if (b)
+		blk_server_counts(b->server, &n);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_blocks",
+			"Blocks of elastic files and queues.",
+			b ? b->count : 0);
+	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_block_messages_total",
+			"Messages about blocks.", n.messages);
+	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_block_operations_total",
+			"Operations on blocks.", n.ops);
+	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_block_refused_total",
+			"Operations without a right, or on a block that has "
+			"gone.",
+			n.refused);
+	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_block_bad_total",
+			"Messages that no correct client sends.", n.bad);
+	ctl_metrics_one(m, CTL_METRIC_COUNTER,
+			"aquifer_block_pulled_bytes_total",
+			"Bytes read from clients' buffers.", n.pulled_bytes);
+	ctl_metrics_one(m, CTL_METRIC_COUNTER,
+			"aquifer_block_pushed_bytes_total",
+			"Bytes written to clients' buffers.", n.pushed_bytes);
+	ctl_metrics_one(m, CTL_METRIC_COUNTER,
+			"aquifer_block_sessions_ended_total",
+			"Sessions that ended.", n.sessions_ended);
 }

@@ -59,6 +59,7 @@ void mem_blocks_hear(struct mem_node *node, const json_t *answer);
 /* Frees those of a tenant, or of all (NULL). Lets the lock go. */
 void mem_blocks_end(struct mem_node *node, const struct mem_tenant *tenant);
 void mem_blocks_tick(struct mem_node *node);
+void mem_blocks_metrics(struct ctl_metrics *m, const struct mem_node *node);
 
 /* ---- block_thread.c ------------------------------------------------------ */
 

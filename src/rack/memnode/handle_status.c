@@ -7,6 +7,7 @@
 
 #include "base/env.h"
 #include "base/release.h"
+#include "blocks.h"
 #include "census.h"
 #include "control/ctl_metrics.h"
 #include "walks_priv.h"
@@ -101,6 +102,7 @@ static void node_metrics(struct ctl_metrics *m, const struct mem_node *node)
 	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_scrubbed_bytes_total",
 			"Memory given back and cleared.", node->bytes_scrubbed);
 	shared_metrics(m, node);
+	mem_blocks_metrics(m, node);
 	ctl_metrics_family(m, CTL_METRIC_COUNTER,
 			   "aquifer_connections_ended_total",
 			   "Connections that ended, by reason.");
