@@ -17,8 +17,10 @@ size = 16M
 shared = 16M
 END
 
-# start NAME: a machine; tell NAME LINE... talks to it.
+# start NAME: a machine that uses the segment at $va; tell NAME LINE... talks
+# to it.
 declare -A IN LINES PID
+va=${va:-}
 start() {
 	mkfifo "$TMP/$1.in"
 	: >"$TMP/$1.out"

@@ -58,11 +58,7 @@ static void close_handle(struct blk_job *j, const struct block_op *op,
  * there. */
 static void bye(struct blk_job *j)
 {
-	struct blk_server *s = server_of(j);
-
-	for (unsigned i = 0; i < BLK_INDEX_MAX; i++)
-		if (s->entry[i] && s->entry[i]->pd == j->guest->pd)
-			blk_leave(&s->entry[i]->block, j->message.session);
+	blk_server_leave(server_of(j), j->guest->pd, j->message.session);
 }
 
 /* ---- rights -------------------------------------------------------------- */

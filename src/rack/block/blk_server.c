@@ -113,6 +113,7 @@ int blk_server_add(struct blk_server *s, const struct blk_place *p)
 		err = -EEXIST;
 	else
 		s->entry[p->index] = e;
+	s->entry_end = u32_max(s->entry_end, p->index + 1);
 	pthread_mutex_unlock(&s->lock);
 	if (err) {
 		blk_release(&e->block);
@@ -183,11 +184,17 @@ int blk_server_report(struct blk_server *s, uint32_t index, uint64_t generation,
 
 /* ---- sessions ------------------------------------------------------------ */
 
+void blk_server_leave(struct blk_server *s, const struct ibv_pd *pd,
+		      const uint8_t session[BLOCK_SESSION_BYTES])
+{
+	for (unsigned i = 0; i < s->entry_end; i++)
+		if (s->entry[i] && s->entry[i]->pd == pd)
+			blk_leave(&s->entry[i]->block, session);
+}
+
 void blk_server_end_session(struct blk_server *s, struct blk_client *c)
 {
-	for (unsigned i = 0; i < BLK_INDEX_MAX; i++)
-		if (s->entry[i] && s->entry[i]->pd == c->pd)
-			blk_leave(&s->entry[i]->block, c->id);
+	blk_server_leave(s, c->pd, c->id);
 	for (unsigned i = 0; i < BLK_LINES_MAX; i++)
 		if (s->line[i].pd == c->pd)
 			s->line[i].sessions--;

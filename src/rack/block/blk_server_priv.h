@@ -113,6 +113,7 @@ struct blk_server {
 	struct blk_guest *guest[BLK_GUESTS_MAX]; /* at id modulo that */
 	struct list clients;
 	struct blk_entry *entry[BLK_INDEX_MAX];
+	unsigned entry_end;	       /* none has been used from here on */
 	uint64_t heard[BLK_INDEX_MAX]; /* largest generation of each */
 	struct list ready;	       /* jobs whose block has become free */
 	struct blk_counts counts;
@@ -121,6 +122,9 @@ struct blk_server {
 /* ---- blk_server.c -------------------------------------------------------- */
 
 struct blk_line *blk_line_join(struct blk_server *s, struct ibv_pd *pd);
+/* The session leaves all blocks of its tenant. */
+void blk_server_leave(struct blk_server *s, const struct ibv_pd *pd,
+		      const uint8_t session[BLOCK_SESSION_BYTES]);
 void blk_server_end_session(struct blk_server *s, struct blk_client *c);
 
 /* ---- blk_job.c: under the server's lock ---------------------------------- */
