@@ -206,12 +206,17 @@ int aq_kv_batch(struct aq_kv_client *c, struct aq_kv_op *ops, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		struct aq_kv_op *op = &ops[i];
 
-		op->err =
-			op->kind == AQ_KV_OP_GET
-				? aq_kv_get(c, op->key, op->key_len, op->value,
-					    op->value_len, &op->len)
-				: aq_kv_put(c, op->key, op->key_len, op->value,
+		if (op->kind == AQ_KV_OP_GET)
+			op->err = aq_kv_get(c, op->key, op->key_len, op->value,
+					    op->value_len, &op->len);
+		else if (op->kind == AQ_KV_OP_PUT)
+			op->err = aq_kv_put(c, op->key, op->key_len, op->value,
 					    op->value_len, NULL);
+		else if (op->kind == AQ_KV_OP_DEL)
+			op->err = aq_kv_del(c, op->key, op->key_len);
+		else
+			op->err = aq_kv_modify(c, op->key, op->key_len, op->fn,
+					       op->fn_user);
 	}
 	return 0;
 }
