@@ -173,7 +173,7 @@ void control_bed_kill(struct control_bed *bed, unsigned i)
 int control_bed_nodes(struct control_bed *bed, unsigned count, const char *size)
 {
 	for (unsigned i = 0; i < count; i++) {
-		char name[8];
+		char name[16];
 
 		(void)snprintf(name, sizeof(name), "m%u", i);
 		bed->node[i] =

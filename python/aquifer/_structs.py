@@ -135,7 +135,9 @@ class KvOp(c.Structure):
         ("user", c.c_void_p),
         ("err", c.c_int),
         ("len", c.c_size_t),
-        ("reserved", c.c_uint64 * 10),
+        ("fn", c.c_void_p),
+        ("fn_user", c.c_void_p),
+        ("reserved", c.c_uint64 * 8),
     ]
 
 

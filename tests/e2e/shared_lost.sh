@@ -10,12 +10,8 @@ export NODE_MS=8000
 # shellcheck source=tests/e2e/shared_lib.sh
 source "$(dirname "$0")/shared_lib.sh"
 
-# repair: as soon as all machines are clean.
 repair() {
-	for _ in {1..200}; do
-		"$AQUIFER" shared repair board >"$TMP/repair" 2>&1 && break
-		sleep 0.1
-	done
+	expect 0 "$AQUIFER" shared repair board
 	segment 'd["lost"] == 0'
 }
 

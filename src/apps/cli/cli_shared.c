@@ -7,10 +7,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "cli_admin.h"
 #include "cli_report.h"
+
+enum {
+	REPAIR_PAUSE_NS = 100 * 1000 * 1000,
+	REPAIR_TRIES = 200,
+};
 
 static const char *text(const json_t *row, const char *key)
 {
@@ -214,16 +220,24 @@ int cli_shared_allow(void *args)
 					  true);
 }
 
+/* Machines have their lease to give back what they had, or to be gone. */
 int cli_shared_repair(void *args)
 {
+	const struct timespec pause = {.tv_nsec = REPAIR_PAUSE_NS};
 	const struct cli_shared_args *a = args;
 	char path[CLIENT_ADDRESS_MAX];
+	unsigned tries = 0;
 	json_t *answer;
 	int err;
 
 	err = path_of(a->common.word[0], false, "/repair", path);
-	if (!err)
+	while (!err) {
 		err = ask("POST", path, NULL, &answer);
+		if (err != -EBUSY || ++tries == REPAIR_TRIES)
+			break;
+		(void)nanosleep(&pause, NULL);
+		err = 0;
+	}
 	return err ? err : print_segment(answer, a->common.json);
 }
 
