@@ -180,13 +180,15 @@ struct step {
 static int step_fn(struct aq_kv_change *ch, void *user)
 {
 	struct step *s = user;
+	uint32_t next;
 
 	s->existed = ch->value != NULL;
 	s->was = 0;
 	if (ch->value)
 		memcpy(&s->was, ch->value, 4);
+	next = s->was + 1;
 	memset(s->made, 0, sizeof(s->made));
-	*(uint32_t *)(void *)s->made = s->was + 1;
+	memcpy(s->made, &next, sizeof(next));
 	ch->new_value = s->made;
 	ch->new_value_len = s->was == 100 ? sizeof(s->made) : 4;
 	ch->verdict = s->was == 200   ? AQ_KV_DELETE
