@@ -185,6 +185,12 @@ static inline uint64_t blk_room(const struct blk_block *b)
 	return b->size_bytes - BLOCK_HEAD_BYTES;
 }
 
+/* No more is added; with an argument, for good. False: it is answered, because
+ * there is a block behind it. */
+bool blk_seal(struct blk_block *b, const struct blk_request *r,
+	      struct blk_answer *a);
+/* What who adds to a sealed block is told. */
+enum block_status blk_seal_status(const struct blk_block *b);
 /* Set flags, the end and the start where readers see them. */
 void blk_head_write(struct blk_block *b, uint64_t end, uint64_t start);
 

@@ -197,6 +197,24 @@ void blk_finish(struct blk_block *b, const struct blk_request *r,
 	blk_session_keep(&b->session[at], &done);
 }
 
+bool blk_seal(struct blk_block *b, const struct blk_request *r,
+	      struct blk_answer *a)
+{
+	if (r->arg && (b->flags & BLOCK_IS_SEALED) &&
+	    !(b->flags & BLOCK_IS_LAST)) {
+		/* Others have gone on to the next one. */
+		a->status = BLOCK_SEALED;
+		return false;
+	}
+	b->flags |= BLOCK_IS_SEALED | (r->arg ? BLOCK_IS_LAST : 0);
+	return true;
+}
+
+enum block_status blk_seal_status(const struct blk_block *b)
+{
+	return b->flags & BLOCK_IS_LAST ? BLOCK_CLOSED : BLOCK_SEALED;
+}
+
 bool blk_is_drained(const struct blk_block *b)
 {
 	return (b->flags & BLOCK_IS_SEALED) && b->kind->is_drained(b);

@@ -12,11 +12,6 @@ static void show(struct blk_block *b)
 	blk_head_write(b, b->file.end, b->file.start);
 }
 
-static enum block_status refusal(const struct blk_block *b)
-{
-	return b->flags & BLOCK_IS_LAST ? BLOCK_CLOSED : BLOCK_SEALED;
-}
-
 static uint8_t *append_place(struct blk_block *b, const struct blk_request *r,
 			     struct blk_answer *a)
 {
@@ -26,7 +21,7 @@ static uint8_t *append_place(struct blk_block *b, const struct blk_request *r,
 	if (f->has_start && r->arg != f->start)
 		a->status = BLOCK_STALE;
 	else if ((b->flags & BLOCK_IS_SEALED) && !PLANTED(blk_seal_again))
-		a->status = refusal(b);
+		a->status = blk_seal_status(b);
 	else if (r->length > blk_room(b))
 		a->status = BLOCK_TOO_LONG;
 	else if (r->length <= blk_room(b) - f->end)
@@ -58,13 +53,8 @@ static void append(struct blk_block *b, const struct blk_request *r,
 static void seal(struct blk_block *b, const struct blk_request *r,
 		 uint32_t session, struct blk_done *done, struct blk_answer *a)
 {
-	if (r->arg && (b->flags & BLOCK_IS_SEALED) &&
-	    !(b->flags & BLOCK_IS_LAST)) {
-		/* Others have gone on to the next one. */
-		a->status = BLOCK_SEALED;
+	if (!blk_seal(b, r, a))
 		return;
-	}
-	b->flags |= BLOCK_IS_SEALED | (r->arg ? BLOCK_IS_LAST : 0);
 	show(b);
 	a->value = b->file.end;
 }

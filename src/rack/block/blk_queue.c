@@ -70,8 +70,7 @@ static uint8_t *put_place(struct blk_block *b, const struct blk_request *r,
 	if (need > room(b))
 		a->status = BLOCK_TOO_LONG;
 	else if (b->flags & BLOCK_IS_SEALED)
-		a->status =
-			b->flags & BLOCK_IS_LAST ? BLOCK_CLOSED : BLOCK_SEALED;
+		a->status = blk_seal_status(b);
 	else if (q->bound && q->before == UINT64_MAX)
 		a->status = BLOCK_NO_CREDIT;
 	else if (is_full(q) && !PLANTED(over_bound))
@@ -286,13 +285,8 @@ static void leave(struct blk_block *b, uint32_t session)
 static void seal(struct blk_block *b, const struct blk_request *r,
 		 uint32_t session, struct blk_done *done, struct blk_answer *a)
 {
-	if (r->arg && (b->flags & BLOCK_IS_SEALED) &&
-	    !(b->flags & BLOCK_IS_LAST)) {
-		/* Others have gone on to the next one. */
-		a->status = BLOCK_SEALED;
+	if (!blk_seal(b, r, a))
 		return;
-	}
-	b->flags |= BLOCK_IS_SEALED | (r->arg ? BLOCK_IS_LAST : 0);
 	blk_head_write(b, 0, 0);
 	a->value = b->queue.items;
 }
