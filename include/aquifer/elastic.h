@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Elastic far memory: files and queues that grow by blocks, block by block, in
- * the memory of the rack's nodes, and that go away when nobody renews the lease
- * of the folder or task they lie in (aquifer-ns(1)). Names are kept by the
+ * Elastic far memory: files, queues and key-value stores that grow by blocks,
+ *in the memory of the rack's nodes, and that go away when nobody renews the
+ *lease of the folder or task they lie in (aquifer-ns(1)). Names are kept by the
  * rack's controller; data goes between the program and the nodes.
  *
  *	struct aq_queue *q;
@@ -17,11 +17,14 @@
  * have happened or not.
  *
  * Errors, beside those of aquifer.h:
- *	-ENOENT		there is no such name
+ *	-ENOENT		there is no such name, or no such key
  *	-EAGAIN		the queue is empty, or has as many items as it may
  *	-ETIMEDOUT	no answer in time
- *	-EMSGSIZE	the record or item is larger than a block, or than the
- *			caller's memory
+ *	-EMSGSIZE	the record, item, key or value is larger than a block
+ *			can have, or than the caller's memory
+ *	-ECANCELED	the key has another version
+ *	-EEXIST		the key is there
+ *	-ENOSPC		no node has room for one more block
  *	-EROFS		the file is sealed
  *	-EPIPE		the queue is sealed, and nothing is left in it
  *	-ESTALE		what was opened is gone: removed, its lease is over, or
@@ -42,6 +45,7 @@ extern "C" {
 
 struct aq_file;
 struct aq_queue;
+struct aq_ekv;
 
 enum aq_elastic_flags {
 	AQ_ELASTIC_CREATE = 1u << 0, /* make it, if it is not there */
@@ -148,6 +152,78 @@ AQ_API int aq_queue_length(struct aq_queue *queue, uint64_t *items);
 AQ_API int aq_queue_seal(struct aq_queue *queue);
 /* The largest item. */
 AQ_API uint64_t aq_queue_item_max(const struct aq_queue *queue);
+
+/* ---- key-value stores ---------------------------------------------------- */
+
+/*
+ * Keys of up to 64 KiB, or an eighth of a smaller block; values of up to a
+ * block. A block that is full to 95 % gives half of its bytes to a new one, one
+ * below 5 % all of them to a neighbour, while all are in use; who changes a key
+ * and finds a block like that moves them.
+ *
+ * A version is never used twice for a key.
+ */
+#define AQ_EKV_ANY    UINT64_MAX /* instead of a version: whichever it has */
+#define AQ_EKV_ABSENT 0		 /* there must be no such key */
+
+AQ_API int aq_ekv_open(struct aq_rack *rack, const char *path,
+		       const struct aq_elastic_options *options,
+		       struct aq_ekv **out);
+AQ_API void aq_ekv_close(struct aq_ekv *kv);
+
+/* -EMSGSIZE: the value is longer than room_bytes, *len_bytes says how long.
+ * *version may be NULL. */
+AQ_API int aq_ekv_get(struct aq_ekv *kv, const void *key, size_t key_bytes,
+		      void *value, size_t room_bytes, size_t *len_bytes,
+		      uint64_t *version);
+/* `expect` is the version that the key must have, AQ_EKV_ANY or AQ_EKV_ABSENT;
+ * -ECANCELED: it has another one, -EEXIST: it is there. *version is that of
+ * the new value, and may be NULL. */
+AQ_API int aq_ekv_put(struct aq_ekv *kv, const void *key, size_t key_bytes,
+		      const void *value, size_t value_bytes, uint64_t expect,
+		      uint64_t *version);
+AQ_API int aq_ekv_delete(struct aq_ekv *kv, const void *key, size_t key_bytes,
+			 uint64_t expect);
+
+enum aq_ekv_how {
+	AQ_EKV_SUM,
+	AQ_EKV_MIN,
+	AQ_EKV_MAX,
+};
+/* Values of eight bytes, little endian; a key that is not there gets the
+ * operand. *result may be NULL. -EINVAL: the value is no such number. */
+AQ_API int aq_ekv_add(struct aq_ekv *kv, const void *key, size_t key_bytes,
+		      enum aq_ekv_how how, int64_t operand, int64_t *result);
+/* Bytes at the end of the value; *total_bytes, its length then, may be NULL. */
+AQ_API int aq_ekv_append(struct aq_ekv *kv, const void *key, size_t key_bytes,
+			 const void *data, size_t len_bytes,
+			 uint64_t *total_bytes);
+
+struct aq_ekv_scan;
+struct aq_ekv_entry {
+	const void *key; /* until the next call */
+	size_t key_bytes;
+	size_t value_bytes;
+	uint64_t version;
+};
+/* All keys, in an order of its own. One that is there all the time comes once;
+ * one that is put or deleted meanwhile may come or not. */
+AQ_API int aq_ekv_scan_begin(struct aq_ekv *kv, struct aq_ekv_scan **out);
+/* -ENODATA: that was all. */
+AQ_API int aq_ekv_scan_next(struct aq_ekv_scan *scan,
+			    struct aq_ekv_entry *entry);
+AQ_API void aq_ekv_scan_end(struct aq_ekv_scan *scan);
+
+/* Keys and bytes in use, now, and over how many blocks. */
+struct aq_ekv_stat {
+	uint64_t keys;
+	uint64_t used_bytes;
+	uint64_t blocks;
+	uint64_t reserved[5];
+};
+AQ_API int aq_ekv_stat(struct aq_ekv *kv, struct aq_ekv_stat *out);
+AQ_API size_t aq_ekv_key_max(const struct aq_ekv *kv);
+AQ_API uint64_t aq_ekv_value_max(const struct aq_ekv *kv, size_t key_bytes);
 
 #ifdef __cplusplus
 }

@@ -81,6 +81,17 @@
 	  "an answer is forgotten one too soon")                               \
 	X(blk_no_credit, "no-credit",                                          \
 	  "a later block counts its own items only")                           \
+	X(kv_no_answers, "no-dedupe-after-split",                              \
+	  "answers of sessions do not move with their slots")                  \
+	X(kv_no_freeze, "no-freeze", "a block serves slots that leave it")     \
+	X(kv_any_token, "any-token",                                           \
+	  "a block takes batches of a move that is over")                      \
+	X(kv_part_again, "part-again",                                         \
+	  "parts of a batch that were there are taken again")                  \
+	X(kv_old_clock, "old-clock",                                           \
+	  "versions begin anew in the block that slots move to")               \
+	X(kv_early, "serve-early",                                             \
+	  "a block serves slots of which a part has not come")                 \
 	/* The switch's atomics. */                                            \
 	X(early_issue, "early_issue",                                          \
 	  "a replaced atomic does not wait for "                               \

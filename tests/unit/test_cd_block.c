@@ -307,6 +307,42 @@ static void what_nobody_knows_is_freed(void **state)
 	bed_end(&b);
 }
 
+static void a_store_gives_back_what_is_drained_anywhere(void **state)
+{
+	unsigned long long g[3];
+	char said[300];
+	struct bed b;
+	uint64_t epoch;
+
+	(void)state;
+	begin(&b);
+	epoch = lend(&b, "m0", FIRST);
+	assert_int_equal(mine(&b, "POST /v1/ns/f/kv", "{\"kind\":\"ekv\"}"),
+			 201);
+	/* One at a time. */
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(grow(&b, "kv", i - 1), i + 1);
+	for (size_t i = 0; i < 3; i++)
+		g[i] = (unsigned long long)of(block(&b, i), "generation");
+	snprintf(said, sizeof(said),
+		 ",\"blocks\":[[0,%llu,5,0],[1,%llu,0,3],[2,%llu,9,0]]", g[0],
+		 g[1], g[2]);
+	assert_int_equal(say(&b, "m0", epoch, FIRST, said), 200);
+	assert_int_equal(json_array_size(orders(&b, "free")), 1);
+	snprintf(said, sizeof(said), ",\"blocks\":[[0,%llu,0,3],[2,%llu,9,0]]",
+		 g[0], g[2]);
+	assert_int_equal(say(&b, "m0", epoch, FIRST, said), 200);
+	map(&b, "kv");
+	assert_int_equal(of(block(&b, 0), "number"), 2);
+	assert_null(block(&b, 1));
+	/* Never the last one, whatever is said. */
+	snprintf(said, sizeof(said), ",\"blocks\":[[2,%llu,9,3]]", g[2]);
+	assert_int_equal(say(&b, "m0", epoch, FIRST, said), 200);
+	assert_int_equal(grow(&b, "kv", 2), 2);
+	assert_int_equal(of(block(&b, 1), "number"), 3);
+	bed_end(&b);
+}
+
 static void a_queue_gives_its_drained_front_back(void **state)
 {
 	unsigned long long g[3];
@@ -446,6 +482,7 @@ int main(void)
 		cmocka_unit_test(a_node_that_is_gone_takes_its_blocks_along),
 		cmocka_unit_test(what_nobody_knows_is_freed),
 		cmocka_unit_test(a_queue_gives_its_drained_front_back),
+		cmocka_unit_test(a_store_gives_back_what_is_drained_anywhere),
 		cmocka_unit_test(bad_beats_change_nothing),
 		cmocka_unit_test(a_map_has_a_ticket_that_nodes_believe),
 	};

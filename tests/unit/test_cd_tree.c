@@ -213,7 +213,7 @@ static void bad_requests_change_nothing(void **state)
 		{"POST /v1/ns/f/x", "{\"kind\":\"task\"}", 400, "no tasks"},
 		{"POST /v1/ns/j/x", "{\"kind\":\"folder\"}", 400, "tasks"},
 		{"POST /v1/ns/x", "{\"kind\":\"file\"}", 400, "/FOLDER/x"},
-		{"POST /v1/ns/f/x", "{\"kind\":\"ekv\"}", 400, "\"kind\""},
+		{"POST /v1/ns/f/x", "{\"kind\":\"heap\"}", 400, "\"kind\""},
 		{"POST /v1/ns/f/x", "{}", 400, "\"kind\""},
 		{"POST /v1/ns/f/x", "{\"kind\":\"file\",\"bound\":3}", 400,
 		 "only a queue"},

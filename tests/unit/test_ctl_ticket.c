@@ -107,7 +107,7 @@ static void a_signature_does_not_excuse_the_form(void **state)
 		bad[i] = sample();
 	bad[0].rights = 0;
 	bad[1].rights = 4;
-	bad[2].kind = 3;
+	bad[2].kind = 4;
 	bad[3].tenant[0] = 0;
 	for (unsigned i = 0; i < ARRAY_LEN(bad); i++) {
 		ctl_ticket_sign(&bad[i], seed, bytes);

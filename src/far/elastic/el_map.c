@@ -114,7 +114,13 @@ static int take_blocks(struct el_object *o, const json_t *rows)
 
 static const char *kind_name(enum block_kind kind)
 {
-	return kind == BLOCK_FILE ? "file" : "queue";
+	static const char *const names[BLOCK_KINDS] = {
+		[BLOCK_FILE] = "file",
+		[BLOCK_QUEUE] = "queue",
+		[BLOCK_EKV] = "ekv",
+	};
+
+	return names[kind];
 }
 
 static int take_map(struct el_object *o, const json_t *map)

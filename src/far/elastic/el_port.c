@@ -24,9 +24,6 @@ enum {
 	BUF_BYTES = STAGING_AT + EL_STAGING_BYTES,
 	QUEUE_DEPTH = 16,
 	LOOKS = 256, /* between two looks at the clock */
-	WR_SEND = 1,
-	WR_RECEIVE,
-	WR_READ,
 };
 
 uint8_t *el_staging(struct el_object *o)
@@ -66,14 +63,13 @@ static int make_buf(struct el_object *o, const struct client_link *link)
 	return o->mr ? 0 : error_set(-ENOMEM, "memory cannot be registered");
 }
 
-static void hang_up(struct el_port *p)
+void el_port_hang_up(struct el_port *p)
 {
 	client_link_close(p->link);
 	p->link = NULL;
 }
 
-static int find_port(struct el_object *o, const char *name,
-		     struct el_port **out)
+int el_port_find(struct el_object *o, const char *name, struct el_port **out)
 {
 	struct el_port *p;
 	uint32_t node;
@@ -118,7 +114,7 @@ static int dial(struct el_object *o, struct el_port *p)
 	if (!err)
 		err = make_buf(o, p->link);
 	if (err)
-		hang_up(p);
+		el_port_hang_up(p);
 	return err;
 }
 
@@ -133,8 +129,8 @@ static int broken(const struct el_port *p, enum ibv_wc_status status)
 }
 
 /* Until a completion of that kind, whose immediate value is the tag. */
-static int await(struct el_port *p, unsigned kind, uint32_t tag,
-		 uint64_t deadline_ns)
+int el_port_await(struct el_port *p, unsigned kind, uint32_t tag,
+		  uint64_t deadline_ns)
 {
 	struct ibv_wc wc;
 
@@ -146,7 +142,7 @@ static int await(struct el_port *p, unsigned kind, uint32_t tag,
 		if (n && wc.status != IBV_WC_SUCCESS)
 			return broken(p, wc.status);
 		if (n && wc.wr_id == kind &&
-		    (kind != WR_RECEIVE || be32toh(wc.imm_data) == tag))
+		    (kind != EL_WR_RECEIVE || be32toh(wc.imm_data) == tag))
 			return 0;
 		if (n)
 			continue;
@@ -168,12 +164,12 @@ static int post(struct el_object *o, struct el_port *p, size_t bytes)
 	struct ibv_sge sge = {.addr = (uintptr_t)o->buf + MESSAGE_AT,
 			      .length = (uint32_t)bytes,
 			      .lkey = o->mr->lkey};
-	struct ibv_send_wr *bad_send, send = {.wr_id = WR_SEND,
+	struct ibv_send_wr *bad_send, send = {.wr_id = EL_WR_SEND,
 					      .opcode = IBV_WR_SEND,
 					      .send_flags = IBV_SEND_SIGNALED,
 					      .sg_list = &sge,
 					      .num_sge = 1};
-	struct ibv_recv_wr *bad_recv, recv = {.wr_id = WR_RECEIVE};
+	struct ibv_recv_wr *bad_recv, recv = {.wr_id = EL_WR_RECEIVE};
 
 	if (ibv_post_recv(p->link->qp, &recv, &bad_recv) ||
 	    ibv_post_send(p->link->qp, &send, &bad_send))
@@ -182,10 +178,10 @@ static int post(struct el_object *o, struct el_port *p, size_t bytes)
 	return 0;
 }
 
-static int exchange(struct el_object *o, struct el_port *p,
-		    const struct block_op *ops, unsigned count,
-		    struct block_result *results, uint64_t acked,
-		    uint64_t deadline_ns)
+int el_port_exchange(struct el_object *o, struct el_port *p,
+		     const struct block_op *ops, unsigned count,
+		     struct block_result *results, uint64_t acked,
+		     uint64_t deadline_ns)
 {
 	struct block_message m = {
 		.tag = ++p->tag,
@@ -208,7 +204,7 @@ static int exchange(struct el_object *o, struct el_port *p,
 	ASSERT(err == 0); /* el_value.c sees to it */
 	err = post(o, p, block_message_end(&w, &m));
 	if (!err)
-		err = await(p, WR_RECEIVE, m.tag, deadline_ns);
+		err = el_port_await(p, EL_WR_RECEIVE, m.tag, deadline_ns);
 	if (err)
 		return err;
 	err = block_reply_parse(
@@ -251,7 +247,7 @@ static int present_ticket(struct el_object *o, struct el_port *p,
 	int err;
 
 	for (;;) {
-		err = exchange(o, p, &op, 1, &r, 0, deadline_ns);
+		err = el_port_exchange(o, p, &op, 1, &r, 0, deadline_ns);
 		if (err)
 			return err;
 		if (r.status == BLOCK_OK)
@@ -273,14 +269,14 @@ static int present_ticket(struct el_object *o, struct el_port *p,
 	return err;
 }
 
-static int get_ready(struct el_object *o, struct el_port *p, bool is_repeat,
-		     uint64_t deadline_ns)
+int el_port_ready(struct el_object *o, struct el_port *p, bool is_repeat,
+		  uint64_t deadline_ns)
 {
 	bool was_used = p->has_changed;
 	int err;
 
 	if (p->link && client_link_is_lost(p->link))
-		hang_up(p);
+		el_port_hang_up(p);
 	if (p->link)
 		return 0;
 	err = dial(o, p);
@@ -288,166 +284,9 @@ static int get_ready(struct el_object *o, struct el_port *p, bool is_repeat,
 		return err;
 	err = present_ticket(o, p, is_repeat, deadline_ns);
 	if (err)
-		hang_up(p);
+		el_port_hang_up(p);
 	else
 		p->has_changed = was_used;
-	return err;
-}
-
-/* Whether another connection may help. */
-static bool may_repeat(int err)
-{
-	return err == -EHOSTDOWN || err == -EIO || err == -EPROTO;
-}
-
-static int call_node(struct el_object *o, const struct el_block *b,
-		     struct block_op *ops, unsigned count,
-		     struct block_result *results, uint64_t acked,
-		     uint64_t deadline_ns)
-{
-	unsigned tries = 0;
-	bool is_repeat = false;
-	struct el_port *p;
-	int err = find_port(o, b->node, &p);
-
-	if (err)
-		return err;
-	for (;;) {
-		err = get_ready(o, p, is_repeat, deadline_ns);
-		if (!err) {
-			for (unsigned i = 0; i < count; i++) {
-				ops[i].handle = p->handle;
-				ops[i].index = b->index;
-				ops[i].generation = b->generation;
-			}
-			p->has_changed |= ops[0].sequence != 0;
-			err = exchange(o, p, ops, count, results, acked,
-				       deadline_ns);
-			is_repeat |= err != 0;
-		}
-		if (!err)
-			return 0;
-		hang_up(p);
-		if (!may_repeat(err) || !el_pause(&tries, deadline_ns))
-			return err;
-	}
-}
-
-/* The first result asks for patience, or for a ticket that holds. */
-static int settle(struct el_object *o, enum block_status status,
-		  unsigned *tries, bool *is_renewed, uint64_t deadline_ns)
-{
-	struct el_port *p;
-
-	if (status == BLOCK_DENIED && !*is_renewed) {
-		*is_renewed = true;
-		for (unsigned i = 0; i < o->port_count; i++) {
-			p = o->port[i];
-			if (p->link)
-				hang_up(p);
-		}
-		return el_refresh(o, deadline_ns);
-	}
-	if (status != BLOCK_BUSY || !el_pause(tries, deadline_ns))
-		return el_error(o, status);
-	/* A block that the node could not make leaves the map. */
-	return *tries % 8 ? 0 : el_refresh(o, deadline_ns);
-}
-
-static bool is_change(enum block_opcode opcode)
-{
-	return opcode != BLOCK_STAT && opcode != BLOCK_BYE;
-}
-
-int el_call(struct el_object *o, uint64_t number, struct block_op *ops,
-	    unsigned count, struct block_result *results, uint64_t deadline_ns)
-{
-	uint64_t acked = o->sequence;
-	const struct el_block *b;
-	bool is_renewed = false;
-	unsigned tries = 0;
-	int err;
-
-	for (unsigned i = 0; i < count; i++)
-		ops[i].sequence = is_change(ops[i].opcode) ? ++o->sequence : 0;
-	for (;;) {
-		b = el_find(o, number);
-		if (!b)
-			return error_set(-ENODEV, "%s has lost block %llu",
-					 o->path, (unsigned long long)number);
-		err = call_node(o, b, ops, count, results, acked, deadline_ns);
-		if (err)
-			return err;
-		if (results[0].status != BLOCK_BUSY &&
-		    results[0].status != BLOCK_DENIED)
-			return 0;
-		err = settle(o, results[0].status, &tries, &is_renewed,
-			     deadline_ns);
-		if (err)
-			return err;
-	}
-}
-
-/* ---- reading ------------------------------------------------------------- */
-
-static int read_part(struct el_object *o, struct el_port *p,
-		     const struct el_block *b, uint64_t offset, void *data,
-		     uint32_t len, uint64_t deadline_ns)
-{
-	struct aqdv_read now = {.to = data,
-				.remote_addr = b->address + offset,
-				.rkey = b->key,
-				.len_bytes = len};
-	struct ibv_sge sge = {.addr = (uintptr_t)el_staging(o),
-			      .length = len,
-			      .lkey = o->mr->lkey};
-	struct ibv_send_wr *bad,
-		wr = {.wr_id = WR_READ,
-		      .opcode = IBV_WR_RDMA_READ,
-		      .send_flags = IBV_SEND_SIGNALED,
-		      .sg_list = &sge,
-		      .num_sge = 1,
-		      .wr.rdma = {.remote_addr = b->address + offset,
-				  .rkey = b->key}};
-	int err;
-
-	/* Who asks reads the header before the data, in the order of calls. */
-	if (aqdv_read_now(p->link->qp, &now, 1) == 1)
-		return 0;
-	if (ibv_post_send(p->link->qp, &wr, &bad))
-		return error_set(-EHOSTDOWN, "the connection to node %s broke",
-				 p->name);
-	err = await(p, WR_READ, 0, deadline_ns);
-	if (!err)
-		memcpy(data, el_staging(o), len);
-	return err;
-}
-
-int el_read(struct el_object *o, uint64_t number, uint64_t offset, void *data,
-	    size_t len_bytes, uint64_t deadline_ns)
-{
-	const struct el_block *b = el_find(o, number);
-	unsigned tries = 0;
-	struct el_port *p;
-	uint8_t *to = data;
-	int err = b ? find_port(o, b->node, &p) : -ENODEV;
-
-	while (!err && len_bytes) {
-		uint32_t n = (uint32_t)u64_min(len_bytes, EL_STAGING_BYTES);
-
-		err = get_ready(o, p, false, deadline_ns);
-		if (!err)
-			err = read_part(o, p, b, offset, to, n, deadline_ns);
-		if (!err) {
-			to += n;
-			offset += n;
-			len_bytes -= n;
-			continue;
-		}
-		hang_up(p);
-		if (may_repeat(err) && el_pause(&tries, deadline_ns))
-			err = 0;
-	}
 	return err;
 }
 
@@ -461,15 +300,15 @@ static void say_bye(struct el_object *o, struct el_port *p)
 	struct block_result r;
 
 	if (p->link && p->has_changed && !client_link_is_lost(p->link))
-		(void)!exchange(o, p, &op, 1, &r, o->sequence,
-				el_now_ns() + 1000000000ull);
+		(void)!el_port_exchange(o, p, &op, 1, &r, o->sequence,
+					el_now_ns() + 1000000000ull);
 }
 
 void el_close(struct el_object *o)
 {
 	for (unsigned i = 0; i < o->port_count; i++) {
 		say_bye(o, o->port[i]);
-		hang_up(o->port[i]);
+		el_port_hang_up(o->port[i]);
 		free(o->port[i]);
 	}
 	if (o->mr)

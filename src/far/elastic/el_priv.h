@@ -91,6 +91,26 @@ bool el_pause(unsigned *tries, uint64_t deadline_ns);
 
 /* ---- el_port.c ----------------------------------------------------------- */
 
+enum {
+	EL_WR_SEND = 1,
+	EL_WR_RECEIVE,
+	EL_WR_READ,
+};
+
+int el_port_find(struct el_object *o, const char *name,
+		 struct el_port **out) MUST_CHECK;
+/* Connects, and presents the ticket, where that is not done. */
+int el_port_ready(struct el_object *o, struct el_port *p, bool is_repeat,
+		  uint64_t deadline_ns) MUST_CHECK;
+void el_port_hang_up(struct el_port *p);
+/* One message and its answer. */
+int el_port_exchange(struct el_object *o, struct el_port *p,
+		     const struct block_op *ops, unsigned count,
+		     struct block_result *results, uint64_t acked,
+		     uint64_t deadline_ns) MUST_CHECK;
+/* Until a completion of that kind, whose immediate value is the tag. */
+int el_port_await(struct el_port *p, unsigned kind, uint32_t tag,
+		  uint64_t deadline_ns) MUST_CHECK;
 uint8_t *el_staging(struct el_object *o);
 /* Memory of the caller that a node fetches from or brings to; NULL: there is no
  * room for its key. */
@@ -98,6 +118,11 @@ struct ibv_mr *el_register(const struct el_object *o, void *data,
 			   size_t len_bytes);
 void el_unregister(const struct el_object *o, struct ibv_mr *mr);
 void el_close(struct el_object *o);
+/* The words of a status that is an error for the caller. */
+int el_error(const struct el_object *o, enum block_status status);
+
+/* ---- el_call.c ----------------------------------------------------------- */
+
 /*
  * Sends operations to a block and waits for their results, repeating what was
  * not answered until the deadline. Their handle, block and, for changes, their
@@ -107,11 +132,19 @@ void el_close(struct el_object *o);
 int el_call(struct el_object *o, uint64_t number, struct block_op *ops,
 	    unsigned count, struct block_result *results,
 	    uint64_t deadline_ns) MUST_CHECK;
+/* The same with sequence numbers that the caller has given, and what it has
+ * answers to; those of a key-value store stay with an operation that goes to
+ * another block. */
+int el_call_as(struct el_object *o, uint64_t number, struct block_op *ops,
+	       unsigned count, struct block_result *results, uint64_t acked,
+	       uint64_t deadline_ns) MUST_CHECK;
+/* Without patience for a node that is busy. */
+int el_call_once(struct el_object *o, uint64_t number, struct block_op *ops,
+		 unsigned count, struct block_result *results, uint64_t acked,
+		 uint64_t deadline_ns) MUST_CHECK;
 /* READs a part of a block. */
 int el_read(struct el_object *o, uint64_t number, uint64_t offset, void *data,
 	    size_t len_bytes, uint64_t deadline_ns) MUST_CHECK;
-/* The words of a status that is an error for the caller. */
-int el_error(const struct el_object *o, enum block_status status);
 
 /* ---- el_value.c ---------------------------------------------------------- */
 

@@ -123,6 +123,7 @@ static int take_op(const uint8_t *buf, size_t len, size_t *at,
 		.address = be64_get(w.address),
 		.key = be32_get(w.key),
 		.length = be32_get(w.length),
+		.room = be32_get(w.room),
 	};
 	if (!(flags & BLOCK_OP_INSIDE))
 		return 0;
@@ -177,6 +178,7 @@ int block_message_add(struct block_writer *w, const struct block_op *op)
 		.address = be64_put(op->address),
 		.key = be32_put(op->key),
 		.length = be32_put(op->length),
+		.room = be32_put(op->room),
 	};
 	size_t inside = op->value ? op->length : 0;
 
@@ -224,7 +226,7 @@ static int take_result(const uint8_t *buf, size_t len, size_t *at,
 	};
 	if (!(flags & BLOCK_OP_INSIDE))
 		return 0;
-	if (r->length > BLOCK_INSIDE_MAX || padded(r->length) > len - *at)
+	if (r->length > BLOCK_BATCH_MAX || padded(r->length) > len - *at)
 		return -EINVAL;
 	r->data = buf + *at;
 	*at += padded(r->length);
@@ -272,7 +274,7 @@ int block_reply_add(struct block_writer *w, const struct block_result *r)
 	};
 	size_t inside = r->data ? r->length : 0;
 
-	ASSERT(inside <= BLOCK_INSIDE_MAX);
+	ASSERT(inside <= BLOCK_BATCH_MAX);
 	if (!block_reply_has_room(w, inside))
 		return -ENOSPC;
 	add(w, &f, sizeof(f), r->data, inside);
@@ -306,6 +308,12 @@ static const struct {
 	[BLOCK_LATER] = {-EAGAIN, "the answer had no room"},
 	[BLOCK_LOST] = {-EFAULT, "the node cannot reach the client's memory"},
 	[BLOCK_BAD] = {-EPROTO, "the node does not understand the request"},
+	[BLOCK_MOVED] = {-EAGAIN, "the key is in another block"},
+	[BLOCK_FROZEN] = {-EAGAIN, "the key moves to another block"},
+	[BLOCK_NO_KEY] = {-ENOENT, "there is no such key"},
+	[BLOCK_VERSION] = {-ECANCELED, "the key has another version"},
+	[BLOCK_NO_NUMBER] = {-EINVAL, "the value is no number of eight bytes"},
+	[BLOCK_REFUSED] = {-ENOSPC, "what was to be moved has no room there"},
 };
 
 const char *block_status_text(enum block_status status)

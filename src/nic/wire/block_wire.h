@@ -26,6 +26,7 @@ enum {
 	BLOCK_WIRE_VERSION = 1,
 	BLOCK_SESSION_BYTES = 16,
 	BLOCK_INSIDE_MAX = 4096, /* bytes of a value inside a message */
+	BLOCK_BATCH_MAX = 12288, /* of data inside an answer */
 	BLOCK_OPS_MAX = 64,	 /* of a message */
 	BLOCK_MESSAGE_MAX = 16384,
 	BLOCK_REPLY_MAX = 16384,
@@ -41,6 +42,7 @@ enum {
 enum block_kind {
 	BLOCK_FILE = 1,
 	BLOCK_QUEUE,
+	BLOCK_EKV,
 	BLOCK_KINDS,
 };
 
@@ -56,6 +58,19 @@ enum block_opcode {
 	BLOCK_GET,	/* arg 1: is parked until it is acknowledged */
 	BLOCK_ACK,	/* arg: what the get answered */
 	BLOCK_CREDIT,	/* arg: items in all blocks before this one */
+	/* Of a key-value store: block_kv_wire.h. */
+	BLOCK_KV_GET,
+	BLOCK_KV_PUT,
+	BLOCK_KV_DELETE,
+	BLOCK_KV_ADD,
+	BLOCK_KV_SCAN,
+	BLOCK_KV_LOOK,
+	BLOCK_KV_BIND,
+	BLOCK_KV_START,
+	BLOCK_KV_EXPORT,
+	BLOCK_KV_IMPORT,
+	BLOCK_KV_SETTLE,
+	BLOCK_KV_UNBIND,
 	BLOCK_OPCODES,
 };
 
@@ -76,6 +91,12 @@ enum block_status {
 	BLOCK_LATER,	/* the answer has no room; was not executed */
 	BLOCK_LOST,	/* the client's memory could not be reached */
 	BLOCK_BAD,	/* no correct client sends this */
+	BLOCK_MOVED,	/* the key's slot is in another block */
+	BLOCK_FROZEN,	/* the key's slot leaves at this moment */
+	BLOCK_NO_KEY,
+	BLOCK_VERSION,	 /* the key has another version; it is the value */
+	BLOCK_NO_NUMBER, /* what is added to is no number */
+	BLOCK_REFUSED,	 /* slots that were to come have no room here */
 	BLOCK_STATUSES,
 };
 
@@ -110,7 +131,7 @@ struct block_op_wire {
 	be32 key;
 	be32 length;
 	be32 index;
-	be32 unused;
+	be32 room; /* at the address, for data of an answer */
 };
 STATIC_ASSERT(sizeof(struct block_op_wire) == 56, "block operation");
 
@@ -134,6 +155,7 @@ struct block_op {
 	uint64_t address;
 	uint32_t key;
 	uint32_t length;
+	uint32_t room;
 	const uint8_t *value; /* inside; NULL: at `address` */
 };
 

@@ -19,6 +19,7 @@
 #ifndef AQ_BLK_H
 #define AQ_BLK_H
 
+#include "blk_ekv.h"
 #include "wire/block_wire.h"
 
 enum {
@@ -32,7 +33,7 @@ enum {
 struct blk_done {
 	uint64_t sequence;
 	uint64_t value;
-	uint64_t item; /* of a get: where it lies */
+	uint64_t item; /* of a get: where it lies; of a key: its slot */
 	uint32_t length;
 	bool has_item; /* kept for this answer alone */
 };
@@ -40,7 +41,12 @@ struct blk_done {
 struct blk_session {
 	uint8_t id[BLOCK_SESSION_BYTES];
 	bool is_used;
-	uint64_t last;	/* sequence of its last change */
+	uint64_t last; /* sequence of its last change */
+	uint64_t acked;
+	/* It came with slots of another block, and its client was not here
+	 * since this time; 0: it was. */
+	uint64_t came_ns;
+	bool has_come;
 	uint32_t first; /* of done[], a ring */
 	uint32_t count;
 	struct blk_done done[BLK_ANSWERS];
@@ -87,6 +93,7 @@ struct blk_block {
 	union {
 		struct blk_file file;
 		struct blk_queue queue;
+		struct blk_ekv ekv;
 	};
 };
 
@@ -109,6 +116,8 @@ struct blk_answer {
 	uint32_t length;
 	uint64_t value;
 	const uint8_t *data; /* in the block; NULL: none */
+	bool is_inside;	     /* it was put together, and cannot stay */
+	uint32_t *pins;	     /* counts the times that the data leaves */
 };
 
 /* What the operators of a kind have. */
@@ -126,6 +135,9 @@ struct blk_operator {
 struct blk_kind {
 	enum block_kind id;
 	const char *name;
+	/* Changes of a session may come in any order, up to BLK_ANSWERS
+	 * apart. */
+	bool is_unordered;
 	struct blk_operator op[BLOCK_OPCODES];
 	/* The data of an answer that is given again; -> false: it is gone. */
 	bool (*again)(struct blk_block *b, const struct blk_request *r,
@@ -140,6 +152,7 @@ struct blk_kind {
 
 extern const struct blk_kind blk_kind_file;
 extern const struct blk_kind blk_kind_queue;
+extern const struct blk_kind blk_kind_ekv;
 
 /* NULL: there is no such kind. */
 const struct blk_kind *blk_kind_of(unsigned id);
@@ -153,7 +166,7 @@ struct blk_options {
 };
 
 /* Memory beside the block's own: what a node charges for it. */
-uint64_t blk_own_bytes(uint64_t size_bytes);
+uint64_t blk_own_bytes(enum block_kind kind, uint64_t size_bytes);
 /* `mem` has size_bytes zeros, and stays the caller's. -ENOMEM. */
 int blk_init(struct blk_block *b, const struct blk_options *o,
 	     void *mem) MUST_CHECK;
@@ -191,6 +204,8 @@ bool blk_seal(struct blk_block *b, const struct blk_request *r,
 	      struct blk_answer *a);
 /* What who adds to a sealed block is told. */
 enum block_status blk_seal_status(const struct blk_block *b);
+/* How data of an answer gets to the client, if it does. */
+enum block_status blk_way(const struct blk_request *r, uint32_t length);
 /* Set flags, the end and the start where readers see them. */
 void blk_head_write(struct blk_block *b, uint64_t end, uint64_t start);
 
@@ -206,5 +221,8 @@ void blk_session_acked(struct blk_block *b, struct blk_session *s,
 const struct blk_done *blk_session_done(const struct blk_session *s,
 					uint64_t sequence);
 void blk_session_keep(struct blk_session *s, const struct blk_done *done);
+/* The same where changes come in any order; the oldest may have to go, which
+ * its client has acknowledged then. */
+void blk_session_keep_any(struct blk_session *s, const struct blk_done *done);
 
 #endif

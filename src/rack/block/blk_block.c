@@ -16,6 +16,8 @@ const struct blk_kind *blk_kind_of(unsigned id)
 		return &blk_kind_file;
 	case BLOCK_QUEUE:
 		return &blk_kind_queue;
+	case BLOCK_EKV:
+		return &blk_kind_ekv;
 	default:
 		return NULL;
 	}
@@ -28,10 +30,12 @@ static uint32_t parked_room(uint64_t size_bytes)
 	return (uint32_t)u64_min(BLK_PARKED_MAX, size_bytes / 512);
 }
 
-uint64_t blk_own_bytes(uint64_t size_bytes)
+uint64_t blk_own_bytes(enum block_kind kind, uint64_t size_bytes)
 {
 	return blk_session_room(size_bytes) * sizeof(struct blk_session) +
-	       parked_room(size_bytes) * sizeof(struct blk_parked);
+	       (kind == BLOCK_EKV
+			? blk_ekv_own_bytes(size_bytes)
+			: parked_room(size_bytes) * sizeof(struct blk_parked));
 }
 
 int blk_init(struct blk_block *b, const struct blk_options *o, void *mem)
@@ -64,6 +68,11 @@ int blk_init(struct blk_block *b, const struct blk_options *o, void *mem)
 			free(b->session);
 			return -ENOMEM;
 		}
+	} else if (o->kind == BLOCK_EKV) {
+		if (blk_ekv_init(b, o->is_first)) {
+			free(b->session);
+			return -ENOMEM;
+		}
 	} else {
 		b->file.has_start = o->is_first;
 		b->flags = o->is_first ? BLOCK_HAS_START : 0;
@@ -77,6 +86,8 @@ void blk_release(struct blk_block *b)
 {
 	if (b->kind->id == BLOCK_QUEUE)
 		free(b->queue.parked);
+	if (b->kind->id == BLOCK_EKV)
+		blk_ekv_release(b);
 	free(b->session);
 	*b = (struct blk_block){0};
 }
@@ -117,11 +128,15 @@ static bool is_answered(struct blk_block *b, const struct blk_request *r,
 	}
 	if (r->sequence > s->last) {
 		a->status = BLOCK_BUSY;
-		return s->count == BLK_ANSWERS;
+		return s->count == BLK_ANSWERS && !b->kind->is_unordered;
 	}
 	if (PLANTED(no_dedupe))
 		return false;
 	done = blk_session_done(s, r->sequence);
+	/* One that was refused first, or sent to another block. */
+	if (!done && b->kind->is_unordered && r->sequence > s->acked &&
+	    r->sequence + BLK_ANSWERS > s->last)
+		return false;
 	a->status = BLOCK_STALE;
 	if (!done || (done->has_item && !b->kind->again(b, r, done, a)))
 		return true;
@@ -192,9 +207,24 @@ void blk_finish(struct blk_block *b, const struct blk_request *r,
 		return;
 	done.value = a->value;
 	done.length = a->length;
+	if (b->kind->is_unordered) {
+		done.length = 0; /* what is in use will be something else */
+		if (!blk_session_done(&b->session[at], done.sequence))
+			blk_session_keep_any(&b->session[at], &done);
+		return;
+	}
 	if (PLANTED(no_dedupe) && done.sequence <= b->session[at].last)
 		return;
 	blk_session_keep(&b->session[at], &done);
+}
+
+enum block_status blk_way(const struct blk_request *r, uint32_t length)
+{
+	if (length <= r->inside_room && length <= BLOCK_INSIDE_MAX)
+		return BLOCK_OK;
+	if (length <= r->buffer_bytes)
+		return BLOCK_OK;
+	return length <= BLOCK_INSIDE_MAX ? BLOCK_LATER : BLOCK_TOO_LONG;
 }
 
 bool blk_seal(struct blk_block *b, const struct blk_request *r,
@@ -222,6 +252,14 @@ bool blk_is_drained(const struct blk_block *b)
 
 uint64_t blk_used_bytes(const struct blk_block *b)
 {
-	return b->kind->id == BLOCK_QUEUE ? b->queue.tail - b->queue.head
-					  : b->file.end;
+	switch (b->kind->id) {
+	case BLOCK_QUEUE:
+		return b->queue.tail - b->queue.head;
+	case BLOCK_EKV:
+		return b->ekv.live;
+	case BLOCK_FILE:
+	case BLOCK_KINDS:
+	default:
+		return b->file.end;
+	}
 }

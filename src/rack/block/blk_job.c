@@ -65,7 +65,8 @@ static void bye(struct blk_job *j)
 
 static bool changes(enum block_opcode opcode)
 {
-	return opcode != BLOCK_STAT;
+	return opcode != BLOCK_STAT && opcode != BLOCK_KV_GET &&
+	       opcode != BLOCK_KV_SCAN && opcode != BLOCK_KV_LOOK;
 }
 
 static enum block_status find(struct blk_job *j, const struct block_op *op,
@@ -135,16 +136,22 @@ static int push(struct blk_job *j, struct blk_entry *e,
 
 	if (err)
 		return err;
+	j->pins[j->push_count] = a->pins;
 	j->push[j->push_count++] = e;
 	e->under_way++;
+	if (a->pins)
+		++*a->pins;
 	server_of(j)->counts.pushed_bytes += a->length;
 	return 0;
 }
 
 static void give_back(struct blk_job *j)
 {
-	for (unsigned i = 0; i < j->push_count; i++)
+	for (unsigned i = 0; i < j->push_count; i++) {
 		j->push[i]->under_way--;
+		if (j->pins[i])
+			--*j->pins[i];
+	}
 	j->push_count = 0;
 }
 
@@ -189,7 +196,9 @@ static void request_of(const struct blk_job *j, const struct block_op *op,
 		.value = op->value,
 		.inside_room = inside_room(j),
 		.buffer_bytes =
-			op->key && j->push_count < BLK_PUSHES ? op->length : 0,
+			op->key && j->push_count < BLK_PUSHES
+				? u32_max(op->room, op->value ? 0 : op->length)
+				: 0,
 	};
 }
 
@@ -246,7 +255,7 @@ static void add_answer(struct blk_job *j, struct blk_entry *e,
 		return;
 	}
 	if (a->data && a->length <= inside_room(j) &&
-	    a->length <= BLOCK_INSIDE_MAX)
+	    (a->length <= BLOCK_INSIDE_MAX || a->is_inside))
 		r.data = a->data;
 	else if (a->data && push(j, e, a, op))
 		r.status = BLOCK_LOST; /* the queue pair is broken */

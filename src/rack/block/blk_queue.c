@@ -142,16 +142,6 @@ static enum block_status none(const struct blk_block *b)
 	return b->flags & BLOCK_IS_LAST ? BLOCK_CLOSED : BLOCK_DRAINED;
 }
 
-/* How the item gets to the client, if it does. */
-static enum block_status way(const struct blk_request *r, uint32_t length)
-{
-	if (length <= r->inside_room && length <= BLOCK_INSIDE_MAX)
-		return BLOCK_OK;
-	if (length <= r->buffer_bytes)
-		return BLOCK_OK;
-	return length <= BLOCK_INSIDE_MAX ? BLOCK_LATER : BLOCK_TOO_LONG;
-}
-
 static void show(const struct blk_block *b, uint64_t item, struct blk_answer *a)
 {
 	const struct item *i = item_at(b, item);
@@ -195,7 +185,7 @@ static void get(struct blk_block *b, const struct blk_request *r,
 		return;
 	}
 	show(b, q->ready, a);
-	a->status = way(r, a->length);
+	a->status = blk_way(r, a->length);
 	if (a->status == BLOCK_OK && r->arg) {
 		p = find_parked(q);
 		if (!p)
@@ -228,7 +218,7 @@ static bool again(struct blk_block *b, const struct blk_request *r,
 {
 	if (done->value && !parked_of(&b->queue, done->value))
 		return false; /* it was acknowledged: the client had it */
-	*a = (struct blk_answer){.status = way(r, done->length)};
+	*a = (struct blk_answer){.status = blk_way(r, done->length)};
 	if (a->status == BLOCK_OK) {
 		a->value = done->value;
 		show(b, PLANTED(blk_other_again) ? b->queue.head : done->item,

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "blk_server_priv.h"
@@ -203,6 +204,42 @@ void blk_server_end_session(struct blk_server *s, struct blk_client *c)
 	free(c);
 }
 
+static bool is_here(const struct blk_server *s, const struct blk_entry *e,
+		    const uint8_t *id)
+{
+	for (const struct list *l = s->clients.next; l != &s->clients;
+	     l = l->next) {
+		const struct blk_client *c =
+			container_of(l, struct blk_client, link);
+
+		if (c->pd == e->pd && !memcmp(c->id, id, sizeof(c->id)))
+			return true;
+	}
+	return false;
+}
+
+/* Sessions that came with slots of another node's block, and whose clients do
+ * not come. */
+static void end_strangers(struct blk_server *s, struct blk_entry *e,
+			  uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < e->block.session_room; i++) {
+		struct blk_session *k = &e->block.session[i];
+
+		if (!k->is_used || !k->has_come)
+			continue;
+		if (is_here(s, e, k->id)) {
+			k->has_come = false;
+			k->came_ns = 0;
+		} else if (!k->came_ns) {
+			k->came_ns = now_ns;
+		} else if (now_ns - k->came_ns >
+			   BLK_SESSION_KEEP_MS * 1000000ull) {
+			blk_leave(&e->block, k->id);
+		}
+	}
+}
+
 void blk_server_tick(struct blk_server *s, uint64_t now_ns)
 {
 	const uint64_t keep_ns = BLK_SESSION_KEEP_MS * 1000000ull;
@@ -217,6 +254,9 @@ void blk_server_tick(struct blk_server *s, uint64_t now_ns)
 		    now_ns - c->left_ns > keep_ns)
 			blk_server_end_session(s, c);
 	}
+	for (unsigned i = 0; i < s->entry_end; i++)
+		if (s->entry[i] && s->entry[i]->block.kind == &blk_kind_ekv)
+			end_strangers(s, s->entry[i], now_ns);
 	pthread_mutex_unlock(&s->lock);
 }
 

@@ -60,6 +60,7 @@ struct blk_job {
 	struct block_writer reply;
 	unsigned push_count;
 	struct blk_entry *push[BLK_PUSHES];
+	uint32_t *pins[BLK_PUSHES]; /* of what is pushed; NULL: none */
 };
 
 struct blk_handle {

@@ -52,6 +52,7 @@ void blk_session_acked(struct blk_block *b, struct blk_session *s,
 {
 	if (PLANTED(blk_forget_early))
 		acked++;
+	s->acked = u64_max(s->acked, acked);
 	while (s->count && s->done[s->first].sequence <= acked) {
 		if (s->done[s->first].has_item)
 			b->kind->forget(b, &s->done[s->first]);
@@ -79,6 +80,27 @@ void blk_session_keep(struct blk_session *s, const struct blk_done *done)
 	s->done[(s->first + s->count) % BLK_ANSWERS] = *done;
 	s->count++;
 	s->last = done->sequence;
+}
+
+void blk_session_keep_any(struct blk_session *s, const struct blk_done *done)
+{
+	uint32_t i;
+
+	if (s->count == BLK_ANSWERS) {
+		s->first = (s->first + 1) % BLK_ANSWERS;
+		s->count--;
+	}
+	for (i = s->count; i; i--) {
+		const struct blk_done *d =
+			&s->done[(s->first + i - 1) % BLK_ANSWERS];
+
+		if (d->sequence < done->sequence)
+			break;
+		s->done[(s->first + i) % BLK_ANSWERS] = *d;
+	}
+	s->done[(s->first + i) % BLK_ANSWERS] = *done;
+	s->count++;
+	s->last = u64_max(s->last, done->sequence);
 }
 
 void blk_leave(struct blk_block *b, const uint8_t id[BLOCK_SESSION_BYTES])

@@ -32,6 +32,7 @@ enum ctl_ticket_right {
 enum ctl_ticket_kind {
 	CTL_TICKET_FILE = 1,
 	CTL_TICKET_QUEUE = 2,
+	CTL_TICKET_EKV = 3,
 };
 
 struct ctl_ticket {

@@ -83,7 +83,7 @@ static bool has_form(const struct layout *l)
 	return memcmp(l->magic, magic, sizeof(magic)) == 0 &&
 	       is_zero(l->zero, sizeof(l->zero)) && l->rights &&
 	       l->rights <= (CTL_TICKET_READ | CTL_TICKET_CHANGE) &&
-	       (l->kind == CTL_TICKET_FILE || l->kind == CTL_TICKET_QUEUE) &&
+	       l->kind >= CTL_TICKET_FILE && l->kind <= CTL_TICKET_EKV &&
 	       chars && is_zero(l->tenant + chars, sizeof(l->tenant) - chars);
 }
 

@@ -120,6 +120,11 @@ static void hear_state(struct cd_core *core, struct cd_node *n,
 		cd_block_release(core, o->block[0], true);
 		cd_stage_part(core);
 	}
+	/* One of a store has given all its slots to another. */
+	if (o && o->kind == CD_EKV && b->is_drained && o->block_count > 1) {
+		cd_block_release(core, b, true);
+		cd_stage_part(core);
+	}
 }
 
 static void hear_freed(struct cd_core *core, struct cd_node *n,

@@ -99,6 +99,7 @@ int cd_key_sign(const struct cd_core *core, const struct cd_object *o,
 	static const uint8_t kinds[CD_OBJECT_KINDS] = {
 		[CD_FILE] = CTL_TICKET_FILE,
 		[CD_QUEUE] = CTL_TICKET_QUEUE,
+		[CD_EKV] = CTL_TICKET_EKV,
 	};
 	const struct cd_key *k = signer(core);
 	uint8_t bytes[CTL_TICKET_BYTES];

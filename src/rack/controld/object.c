@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Objects: what has blocks. They grow at the end; queues lose blocks at the
- * front. */
+ * front, key-value stores anywhere. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "tree_priv.h"
 
-static const char *const kinds[CD_OBJECT_KINDS] = {"file", "queue"};
+static const char *const kinds[CD_OBJECT_KINDS] = {"file", "queue", "ekv"};
 
 const char *cd_object_kind_name(enum cd_object_kind kind)
 {
@@ -26,7 +26,8 @@ int cd_object_kind_parse(const char *text, enum cd_object_kind *out)
 		return 0;
 	}
 	return error_set(-EINVAL,
-			 "\"kind\" is folder, task, prefix, file or queue");
+			 "\"kind\" is folder, task, prefix, file, queue or "
+			 "ekv");
 }
 
 struct cd_object *cd_object_find(const struct cd_prefix *p, const char *name)
@@ -62,7 +63,7 @@ int cd_object_add(struct cd_core *core, struct cd_prefix *p, const char *name,
 
 	if (core->tree->objects.count >= CD_OBJECTS_MAX)
 		return error_set(-EAGAIN,
-				 "a rack has %d files and queues at "
+				 "a rack has %d files, queues and stores at "
 				 "most",
 				 CD_OBJECTS_MAX);
 	o = calloc(1, sizeof(*o));
@@ -162,6 +163,8 @@ int cd_object_grow(struct cd_core *core, struct cd_object *o, int64_t after)
 	if (err && !made)
 		return err;
 	error_clear();
-	o->run = o->run < CD_RUN_MAX ? 2 * o->run : CD_RUN_MAX;
+	/* A store fills one block by half of another, and gives blocks back. */
+	if (o->kind != CD_EKV)
+		o->run = o->run < CD_RUN_MAX ? 2 * o->run : CD_RUN_MAX;
 	return 0;
 }

@@ -107,6 +107,7 @@ struct cd_job {
 enum cd_object_kind {
 	CD_FILE,
 	CD_QUEUE,
+	CD_EKV,
 	CD_OBJECT_KINDS,
 };
 

@@ -165,6 +165,7 @@ static int parse_order(const json_t *row, struct order *o)
 		return err;
 	o->options.kind = strcmp(kind, "queue") == 0  ? BLOCK_QUEUE
 			  : strcmp(kind, "file") == 0 ? BLOCK_FILE
+			  : strcmp(kind, "ekv") == 0  ? BLOCK_EKV
 						      : BLOCK_KINDS;
 	o->options.is_first = o->number == 0;
 	return o->options.kind == BLOCK_KINDS
@@ -193,7 +194,8 @@ static int make(struct mem_node *node, struct mem_tenant *t,
 {
 	struct mem_blocks *b = node->blocks;
 	uint64_t bytes = o->options.size_bytes;
-	uint64_t charged = bytes + region_pages(blk_own_bytes(bytes));
+	uint64_t charged =
+		bytes + region_pages(blk_own_bytes(o->options.kind, bytes));
 	struct mem_block *m;
 	int err = charge(node, t, charged);
 

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls to blocks, which are repeated until they are answered; and READs. */
+#include <aquifer/aqdv.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "el_priv.h"
+
+/* Whether another connection may help. */
+static bool may_repeat(int err)
+{
+	return err == -EHOSTDOWN || err == -EIO || err == -EPROTO;
+}
+
+static int call_node(struct el_object *o, const struct el_block *b,
+		     struct block_op *ops, unsigned count,
+		     struct block_result *results, uint64_t acked,
+		     uint64_t deadline_ns)
+{
+	unsigned tries = 0;
+	bool is_repeat = false;
+	struct el_port *p;
+	int err = el_port_find(o, b->node, &p);
+
+	if (err)
+		return err;
+	for (;;) {
+		err = el_port_ready(o, p, is_repeat, deadline_ns);
+		if (!err) {
+			for (unsigned i = 0; i < count; i++) {
+				ops[i].handle = p->handle;
+				ops[i].index = b->index;
+				ops[i].generation = b->generation;
+			}
+			p->has_changed |= ops[0].sequence != 0;
+			err = el_port_exchange(o, p, ops, count, results, acked,
+					       deadline_ns);
+			is_repeat |= err != 0;
+		}
+		if (!err)
+			return 0;
+		el_port_hang_up(p);
+		if (!may_repeat(err) || !el_pause(&tries, deadline_ns))
+			return err;
+	}
+}
+
+/* The first result asks for patience, or for a ticket that holds. */
+static int settle(struct el_object *o, enum block_status status,
+		  unsigned *tries, bool *is_renewed, uint64_t deadline_ns)
+{
+	struct el_port *p;
+
+	if (status == BLOCK_DENIED && !*is_renewed) {
+		*is_renewed = true;
+		for (unsigned i = 0; i < o->port_count; i++) {
+			p = o->port[i];
+			if (p->link)
+				el_port_hang_up(p);
+		}
+		return el_refresh(o, deadline_ns);
+	}
+	if (status != BLOCK_BUSY || !el_pause(tries, deadline_ns))
+		return el_error(o, status);
+	/* A block that the node could not make leaves the map. */
+	return *tries % 8 ? 0 : el_refresh(o, deadline_ns);
+}
+
+int el_call_once(struct el_object *o, uint64_t number, struct block_op *ops,
+		 unsigned count, struct block_result *results, uint64_t acked,
+		 uint64_t deadline_ns)
+{
+	const struct el_block *b = el_find(o, number);
+
+	return b ? call_node(o, b, ops, count, results, acked, deadline_ns)
+		 : error_set(-ENODEV, "%s has lost block %llu", o->path,
+			     (unsigned long long)number);
+}
+
+int el_call_as(struct el_object *o, uint64_t number, struct block_op *ops,
+	       unsigned count, struct block_result *results, uint64_t acked,
+	       uint64_t deadline_ns)
+{
+	bool is_renewed = false;
+	unsigned tries = 0;
+	int err;
+
+	for (;;) {
+		err = el_call_once(o, number, ops, count, results, acked,
+				   deadline_ns);
+		if (err)
+			return err;
+		if (results[0].status != BLOCK_BUSY &&
+		    results[0].status != BLOCK_DENIED)
+			return 0;
+		err = settle(o, results[0].status, &tries, &is_renewed,
+			     deadline_ns);
+		if (err)
+			return err;
+	}
+}
+
+static bool is_change(enum block_opcode opcode)
+{
+	return opcode != BLOCK_STAT && opcode != BLOCK_BYE;
+}
+
+int el_call(struct el_object *o, uint64_t number, struct block_op *ops,
+	    unsigned count, struct block_result *results, uint64_t deadline_ns)
+{
+	uint64_t acked = o->sequence;
+
+	for (unsigned i = 0; i < count; i++)
+		ops[i].sequence = is_change(ops[i].opcode) ? ++o->sequence : 0;
+	return el_call_as(o, number, ops, count, results, acked, deadline_ns);
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+static int read_part(struct el_object *o, struct el_port *p,
+		     const struct el_block *b, uint64_t offset, void *data,
+		     uint32_t len, uint64_t deadline_ns)
+{
+	struct aqdv_read now = {.to = data,
+				.remote_addr = b->address + offset,
+				.rkey = b->key,
+				.len_bytes = len};
+	struct ibv_sge sge = {.addr = (uintptr_t)el_staging(o),
+			      .length = len,
+			      .lkey = o->mr->lkey};
+	struct ibv_send_wr *bad,
+		wr = {.wr_id = EL_WR_READ,
+		      .opcode = IBV_WR_RDMA_READ,
+		      .send_flags = IBV_SEND_SIGNALED,
+		      .sg_list = &sge,
+		      .num_sge = 1,
+		      .wr.rdma = {.remote_addr = b->address + offset,
+				  .rkey = b->key}};
+	int err;
+
+	/* Who asks reads the header before the data, in the order of calls. */
+	if (aqdv_read_now(p->link->qp, &now, 1) == 1)
+		return 0;
+	if (ibv_post_send(p->link->qp, &wr, &bad))
+		return error_set(-EHOSTDOWN, "the connection to node %s broke",
+				 p->name);
+	err = el_port_await(p, EL_WR_READ, 0, deadline_ns);
+	if (!err)
+		memcpy(data, el_staging(o), len);
+	return err;
+}
+
+int el_read(struct el_object *o, uint64_t number, uint64_t offset, void *data,
+	    size_t len_bytes, uint64_t deadline_ns)
+{
+	const struct el_block *b = el_find(o, number);
+	unsigned tries = 0;
+	struct el_port *p;
+	uint8_t *to = data;
+	int err = b ? el_port_find(o, b->node, &p) : -ENODEV;
+
+	while (!err && len_bytes) {
+		uint32_t n = (uint32_t)u64_min(len_bytes, EL_STAGING_BYTES);
+
+		err = el_port_ready(o, p, false, deadline_ns);
+		if (!err)
+			err = read_part(o, p, b, offset, to, n, deadline_ns);
+		if (!err) {
+			to += n;
+			offset += n;
+			len_bytes -= n;
+			continue;
+		}
+		el_port_hang_up(p);
+		if (may_repeat(err) && el_pause(&tries, deadline_ns))
+			err = 0;
+	}
+	return err;
+}

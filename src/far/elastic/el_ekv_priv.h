@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Key-value stores from the client's side. Which slots a block has is known by
+ * the blocks alone; a client keeps what they said, and asks again when one
+ * answers that a slot is not there. An operation keeps its sequence number
+ * wherever it goes, so it happens once.
+ */
+#ifndef AQ_EL_EKV_PRIV_H
+#define AQ_EL_EKV_PRIV_H
+
+#include "el_priv.h"
+#include "wire/block_kv_wire.h"
+
+enum {
+	EL_EKV_HIGH = 950,    /* thousandths of a block: it is split */
+	EL_EKV_LOW = 50,      /* it is merged with a neighbour */
+	EL_EKV_MERGED = 500,  /* the two together have at most */
+	EL_EKV_HELP = 10,     /* tries until the mover is taken for dead */
+	EL_EKV_REST_MS = 100, /* after a try to move something */
+};
+
+/* What a block said of itself. */
+struct el_look {
+	uint64_t number, generation;
+	uint32_t lo, hi;
+	uint64_t used, room, items, decided;
+	struct {
+		uint64_t number, generation; /* 0: none */
+		uint32_t token;
+	} from, to;
+};
+
+struct aq_ekv {
+	struct el_object object;
+	struct el_look *look; /* of blocks that have slots */
+	unsigned look_count;
+	uint64_t acked;
+	uint64_t rest_ns; /* nothing is moved before */
+};
+
+/* A request about a key, and where its answer goes. */
+struct el_kv_ask {
+	enum block_opcode opcode;
+	uint32_t slot;
+	uint64_t how;
+	uint64_t version;
+	const void *key;
+	size_t key_bytes;
+	const void *value;
+	size_t value_bytes;
+	void *out; /* for data of the answer */
+	size_t room_bytes;
+	uint64_t sequence; /* 0: no change */
+};
+
+/* ---- el_ekv_route.c ------------------------------------------------------ */
+
+/* Asks the block that has the slot, wherever that is, until there is an answer
+ * that is the caller's. Data of the result is in `out`. */
+int el_kv_ask(struct aq_ekv *kv, struct el_kv_ask *ask, struct block_result *r,
+	      uint64_t deadline_ns) MUST_CHECK;
+/* Asks one block what it has. -EAGAIN: it is not there yet; -ESTALE: nor will
+ * it be. */
+int el_kv_look(struct aq_ekv *kv, uint64_t number, struct el_look *out,
+	       uint64_t deadline_ns) MUST_CHECK;
+/* Asks all blocks of the newest map. */
+int el_kv_look_all(struct aq_ekv *kv, uint64_t deadline_ns) MUST_CHECK;
+
+/* ---- el_ekv_move.c ------------------------------------------------------- */
+
+/* Gives half of what a block has to another one. 0 also where somebody else is
+ * at it; the caller tries again. */
+int el_kv_split(struct aq_ekv *kv, uint64_t number,
+		uint64_t deadline_ns) MUST_CHECK;
+/* Goes on with a move of which the block is a part, if there is one. */
+int el_kv_help(struct aq_ekv *kv, uint64_t number,
+	       uint64_t deadline_ns) MUST_CHECK;
+/* Gives all that a block has to a neighbour with room, and gives it back. */
+int el_kv_merge(struct aq_ekv *kv, uint64_t number,
+		uint64_t deadline_ns) MUST_CHECK;
+
+#endif
