@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "elastic_play_priv.h"
+#include "elastic_store_priv.h"
 
 enum {
 	TURNS = 6000,
@@ -244,6 +245,8 @@ static int run(const struct play_options *opt, struct play_result *res)
 		judge_file(p);
 		judge_queue(p);
 	}
+	if (!err && !res->violations)
+		err = es_play(&p->run, p->n);
 	for (unsigned i = 0; i < p->n->executed % 7 + 1; i++)
 		add_hash(p, p->n->executed + p->n->items + p->values);
 	for (unsigned k = 0; k < 2; k++)
@@ -256,15 +259,21 @@ static int run(const struct play_options *opt, struct play_result *res)
 }
 
 static const enum plant bugs[] = {
-	PLANT_no_dedupe,	PLANT_parked_stay,    PLANT_over_bound,
-	PLANT_back_to_end,	PLANT_blk_seal_again, PLANT_blk_other_again,
-	PLANT_blk_forget_early, PLANT_blk_no_credit,  PLANT_none,
+	PLANT_no_dedupe,	PLANT_parked_stay,
+	PLANT_over_bound,	PLANT_back_to_end,
+	PLANT_blk_seal_again,	PLANT_blk_other_again,
+	PLANT_blk_forget_early, PLANT_blk_no_credit,
+	PLANT_kv_no_answers,	PLANT_kv_no_freeze,
+	PLANT_kv_any_token,	PLANT_kv_any_target,
+	PLANT_kv_part_again,	PLANT_kv_old_clock,
+	PLANT_kv_early,		PLANT_none,
 };
 static const struct play_count counts[] = {ELASTIC_PLAY_COUNTS(PLAY_COUNT_ROW)};
 
 const struct play elastic_play = {
 	.name = "elastic",
-	.summary = "files and queues of blocks, clients that repeat and die",
+	.summary = "files, queues and stores of blocks, clients that repeat "
+		   "and die",
 	.about = "Six clients append to a file and put into and get from a "
 		 "bounded queue, whose small blocks execute the shipped "
 		 "operators. Messages and answers are lost or late, clients "
@@ -272,7 +281,11 @@ const struct play elastic_play = {
 		 "Every record must be in the file once, whole, and where its "
 		 "writer was told; every item is delivered once and in order, "
 		 "those of the dead come back to the front, and the bound "
-		 "holds over all blocks.",
+		 "holds over all blocks. Then six clients change and read keys "
+		 "of a store and move its slots between blocks, several of "
+		 "them the same ones at a time; each answer must be what a "
+		 "model of the keys says at that moment, and no slot is served "
+		 "by two blocks.",
 	.counts = counts,
 	.count_count = ARRAY_LEN(counts),
 	.bugs = bugs,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `aquifer sim elastic`: files and queues of blocks, clients that are cut off,
- * repeat themselves and die. */
+/* `aquifer sim elastic`: files, queues and a key-value store of blocks, clients
+ * that are cut off, repeat themselves and die. */
 #ifndef AQ_PLAYS_ELASTIC_PLAY_H
 #define AQ_PLAYS_ELASTIC_PLAY_H
 
@@ -18,7 +18,12 @@
 	X(refused, "puts that found the queue full")                    \
 	X(grown, "blocks that were added")                              \
 	X(records, "records of files at the end")                       \
-	X(items, "items of queues that were delivered")
+	X(items, "items of queues that were delivered")                 \
+	X(batches, "batches of slots that moved to another block")      \
+	X(alone, "records that moved alone")                            \
+	X(helped, "moves that another client went on with")             \
+	X(renewed, "blocks that were given back empty")                 \
+	X(keys, "keys of stores at the end")
 
 PLAY_COUNTS(elastic_play_counts, ELASTIC_PLAY_COUNTS);
 

@@ -86,9 +86,11 @@
 	X(kv_no_freeze, "no-freeze", "a block serves slots that leave it")     \
 	X(kv_any_token, "any-token",                                           \
 	  "a block takes batches of a move that is over")                      \
+	X(kv_any_target, "stale-generation",                                   \
+	  "a block gives slots to who has the token of another block")         \
 	X(kv_part_again, "part-again",                                         \
 	  "parts of a batch that were there are taken again")                  \
-	X(kv_old_clock, "old-clock",                                           \
+	X(kv_old_clock, "old-versions",                                        \
 	  "versions begin anew in the block that slots move to")               \
 	X(kv_early, "serve-early",                                             \
 	  "a block serves slots of which a part has not come")                 \

@@ -354,12 +354,22 @@ static struct blk_answer tell_end(struct blk_rig *rig, enum block_opcode opcode,
 static struct blk_answer tell(struct blk_rig *rig, enum block_opcode opcode,
 			      uint32_t token, uint32_t low)
 {
+	/* Of what goes to the target, and of what is said to the source. */
+	bool is_source = opcode == BLOCK_KV_EXPORT || opcode == BLOCK_KV_SETTLE;
+	struct block_kv_end_wire w = {
+		.generation = be64_put(rig->block.ekv.out.generation),
+		.token = be32_put(token),
+	};
+
 	return blk_rig_do(
 		rig, 9,
-		(struct blk_request){.opcode = opcode,
-				     .arg = (uint64_t)token << 32 | low,
-				     .inside_room = BLOCK_REPLY_MAX - 100,
-				     .buffer_bytes = BYTES});
+		(struct blk_request){
+			.opcode = opcode,
+			.arg = is_source ? low : (uint64_t)token << 32 | low,
+			.length = is_source ? sizeof(w) : 0,
+			.value = (uint8_t *)&w,
+			.inside_room = BLOCK_REPLY_MAX - 100,
+			.buffer_bytes = BYTES});
 }
 
 /* One batch of a move, from the source's part on; as movers do it. */
@@ -581,6 +591,11 @@ static void late_messages_do_nothing(void **state)
 				  false, false)
 				 .status,
 			 BLOCK_OK);
+	/* A token of another target is not good. */
+	assert_int_equal(tell_end(&rigs[0], BLOCK_KV_EXPORT, &rigs[0], token,
+				  false, false)
+				 .status,
+			 BLOCK_STALE);
 	/* Two movers carry the same batch. */
 	a = carry(&rigs[0], &rigs[1], token, &batch);
 	assert_int_equal(a.value, BLOCK_KV_DONE);

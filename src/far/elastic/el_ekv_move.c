@@ -20,6 +20,7 @@ struct move {
 	struct aq_ekv *kv;
 	uint64_t from, to; /* numbers */
 	uint32_t token;
+	struct block_kv_end_wire target;
 	uint64_t deadline_ns;
 	uint64_t batch;
 	uint8_t *buf; /* a head, and a record of any size */
@@ -35,12 +36,13 @@ static int tell(struct aq_ekv *kv, uint64_t number, struct block_op *op,
 			  deadline_ns);
 }
 
-static int tell_end(struct aq_ekv *kv, uint64_t number,
-		    enum block_opcode opcode,
+static int tell_arg(struct aq_ekv *kv, uint64_t number,
+		    enum block_opcode opcode, uint64_t arg,
 		    const struct block_kv_end_wire *end, struct block_result *r,
 		    uint64_t deadline_ns)
 {
 	struct block_op op = {.opcode = opcode,
+			      .arg = arg,
 			      .length = sizeof(*end),
 			      .value = (const uint8_t *)end};
 
@@ -85,7 +87,9 @@ static int fetch(struct move *m, uint32_t part,
 {
 	struct el_object *o = &m->kv->object;
 	struct block_op op = {.opcode = BLOCK_KV_EXPORT,
-			      .arg = (uint64_t)m->token << 32 | part};
+			      .arg = part,
+			      .length = sizeof(m->target),
+			      .value = (const uint8_t *)&m->target};
 	int err = tell(m->kv, m->from, &op, r, m->deadline_ns);
 
 	if (!err && r->status == BLOCK_TOO_LONG) {
@@ -187,10 +191,10 @@ static int drive(struct move *m)
 			err = el_error(&m->kv->object, status);
 			break;
 		}
-		err = tell_token(m->kv, m->from, BLOCK_KV_SETTLE, m->token,
-				 (m->batch & (BLOCK_KV_HAS - 1)) |
-					 (has ? BLOCK_KV_HAS : 0),
-				 &r, m->deadline_ns);
+		err = tell_arg(m->kv, m->from, BLOCK_KV_SETTLE,
+			       (m->batch & (BLOCK_KV_HAS - 1)) |
+				       (has ? BLOCK_KV_HAS : 0),
+			       &m->target, &r, m->deadline_ns);
 		has_more = r.status == BLOCK_OK && r.value;
 		if (!err && el_now_ns() >= m->deadline_ns)
 			err = error_set(-ETIMEDOUT,
@@ -201,13 +205,16 @@ static int drive(struct move *m)
 	return err;
 }
 
-static int run(struct aq_ekv *kv, uint64_t from, uint64_t to, uint32_t token,
-	       uint64_t deadline_ns)
+static int run(struct aq_ekv *kv, uint64_t from, uint64_t to,
+	       uint64_t generation, uint32_t token, uint64_t deadline_ns)
 {
 	struct move m = {.kv = kv,
 			 .from = from,
 			 .to = to,
 			 .token = token,
+			 .target = {.number = be64_put(to),
+				    .generation = be64_put(generation),
+				    .token = be32_put(token)},
 			 .deadline_ns = deadline_ns};
 	int err = drive(&m);
 
@@ -241,8 +248,8 @@ static int release(struct aq_ekv *kv, uint64_t number, uint64_t deadline_ns)
 			return err == -EAGAIN ? 0 : err;
 		if (!err && from.to.generation == to.generation &&
 		    from.to.token == to.from.token)
-			return run(kv, to.from.number, number, to.from.token,
-				   deadline_ns);
+			return run(kv, to.from.number, number, to.generation,
+				   to.from.token, deadline_ns);
 	}
 	return tell_token(kv, number, BLOCK_KV_UNBIND, to.from.token,
 			  to.decided & (BLOCK_KV_HAS - 1), &r, deadline_ns);
@@ -265,7 +272,8 @@ int el_kv_help(struct aq_ekv *kv, uint64_t number, uint64_t deadline_ns)
 		if (err || !is_in_map(kv, look.to.number, look.to.generation))
 			return err;
 	}
-	err = run(kv, number, look.to.number, look.to.token, deadline_ns);
+	err = run(kv, number, look.to.number, look.to.generation, look.to.token,
+		  deadline_ns);
 	return err ? err : release(kv, look.to.number, deadline_ns);
 }
 
@@ -284,8 +292,8 @@ static int move(struct aq_ekv *kv, const struct el_look *from,
 	};
 	struct block_result r;
 	uint32_t token;
-	int err =
-		tell_end(kv, to->number, BLOCK_KV_BIND, &end, &r, deadline_ns);
+	int err = tell_arg(kv, to->number, BLOCK_KV_BIND, 0, &end, &r,
+			   deadline_ns);
 
 	*is_done = false;
 	if (err || r.status != BLOCK_OK)
@@ -294,10 +302,12 @@ static int move(struct aq_ekv *kv, const struct el_look *from,
 	end.number = be64_put(to->number);
 	end.generation = be64_put(to->generation);
 	end.token = be32_put(token);
-	err = tell_end(kv, from->number, BLOCK_KV_START, &end, &r, deadline_ns);
+	err = tell_arg(kv, from->number, BLOCK_KV_START, 0, &end, &r,
+		       deadline_ns);
 	if (!err && r.status == BLOCK_OK) {
 		*is_done = true;
-		err = run(kv, from->number, to->number, token, deadline_ns);
+		err = run(kv, from->number, to->number, to->generation, token,
+			  deadline_ns);
 	}
 	return err ? err : release(kv, to->number, deadline_ns);
 }

@@ -21,11 +21,13 @@
  *   BIND    at the target; value: block_kv_end_wire, the source. Answers with a
  *           token.
  *   START   at the source; value: block_kv_end_wire, the target
- *   EXPORT  at the source; arg: token and the first part that is wanted
+ *   EXPORT  at the source; arg: the first part that is wanted; value: the
+ *           target, as in START
  *   IMPORT  at the target; arg: token and number of the batch; value: batch.
  *           Answers with the first part that is still wanted, or BLOCK_KV_DONE.
- *   SETTLE  at the source; arg: token, number of the batch, and whether the
- *           target has it (BLOCK_KV_HAS). Answers whether more is to be moved.
+ *   SETTLE  at the source; arg: number of the batch, and whether the target
+ *           has it (BLOCK_KV_HAS); value: as of EXPORT. Answers whether more is
+ *           to be moved.
  *   UNBIND  at the target; arg: token and the last batch that it decided
  *
  * A change answers with the thousandths of the block that are in use, as its
@@ -67,7 +69,7 @@ STATIC_ASSERT(sizeof(struct block_kv_wire) == 16, "kv head");
 struct block_kv_end_wire {
 	be64 number;
 	be64 generation;
-	be32 token;	/* of START: what the target answered */
+	be32 token;	/* of a target: what BIND answered */
 	be16 is_bottom; /* the lowest slots leave, else the highest */
 	be16 is_all;	/* all slots leave, else half of the bytes */
 };

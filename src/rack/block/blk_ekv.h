@@ -156,6 +156,9 @@ void blk_ekv_bind(struct blk_block *b, const struct blk_request *r,
 void blk_ekv_start(struct blk_block *b, const struct blk_request *r,
 		   uint32_t session, struct blk_done *done,
 		   struct blk_answer *a);
+/* Whether the request is about the move that is under way: tokens are those of
+ * one target, and others have the same. */
+bool blk_ekv_is_under_way(const struct blk_block *b);
 void blk_ekv_settle(struct blk_block *b, const struct blk_request *r,
 		    uint32_t session, struct blk_done *done,
 		    struct blk_answer *a);

@@ -179,7 +179,7 @@ void blk_ekv_export(struct blk_block *b, const struct blk_request *r,
 			 ~7u;
 
 	a->status = BLOCK_STALE;
-	if (!o->generation || o->token != (uint32_t)(r->arg >> 32))
+	if (!blk_ekv_is_under_way(b))
 		return;
 	a->status = BLOCK_LATER;
 	if (limit < HEAD + EACH || (!o->is_frozen && !freeze(b, limit)) ||

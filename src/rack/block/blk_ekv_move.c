@@ -147,16 +147,25 @@ static void drop_slots(struct blk_block *b)
 		e->hi = e->out.lo;
 }
 
+bool blk_ekv_is_under_way(const struct blk_block *b)
+{
+	struct block_kv_end_wire to = end_at_scratch(b);
+	const struct blk_ekv_out *o = &b->ekv.out;
+
+	return o->generation && o->token == be32_get(to.token) &&
+	       (o->generation == be64_get(to.generation) ||
+		PLANTED(kv_any_target));
+}
+
 void blk_ekv_settle(struct blk_block *b, const struct blk_request *r,
 		    uint32_t session, struct blk_done *done,
 		    struct blk_answer *a)
 {
 	struct blk_ekv *e = &b->ekv;
 	struct blk_ekv_out *o = &e->out;
-	uint32_t token = (uint32_t)(r->arg >> 32);
 	uint64_t mask = BLOCK_KV_HAS - 1;
 
-	if (!o->generation || o->token != token)
+	if (!blk_ekv_is_under_way(b))
 		return; /* it has ended */
 	if (o->is_frozen && (o->batch & mask) == (r->arg & mask)) {
 		o->is_frozen = false;

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The second world of the play "elastic": a key-value store whose small blocks
+ * run the shipped operators, each on a node of its own; clients that put, get,
+ * add and delete, and that move slots between blocks at random, several of them
+ * the same ones; and a model that knows every key at every moment.
+ */
+#ifndef AQ_PLAYS_ELASTIC_STORE_PRIV_H
+#define AQ_PLAYS_ELASTIC_STORE_PRIV_H
+
+#include "block/blk.h"
+#include "elastic_play.h"
+
+enum {
+	ES_CLIENTS = 6,
+	ES_BLOCKS = 5,
+	ES_BYTES = 4096,
+	ES_KEYS = 24, /* every second one has numbers */
+	ES_VALUE_MAX = 700,
+	ES_WAYS = 64,
+	ES_PAYLOAD = ES_BYTES,
+};
+
+struct es_key {
+	bool is_there;
+	uint32_t id; /* of the value */
+	int64_t number;
+	uint64_t version;
+	uint64_t top; /* the largest version that it ever had */
+};
+
+/* What a client asks a block for. */
+struct es_ask {
+	enum block_opcode opcode;
+	unsigned block;
+	uint64_t generation; /* of the block, as the client knows it */
+	uint64_t sequence, acked, arg;
+	uint32_t length;
+	uint8_t bytes[ES_PAYLOAD];
+};
+
+/* Where a client is in a move. */
+enum es_step {
+	ES_NONE,
+	ES_LOOK, /* at a block: what there is to do */
+	ES_BIND,
+	ES_START,
+	ES_EXPORT,
+	ES_IMPORT,
+	ES_SETTLE,
+	ES_REST,    /* at the target: is it bound? */
+	ES_REST_AT, /* at its source: does it rest? */
+	ES_UNBIND,
+	ES_SEAL,
+};
+
+struct es_client {
+	unsigned index, life;
+	unsigned conn[ES_BLOCKS];
+	uint64_t sequence;
+	bool is_waiting;
+	unsigned patience, tag;
+	struct es_ask ask;
+	/* An operation on a key. */
+	bool has_op;
+	enum block_opcode opcode;
+	unsigned key;
+	uint32_t id;
+	int64_t number;
+	uint64_t expect, op_sequence;
+	unsigned at; /* the block that it is looked for in */
+	bool was_executed;
+	uint64_t executed; /* what was answered then */
+	/* A move. */
+	enum es_step step;
+	unsigned from, to;
+	uint64_t from_generation, to_generation;
+	uint32_t token;
+	bool is_bottom, is_all, has;
+	uint64_t batch, decided;
+	uint32_t part;
+	struct block_kv_batch_wire head;
+	uint32_t carried_bytes;
+	uint8_t carried[ES_PAYLOAD];
+};
+
+struct es_way {
+	bool is_used, is_answer;
+	unsigned delay, client, life, conn, tag;
+	struct es_ask ask;
+	struct block_result result;
+	uint8_t data[ES_PAYLOAD];
+};
+
+struct es_block {
+	struct blk_block block;
+	uint8_t mem[ES_BYTES] CACHE_ALIGNED;
+};
+
+struct es {
+	struct play_run *run;
+	struct elastic_play_counts *n;
+	struct es_block block[ES_BLOCKS];
+	uint64_t generations;
+	struct es_client client[ES_CLIENTS];
+	struct es_way way[ES_WAYS];
+	struct es_key key[ES_KEYS];
+	uint32_t ids;
+};
+
+/* ---- elastic_store.c ----------------------------------------------------- */
+
+/* A message is executed, and becomes its answer. */
+void es_arrive(struct es *s, struct es_way *w);
+uint32_t es_key_name(unsigned key, uint8_t out[8]);
+uint32_t es_value(uint32_t id, uint8_t *out);
+/* Makes the block another one, without anything. */
+int es_renew(struct es *s, unsigned block);
+
+/* ---- elastic_mover.c ----------------------------------------------------- */
+
+/* The next message of a client that moves something. */
+void es_mover_ask(struct es *s, struct es_client *c);
+void es_mover_hear(struct es *s, struct es_client *c, const struct es_way *w);
+/* Begins with a look at a block. */
+void es_mover_begin(struct es *s, struct es_client *c, unsigned block);
+
+/* ---- elastic_holder.c ---------------------------------------------------- */
+
+/* All of it: 0 or -errno. */
+int es_play(struct play_run *run, struct elastic_play_counts *n);
+
+#endif
