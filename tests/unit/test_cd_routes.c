@@ -82,8 +82,9 @@ static const struct row rows[] = {
 	{"GET /v1/tenants/:/tokens", "/v1/tenants/hidden-t/tokens", "{}", 401,
 	 403, 403, 403, 200, 401},
 	{"POST /v1/tenants/:/tokens", "/v1/tenants/hidden-t/tokens",
-	 "{\"token\":\"" T64("9") "\",\"ttl_s\":60}", 401, 403, 403, 403, 201,
-	 401},
+	 "{\"token\":\"" T64("9") "\",\"ttl_s\":60,\"path\":\"/hidden-f\","
+				  "\"rights\":\"r\"}",
+	 401, 403, 403, 403, 201, 401},
 	{"DELETE /v1/tenants/:/tokens/:", "/v1/tenants/hidden-t/tokens/0", "{}",
 	 401, 403, 403, 403, 204, 401},
 	/* The bed has no files, so this one may not be changed. */
@@ -364,6 +365,11 @@ static const struct field fields[] = {
 	 false,
 	 {"{\"apples\":1}", "{\"walks\":-1}", "{\"walks\":\"x\"}"}},
 	{"ttl_s", NUMBER, false, {"0", "31622401"}},
+	{"path",
+	 WORD,
+	 false,
+	 {"\"\"", "\"/\"", "\"a\"", "\"/a/\"", "\"/a//b\"", "\"/..\""}},
+	{"rights", WORD, false, {"\"\"", "\"w\"", "\"rwx\""}},
 	{"blocks", LIST, false, {"[[]]", "[[0,1,2]]", "[[65536,1,2,3]]"}},
 	{"freed", LIST, false, {"[[]]", "[[0,-1]]"}},
 	{"failed", LIST, false, {"[[]]", "[[0,1]]", "[[0,1,2]]"}},

@@ -12,6 +12,8 @@ struct cli_tenant {
 	const char *token_file;
 	bool force;
 	const char *role;
+	const char *path; /* that a token is for */
+	bool read_only;
 	uint32_t seconds;
 	json_t *limits; /* or NULL */
 };

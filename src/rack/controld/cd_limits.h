@@ -9,6 +9,8 @@ enum {
 	CD_NODES_MAX = 128,
 	CD_TENANTS_MAX = 256,
 	CD_TOKENS_MAX = 8,	  /* of one tenant */
+	CD_NARROW_MAX = 16,	  /* tokens of one tenant that open less */
+	CD_TOKEN_PATH_MAX = 255,  /* characters of what they are for */
 	CD_ROLE_TOKENS_MAX = 256, /* of administrators and nodes together */
 	CD_NAMES_MAX = 400,	  /* that one node tells, in one beat */
 	CD_NAME_TEXT_MAX = 63,	  /* characters of a region's name */
