@@ -29,4 +29,10 @@ int cli_tenant_revoke(void *args);
 int cli_tenant_find_token(const struct cli_tenant *a, char token[SECRET_TEXT],
 			  bool *is_new) MUST_CHECK;
 
+/* Waits until all nodes that are not down have the controller's list of
+ * tenants; which have is in the tree, who has not is named on stderr: then
+ * CLI_FAILED. `done` is what has happened at the controller, whatever becomes
+ * of this. */
+int cli_tenant_await(struct cli_admin *m, const char *done, json_t *tree);
+
 #endif

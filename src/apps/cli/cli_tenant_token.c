@@ -125,8 +125,7 @@ static bool sort_nodes(const json_t *answer, json_t *heard, json_t *unheard)
 	return all;
 }
 
-/* `done` is what has happened at the controller, whatever becomes of this. */
-static int await_nodes(struct cli_admin *m, const char *done, json_t *tree)
+int cli_tenant_await(struct cli_admin *m, const char *done, json_t *tree)
 {
 	const struct timespec pause = {.tv_nsec = HEARD_LOOK_MS * 1000000};
 	uint64_t end_ms = clock_mono_ms() + HEARD_MS;
@@ -188,7 +187,7 @@ static int make(const struct cli_tenant *a, struct cli_admin *m,
 	json_decref(answer);
 	/* It counts, at whichever nodes there are. */
 	if (!a->role)
-		(void)await_nodes(m, "the token is made", tree);
+		(void)cli_tenant_await(m, "the token is made", tree);
 	return cli_report_print(tree, a->common.json) ? CLI_FAILED : CLI_OK;
 }
 
@@ -287,7 +286,7 @@ static int revoke_at_control(const struct cli_tenant *a, struct cli_admin *m,
 	set_owner(a, tree);
 	(void)json_object_set_new(tree, "revoked", json_true());
 	if (!a->role)
-		code = await_nodes(m, "it is taken back", tree);
+		code = cli_tenant_await(m, "it is taken back", tree);
 	(void)json_object_set_new(
 		tree, "ms",
 		json_real((double)((clock_mono_ns() - start_ns) / 1000) /

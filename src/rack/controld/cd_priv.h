@@ -96,6 +96,7 @@ struct cd_node {
 	json_t *names;		 /* [{"tenant", "name", "size"}] or NULL */
 	bool names_complete;
 	json_t *conflicts;    /* tenants that it has under another token */
+	bool is_drained;      /* it has heard so, and takes nothing new */
 	bool lends;	      /* blocks, as its beats say */
 	struct cd_lent *lent; /* its blocks; NULL: none (tree_priv.h) */
 };
@@ -253,6 +254,12 @@ int cd_node_is_gone(const struct cd_core *core,
 /* Silence, and connections that are gone. */
 void cd_nodes_tick(struct cd_core *core);
 
+/* ---- left.c ------------------------------------------------------------- */
+
+/* Adds to the row of a node what is on it: regions as "left", as it said last,
+ * and files and queues that have "blocks" there. Returns the row. */
+json_t *cd_left_add(const struct cd_node *n, json_t *row);
+
 /* ---- share.c ------------------------------------------------------------ */
 
 /* What all nodes may hand out to a tenant together. */
@@ -305,6 +312,7 @@ void cd_handle_node_join(void *ctx, struct ctl_call *call);
 void cd_handle_node_beat(void *ctx, struct ctl_call *call);
 void cd_handle_node_leave(void *ctx, struct ctl_call *call);
 void cd_handle_node_list(void *ctx, struct ctl_call *call);
+void cd_handle_node_get(void *ctx, struct ctl_call *call);
 void cd_handle_node_drain(void *ctx, struct ctl_call *call);
 void cd_handle_node_forget(void *ctx, struct ctl_call *call);
 void cd_handle_name_get(void *ctx, struct ctl_call *call);

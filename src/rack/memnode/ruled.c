@@ -323,6 +323,9 @@ void mem_node_say(void *ctx, json_t *beat)
 				  json_integer(node->region_count));
 	(void)json_object_set_new(beat, "connections",
 				  json_integer(node->conn_count));
+	/* What it has then is all that it will have. */
+	(void)json_object_set_new(beat, "drained",
+				  json_boolean(node->is_drained));
 	(void)json_object_set_new(beat, "shares", shares(node));
 	(void)json_object_set_new(beat, "own", own_tenants(node));
 	(void)json_object_set_new(beat, "conflicts",
