@@ -95,6 +95,7 @@ schema kv --only trips
 schema walk --only engine --size 1
 schema tier --only probe
 schema control --only restart
+schema control --only renew
 
 # Their list; options mean the same in all of them.
 expect 0 "$AQUIFER" bench
