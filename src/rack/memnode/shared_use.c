@@ -43,7 +43,8 @@ enum {
 	MADE = USES - 2,
 	FREED = USES - 1,
 };
-STATIC_ASSERT(ARRAY_LEN(uses) <= MEM_SHARED_USES, "there is room for all of them");
+STATIC_ASSERT(ARRAY_LEN(uses) <= MEM_SHARED_USES,
+	      "there is room for all of them");
 
 /* ---- the switch -----------------------------------------------------------
  */
