@@ -134,6 +134,10 @@ file put /a --block 1K|--block
 queue|queue needs a name
 queue get|queue get needs a path
 queue put /q x --bound 0|--bound
+ekv|ekv needs a name
+ekv get|ekv get needs a path
+ekv get /k|ekv get needs a key after the path
+ekv put /k x y --version 0|--version
 index create 'a b'|'a b' is no name of an index
 index create i --kind odd|tree or versions
 index put i k|index put needs a value after the key; for example: aquifer index put orders 7 hello
