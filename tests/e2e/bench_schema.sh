@@ -95,6 +95,7 @@ schema kv --only trips
 schema walk --only engine --size 1
 schema tier --only probe
 schema control --only restart
+schema control --only renew
 schema mind --only count
 
 # Their list; options mean the same in all of them.
