@@ -46,6 +46,10 @@ struct aq_queue;
 enum aq_elastic_flags {
 	AQ_ELASTIC_CREATE = 1u << 0, /* make it, if it is not there */
 	AQ_ELASTIC_NEW = 1u << 1,    /* and -EEXIST if it is there */
+	/* Where its lease was over, or it was lost, and the rack's vault has an
+	 * image: load that first. Waits for a minute at most. -EBADMSG: the
+	 * image is damaged, or cannot be read. */
+	AQ_ELASTIC_LOAD = 1u << 2,
 };
 
 /* Zero-initialise it; unset members have their default. */
