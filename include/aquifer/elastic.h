@@ -100,8 +100,7 @@ AQ_API int aq_job_renew(struct aq_rack *rack, const char *path,
 /* Makes a folder or a task, and folders that are missing on the way. */
 AQ_API int aq_name_make(struct aq_rack *rack, const char *path);
 /* -EEXIST: something has the new name. */
-AQ_API int aq_name_move(struct aq_rack *rack, const char *path,
-			const char *to);
+AQ_API int aq_name_move(struct aq_rack *rack, const char *path, const char *to);
 /* -ENOTEMPTY: something lies below, and is_recursive is not set. */
 AQ_API int aq_name_remove(struct aq_rack *rack, const char *path,
 			  bool is_recursive);
@@ -109,7 +108,7 @@ AQ_API int aq_name_remove(struct aq_rack *rack, const char *path,
 struct aq_name {
 	char path[AQ_NAME_MAX];
 	enum aq_name_kind kind;
-	bool is_ready; /* false: at the vault, on its way, or lost */
+	bool is_ready;	     /* false: at the vault, on its way, or lost */
 	uint64_t used_bytes; /* of a file or queue, as nodes said lately */
 	uint64_t reserved_more[4];
 };

@@ -15,7 +15,7 @@ static int begin_flush(struct cd_core *core, struct cd_object *o, json_t *rows)
 	char path[CTL_PATH_MAX];
 	int err = cd_flush_begin(core, o, false);
 
-	cd_path_format(o->prefix, o, path);
+	cd_path_show(core, o->prefix, o, path);
 	if (err)
 		return error_prefix(err, "%s: ", path);
 	(void)json_array_append_new(
@@ -31,7 +31,7 @@ static int begin_load(struct cd_core *core, struct cd_object *o, json_t *rows)
 	char path[CTL_PATH_MAX];
 	int err = 0;
 
-	cd_path_format(o->prefix, o, path);
+	cd_path_show(core, o->prefix, o, path);
 	if (o->state == CD_FLUSHING)
 		err = error_set(-EAGAIN, "it is being written to the vault");
 	else if (is_wanted)
