@@ -6,6 +6,7 @@
 enum {
 	CD_NAME_MAX = 32,     /* characters, of nodes, tenants, zones */
 	CD_ADDRESS_MAX = 255, /* characters */
+	CD_VAULT_MAX = 256,   /* with the NUL */
 	CD_NODES_MAX = 128,
 	CD_TENANTS_MAX = 256,
 	CD_TOKENS_MAX = 8,	  /* of one tenant */

@@ -41,6 +41,8 @@ struct cd_config {
 	 * yet. NULL: there is no page for programs of this machine. */
 	int (*open_page)(void *ctx, uint16_t *port);
 	void *page_ctx;
+	/* Where images of what expires go; NULL: nowhere. */
+	const char *vault;
 };
 
 int cd_core_create(const struct cd_config *config,

@@ -444,6 +444,7 @@ static int open_core(struct daemon *d, struct server *s)
 		.keep_ctx = d,
 		.open_page = open_page,
 		.page_ctx = s,
+		.vault = config_string(d->config, "rack", "vault"),
 	};
 	int err = daemon_token(d, RACK_TOKEN_ADMIN, admin);
 

@@ -369,6 +369,8 @@ struct mem_node {
 	struct mem_walk_config walk_config;
 	struct mem_walks *walks;   /* NULL: the NIC knows none */
 	struct mem_blocks *blocks; /* NULL: nobody has asked yet (blocks.h) */
+	struct mem_tasks *tasks;   /* the same (task.h) */
+	char vault[MEM_VAULT_MAX]; /* that orders may name; "": none */
 
 	struct mem_request_count requests[MEM_ROUTE_MAX];
 	uint64_t conns_started;

@@ -14,6 +14,7 @@
 #include "blocks.h"
 #include "census.h"
 #include "ruled.h"
+#include "task.h"
 #include "walks_priv.h"
 
 enum {
@@ -233,6 +234,8 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	node->pool_bytes = c->pool_bytes;
 	node->has_numa = c->has_numa;
 	node->numa = c->numa;
+	(void)snprintf(node->vault, sizeof(node->vault), "%s",
+		       c->vault ? c->vault : "");
 	node->audit = c->audit;
 	node->has_auth = c->has_auth;
 	node->keep_token = c->keep_token;
@@ -283,6 +286,7 @@ void mem_node_destroy(struct mem_node *node)
 	struct mem_visit visit;
 	int err;
 
+	mem_tasks_stop(node);
 	node_enter(node, &visit);
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++)
 		if (node->conns[i])
