@@ -48,6 +48,14 @@ int shd_attach_open(struct shd *s)
 	return shd_watch_add(s, s->listen, &s->on_listen);
 }
 
+void shd_attach_stop(struct shd *s)
+{
+	if (s->listen < 0)
+		return;
+	rack_socket_release(&s->sockets, s->socket, s->listen);
+	s->listen = -1;
+}
+
 /* Only this user's programs, and root's: all have the rights of our token. */
 static bool is_ours(int fd, pid_t *pid)
 {

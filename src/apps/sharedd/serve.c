@@ -202,6 +202,7 @@ static int run(struct daemon *d)
 	}
 	if (s->is_over)
 		return error_set(-ESTALE, "shared memory was lost");
+	shd_attach_stop(s);
 	if (!shd_member_drain(s))
 		log_err("shared", "not all stores could be given back");
 	return 0;
@@ -226,8 +227,7 @@ static int close_server(struct daemon *d)
 	if (s->lead)
 		shd_lead_close(s->lead);
 	shd_nic_close(&s->nic);
-	if (s->listen >= 0)
-		rack_socket_release(&s->sockets, s->socket, s->listen);
+	shd_attach_stop(s);
 	rack_sockets_close(&s->sockets);
 	if (s->epoll >= 0)
 		(void)close(s->epoll);

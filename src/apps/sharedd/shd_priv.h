@@ -195,6 +195,8 @@ void shd_fault_forget(struct shd *s, const struct shd_program *p);
 
 int shd_attach_open(struct shd *s) MUST_CHECK;
 void shd_attach_accept(struct shd *s);
+/* The name is free for the next server, and nobody else comes to this one. */
+void shd_attach_stop(struct shd *s);
 void shd_attach_read(struct shd *s, struct shd_program *p);
 void shd_attach_end(struct shd *s, struct shd_program *p);
 /* Goes on with flushes; from_start: what was given did not arrive. */

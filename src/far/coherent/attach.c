@@ -10,74 +10,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/config.h"
 #include "base/error.h"
 #include "base/fds.h"
-#include "base/rack_socket.h"
-#include "base/trust.h"
 #include "base/uffd_new.h"
+#include "server.h"
 
 enum {
 	PATIENCE_MS = 10000, /* with a server that is busy */
+	TRIES = 3,
 };
 
 static int no_server(int err)
 {
-	return error_set(-EHOSTDOWN,
-			 "this machine has no cache server for the rack (%s): "
-			 "start 'aquifer shared serve'",
+	return error_set(-EHOSTDOWN, "the cache server has ended (%s)",
 			 strerror(-err));
-}
-
-/* What it sends we would map and believe. */
-static int check_server(int sock)
-{
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
-	struct trust trust;
-	int err = trust_load(&trust);
-
-	if (err)
-		return err;
-	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0 ||
-	    !trust_serves(&trust, cred.uid))
-		return error_set(-EPERM, "the cache server is another user's");
-	return 0;
-}
-
-int coherent_socket_name(char name[COHERENT_SOCKET_MAX])
-{
-	struct config *config;
-	int err = config_open(NULL, &config);
-
-	if (err)
-		return err;
-	(void)snprintf(name, COHERENT_SOCKET_MAX, "%.60s:shared",
-		       config_string(config, "nic", "address"));
-	config_destroy(config);
-	return 0;
-}
-
-static int connect_server(const char *rack, int *out)
-{
-	char name[COHERENT_SOCKET_MAX];
-	struct rack_sockets r;
-	int fd = -1, err = coherent_socket_name(name);
-
-	if (!err)
-		err = rack_sockets_open(rack, &r);
-	if (err)
-		return err;
-	err = rack_socket_connect(&r, name, &fd);
-	rack_sockets_close(&r);
-	if (err)
-		return no_server(err);
-	err = check_server(fd);
-	if (err)
-		(void)close(fd);
-	else
-		*out = fd;
-	return err;
 }
 
 /* ---- questions ----------------------------------------------------------- */
@@ -201,14 +147,18 @@ int coherent_attach(const char *rack, uint64_t va, uint64_t size_bytes,
 		    uint64_t id, bool may_write, struct coherent_mapping *out)
 {
 	struct coherent_mapping m = {.va = va, .size_bytes = size_bytes};
-	int err = connect_server(rack, &m.sock);
+	int err = -EHOSTDOWN;
 
-	if (err)
-		return err;
-	err = attach(&m, id, may_write);
-	if (err)
-		(void)close(m.sock);
-	else
+	/* A server that nobody uses ends, and may do so right now. */
+	for (unsigned i = 0; i < TRIES && err == -EHOSTDOWN; i++) {
+		err = coherent_server_connect(rack, &m.sock);
+		if (err)
+			return err;
+		err = attach(&m, id, may_write);
+		if (err)
+			(void)close(m.sock);
+	}
+	if (!err)
 		*out = m;
 	return err;
 }
