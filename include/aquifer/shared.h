@@ -28,7 +28,8 @@
  * fork: the child does not have the memory; it opens the segment itself. Memory
  * that devices write (O_DIRECT, registered regions, io_uring buffers) must not
  * be shared memory. Sleeping on a word (futex, and so mutexes that sleep and
- * condition variables) works among threads of one machine only.
+ * condition variables) works across machines for programs that are started by
+ * `aquifer run --shared`, and else among threads of one machine only.
  *
  * Threads: any, but aq_shared_flush and aq_shared_stat of one handle one at a
  * time, and nothing after aq_shared_close.

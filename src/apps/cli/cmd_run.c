@@ -16,6 +16,7 @@
 #include "cli_place.h"
 #include "cli_rack.h"
 #include "run/run.h"
+#include "sharedd/sharedd.h"
 #include "tier/promote.h"
 
 enum {
@@ -35,7 +36,8 @@ struct run_args {
 	bool has_overflow;
 	uint32_t patience_s;
 	const char *tier, *ratio, *promote; /* NULL: not given */
-	const char *user; /* NULL: the caller, also behind sudo */
+	const char *user;   /* NULL: the caller, also behind sudo */
+	const char *shared; /* the group, or NULL */
 };
 
 /* keep, fail, or how much may be kept. */
@@ -55,6 +57,9 @@ static int take_overflow(void *args, const char *word)
 }
 
 const struct opt cmd_run_options[] = {
+	OPT_TEXT(struct run_args, shared, "shared", "GROUP",
+		 "POSIX and System V shared memory and named semaphores are "
+		 "common to all programs of the group on all machines"),
 	OPT_SIZE(struct run_args, run.local_bytes, "local", "SIZE", 0,
 		 1ull << 48,
 		 "how much of the program's heap and anonymous mappings may be "
@@ -177,8 +182,10 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 		cli_error("run: %s", error_last());
 		return CLI_USAGE;
 	}
-	if (a->run.local_bytes < RUN_LOCAL_MIN) {
-		cli_error("run needs --local SIZE, at least 1M, or --tier");
+	if (a->run.local_bytes < RUN_LOCAL_MIN &&
+	    (a->run.local_bytes || !a->shared)) {
+		cli_error("run needs --local SIZE, at least 1M, --tier or "
+			  "--shared");
 		return CLI_USAGE;
 	}
 	if (program->count == 0) {
@@ -300,11 +307,53 @@ static int end_as(int status)
 	return 128 + sig;
 }
 
+/* ---- programs of a group ------------------------------------------------- */
+
+/* The library is the first: what it does not want it hands on. */
+static int join_group(const struct run_args *a, char library[2 * PATH_MAX])
+{
+	char rest[PATH_MAX];
+	int err;
+
+	if (cli_place_shm_library(library) != 0) {
+		cli_error("no %s; run 'make' or 'make install'", library);
+		return CLI_CANNOT_RUN;
+	}
+	if (a->run.local_bytes && cli_place_run_library(rest) == 0) {
+		strcat(library, ":");
+		strcat(library, rest);
+	}
+	err = shd_launch_join(a->shared);
+	if (err) {
+		cli_error("run: %s", error_last());
+		return err == -EINVAL ? CLI_USAGE : CLI_CANNOT_RUN;
+	}
+	return CLI_GO;
+}
+
+/* Without far memory nobody has to watch the program. */
+static int become(const char *library, char **argv)
+{
+	const char *old = getenv("LD_PRELOAD");
+	char *list = NULL;
+	int err;
+
+	if (asprintf(&list, old && *old ? "%s:%s" : "%s", library, old) < 0 ||
+	    setenv("LD_PRELOAD", list, 1) != 0) {
+		cli_error("run: no memory");
+		return CLI_CANNOT_RUN;
+	}
+	(void)execvp(argv[0], argv);
+	err = errno;
+	cli_error("run: '%s' was not started: %s", argv[0], strerror(err));
+	return err == ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_RUN;
+}
+
 int cmd_run(const struct cli_command *self, int argc, char **argv)
 {
 	struct run_result result;
 	struct run_user user;
-	char library[PATH_MAX], size[16];
+	char library[2 * PATH_MAX], size[16];
 	struct cli_words program;
 	struct run_args a;
 	int code = parse(self, argc, argv, &a, &program);
@@ -316,6 +365,13 @@ int cmd_run(const struct cli_command *self, int argc, char **argv)
 	if (cli_place_run_library(library) != 0) {
 		cli_error("no %s; run 'make' or 'make install'", library);
 		return CLI_CANNOT_RUN;
+	}
+	if (a.shared) {
+		code = join_group(&a, library);
+		if (code != CLI_GO)
+			return code;
+		if (!a.run.local_bytes)
+			return become(library, program.word);
 	}
 	a.run.preload = library;
 	err = run_user_find(a.user, &user);

@@ -125,17 +125,17 @@ static char **copy_environment(const char *rack)
 {
 	static const char key[] = "AQUIFER_RACK_NAME=";
 	size_t count = 0, kept = 0;
-	char **env, *name = NULL;
+	char **env, *name;
 
 	while (environ[count])
 		count++;
 	env = calloc(count + 2, sizeof(*env));
-	if (!env || (rack && asprintf(&name, "%s%s", key, rack) < 0)) {
+	if (!env || asprintf(&name, "%s%s", key, rack) < 0) {
 		free(env);
 		return NULL;
 	}
 	for (size_t i = 0; i < count; i++)
-		if (!rack || strncmp(environ[i], key, sizeof(key) - 1) != 0)
+		if (strncmp(environ[i], key, sizeof(key) - 1) != 0)
 			env[kept++] = environ[i];
 	env[kept] = name;
 	return env;
@@ -197,8 +197,7 @@ static int start_server(const char *rack, const char *name, off_t *from,
 		while (s.env[n])
 			n++;
 		/* Only the name is ours. */
-		if (rack && n)
-			free(s.env[n - 1]);
+		free(s.env[n - 1]);
 		free(s.env);
 	}
 	return err ? error_set(err, "no cache server can be started: %s",
@@ -287,4 +286,29 @@ int coherent_server_connect(const char *rack, int *out)
 			*out = fd;
 	}
 	return err;
+}
+
+int coherent_server_path(const char *rack, char *out, size_t max)
+{
+	char name[COHERENT_SOCKET_MAX], file[RACK_SOCKET_NAME_MAX];
+	char dir[RUNDIR_PATH_MAX];
+	struct rack_sockets r;
+	int n, err = coherent_socket_name(name);
+
+	if (!err)
+		err = rundir_path(rack, dir);
+	if (!err)
+		err = rack_sockets_open(rack, &r);
+	if (err)
+		return err;
+	err = rack_socket_file(&r, name, file);
+	rack_sockets_close(&r);
+	if (err)
+		return error_set(err, "the address of the NIC is too long");
+	n = snprintf(out, max, "%s/%s", dir, file);
+	return n > 0 && (size_t)n < max
+		       ? 0
+		       : error_set(-ENAMETOOLONG,
+				   "the path of %s is too long for a socket",
+				   dir);
 }

@@ -9,8 +9,12 @@
 
 #include "base/base.h"
 
-/* A connection to it; rack: NULL, as configured. -EHOSTDOWN with words: there
+/* A connection to it. -EHOSTDOWN with words: there
  * is none, and none can be started. */
 int coherent_server_connect(const char *rack, int *out) MUST_CHECK;
+
+/* The path of its socket, for programs that have no settings. -ENAMETOOLONG:
+ * the runtime directory's is too long. */
+int coherent_server_path(const char *rack, char *out, size_t max) MUST_CHECK;
 
 #endif

@@ -61,6 +61,7 @@ void handle_object_open(void *ctx, struct ctl_call *call)
 	bool creates = json_is_true(json_object_get(call->body, "create"));
 	bool is_only = json_is_true(json_object_get(call->body, "exclusive"));
 	bool is_new = false;
+	json_t *tree;
 	int err = find(node, call, &m, &name, &g);
 
 	if (!err && g && creates && is_only)
@@ -76,8 +77,9 @@ void handle_object_open(void *ctx, struct ctl_call *call)
 		return;
 	}
 	g->users |= bit_of(node, m);
-	ctl_reply_json(call->reply, is_new ? 201 : 200,
-		       segment_describe(node->shared, g, call->caller));
+	tree = segment_describe(node->shared, g, call->caller);
+	(void)json_object_set_new(tree, "new", json_boolean(is_new));
+	ctl_reply_json(call->reply, is_new ? 201 : 200, tree);
 }
 
 void handle_object_close(void *ctx, struct ctl_call *call)
