@@ -15,8 +15,8 @@
 #include "cli.h"
 #include "cli_place.h"
 #include "cli_rack.h"
+#include "cli_run_group.h"
 #include "run/run.h"
-#include "sharedd/sharedd.h"
 #include "tier/promote.h"
 
 enum {
@@ -307,53 +307,11 @@ static int end_as(int status)
 	return 128 + sig;
 }
 
-/* ---- programs of a group ------------------------------------------------- */
-
-/* The library is the first: what it does not want it hands on. */
-static int join_group(const struct run_args *a, char library[2 * PATH_MAX])
-{
-	char rest[PATH_MAX];
-	int err;
-
-	if (cli_place_shm_library(library) != 0) {
-		cli_error("no %s; run 'make' or 'make install'", library);
-		return CLI_CANNOT_RUN;
-	}
-	if (a->run.local_bytes && cli_place_run_library(rest) == 0) {
-		strcat(library, ":");
-		strcat(library, rest);
-	}
-	err = shd_launch_join(a->shared);
-	if (err) {
-		cli_error("run: %s", error_last());
-		return err == -EINVAL ? CLI_USAGE : CLI_CANNOT_RUN;
-	}
-	return CLI_GO;
-}
-
-/* Without far memory nobody has to watch the program. */
-static int become(const char *library, char **argv)
-{
-	const char *old = getenv("LD_PRELOAD");
-	char *list = NULL;
-	int err;
-
-	if (asprintf(&list, old && *old ? "%s:%s" : "%s", library, old) < 0 ||
-	    setenv("LD_PRELOAD", list, 1) != 0) {
-		cli_error("run: no memory");
-		return CLI_CANNOT_RUN;
-	}
-	(void)execvp(argv[0], argv);
-	err = errno;
-	cli_error("run: '%s' was not started: %s", argv[0], strerror(err));
-	return err == ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_RUN;
-}
-
 int cmd_run(const struct cli_command *self, int argc, char **argv)
 {
 	struct run_result result;
 	struct run_user user;
-	char library[2 * PATH_MAX], size[16];
+	char library[CLI_RUN_GROUP_LIBRARIES_MAX] = "", size[16];
 	struct cli_words program;
 	struct run_args a;
 	int code = parse(self, argc, argv, &a, &program);
@@ -362,16 +320,16 @@ int cmd_run(const struct cli_command *self, int argc, char **argv)
 	/* 1 would be the program's own. */
 	if (code != CLI_GO)
 		return code == CLI_FAILED ? CLI_CANNOT_RUN : code;
-	if (cli_place_run_library(library) != 0) {
+	if (a.run.local_bytes && cli_place_run_library(library) != 0) {
 		cli_error("no %s; run 'make' or 'make install'", library);
 		return CLI_CANNOT_RUN;
 	}
 	if (a.shared) {
-		code = join_group(&a, library);
+		code = cli_run_group_join(a.shared, library);
 		if (code != CLI_GO)
 			return code;
 		if (!a.run.local_bytes)
-			return become(library, program.word);
+			return cli_run_group_become(library, program.word);
 	}
 	a.run.preload = library;
 	err = run_user_find(a.user, &user);
