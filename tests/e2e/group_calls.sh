@@ -17,11 +17,11 @@ in_group a "$CALLS" alone >"$TMP/alone" 2>&1 ||
 segments_are words
 
 # A mutex and a condition variable in turns, barriers, and one lock for both.
-beside a side0 "$CALLS" together 0 20
-in_group b "$CALLS" together 1 20 >"$TMP/side1" 2>&1 ||
+beside a side0 "$CALLS" together 0 10
+in_group b "$CALLS" together 1 10 >"$TMP/side1" 2>&1 ||
 	fail "$(<"$TMP/side1") $(server_log)"
 wait "$PID" || fail "$(<"$TMP/side0") $(server_log)"
-[[ $(<"$TMP/side0") == "40 4000" && $(<"$TMP/side1") == "40 4000" ]] ||
+[[ $(<"$TMP/side0") == "20 2000" && $(<"$TMP/side1") == "20 2000" ]] ||
 	fail "$(<"$TMP/side0"), $(<"$TMP/side1")"
 segments_are words
 # Groups share nothing with each other.

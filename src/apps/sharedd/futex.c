@@ -366,9 +366,13 @@ void shd_futex_read(struct shd *s, struct shd_watch *w, uint32_t events)
 	struct seccomp_notif n;
 
 	memset(&n, 0, sizeof(n));
-	if (events & EPOLLIN && ioctl(l->fd, SECCOMP_IOCTL_NOTIF_RECV, &n) == 0)
-		take(s, l, &n);
-	/* No process is left that could ask. */
-	else if (events & EPOLLHUP)
+	if (events & EPOLLIN) {
+		if (ioctl(l->fd, SECCOMP_IOCTL_NOTIF_RECV, &n) == 0)
+			take(s, l, &n);
+		else if (errno != ENOENT && errno != EINTR)
+			end_listener(s, l); /* it is none */
+	} else if (events & (EPOLLHUP | EPOLLERR)) {
+		/* No process is left that could ask. */
 		end_listener(s, l);
+	}
 }

@@ -20,6 +20,7 @@
 
 enum {
 	LOOK_MS = 100,
+	PATIENCE_MS = 1000,
 };
 
 /* Between the time at which the server hides everything by itself and the end
@@ -52,12 +53,12 @@ static void cut_all(struct shd_keeper *k)
 
 struct question {
 	int64_t pid;
-	uint64_t addr;
+	uint64_t addr, serial;
 };
 
 struct words {
-	int64_t word[2];
-	int32_t err, zero;
+	uint64_t word[2], serial;
+	int64_t err;
 };
 
 static void answer(const struct shd_keeper *k)
@@ -68,6 +69,7 @@ static void answer(const struct shd_keeper *k)
 
 	if (read(k->ask[0], &q, sizeof(q)) != sizeof(q))
 		return;
+	w.serial = q.serial;
 	from = (struct iovec){(void *)(uintptr_t)q.addr, sizeof(w.word)};
 	if (process_vm_readv((pid_t)q.pid, &to, 1, &from, 1, 0) !=
 	    (ssize_t)sizeof(w.word))
@@ -97,15 +99,22 @@ static void keep(struct shd_keeper *k, int server)
 int shd_keeper_read(struct shd_keeper *k, pid_t pid, uint64_t addr,
 		    uint64_t out[2])
 {
-	struct question q = {.pid = pid, .addr = addr};
+	struct question q = {.pid = pid, .addr = addr, .serial = ++k->serial};
+	struct pollfd p = {.fd = k->reply[0], .events = POLLIN};
 	struct words w;
 
-	if (write(k->ask[1], &q, sizeof(q)) != sizeof(q) ||
-	    read(k->reply[0], &w, sizeof(w)) != sizeof(w))
+	if (write(k->ask[1], &q, sizeof(q)) != sizeof(q))
 		return -EIO;
+	/* A keeper that is killed answers nothing, and a late answer is that to
+	 * an earlier question. */
+	do {
+		if (poll(&p, 1, PATIENCE_MS) != 1 ||
+		    read(k->reply[0], &w, sizeof(w)) != sizeof(w))
+			return -EIO;
+	} while (w.serial != q.serial);
 	out[0] = w.word[0];
 	out[1] = w.word[1];
-	return w.err;
+	return (int)w.err;
 }
 
 int shd_keeper_start(struct shd_keeper **out, pid_t *pid)

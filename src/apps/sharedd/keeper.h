@@ -27,6 +27,7 @@ struct shd_keeper {
 	_Atomic uint64_t sent_ns; /* of the last beat that was answered, or 0 */
 	_Atomic bool is_hidden;	  /* nobody can touch anything */
 	int ask[2], reply[2];	  /* pipes */
+	uint64_t serial;	  /* of the last question; the server's */
 	_Atomic int file[SHD_KEEPER_FILES]; /* descriptor + 1; 0: none */
 };
 

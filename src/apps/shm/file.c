@@ -30,6 +30,13 @@ SHM_EXPORT int shm_do_openat(int dir, const char *path, int flags,
 			     ...) __asm__("openat");
 SHM_EXPORT __typeof__(shm_do_openat) shm_do_openat64 __asm__("openat64")
 	__attribute__((alias("openat")));
+SHM_EXPORT int shm_do_open_2(const char *path, int flags) __asm__("__open_2");
+SHM_EXPORT __typeof__(shm_do_open_2) shm_do_open64_2 __asm__("__open64_2")
+	__attribute__((alias("__open_2")));
+SHM_EXPORT int shm_do_openat_2(int dir, const char *path,
+			       int flags) __asm__("__openat_2");
+SHM_EXPORT __typeof__(shm_do_openat_2) shm_do_openat64_2 __asm__("__openat64_2")
+	__attribute__((alias("__openat_2")));
 SHM_EXPORT int unlink(const char *path);
 SHM_EXPORT int shm_do_ftruncate(int fd, off_t length) __asm__("ftruncate");
 SHM_EXPORT __typeof__(shm_do_ftruncate) shm_do_ftruncate64 __asm__(
@@ -137,7 +144,9 @@ int shm_unlink(const char *name)
 
 static mode_t mode_of(int flags, va_list args)
 {
-	return flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
+	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE
+		       ? va_arg(args, mode_t)
+		       : 0;
 }
 
 int shm_do_open(const char *path, int flags, ...)
@@ -168,6 +177,17 @@ int shm_do_openat(int dir, const char *path, int flags, ...)
 	mode = mode_of(flags, args);
 	va_end(args);
 	return next ? next(dir, path, flags, mode) : shm_fail(ENOSYS);
+}
+
+/* What libc's headers make of open where the flags are not known yet. */
+int shm_do_open_2(const char *path, int flags)
+{
+	return shm_do_open(path, flags);
+}
+
+int shm_do_openat_2(int dir, const char *path, int flags)
+{
+	return shm_do_openat(dir, path, flags);
 }
 
 int unlink(const char *path)
