@@ -138,6 +138,8 @@ static const int allowed[] = {
 	CALL(fsync),
 	CALL(fdatasync),
 	CALL(flock),
+	CALL(inotify_init1),
+	CALL(inotify_add_watch),
 	CALL(fcntl),
 	CALL(dup),
 	CALL(dup3),
