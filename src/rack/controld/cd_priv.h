@@ -211,6 +211,8 @@ struct cd_core {
 
 /* Whether it leads, and nobody else can. */
 bool cd_core_is_sure(const struct cd_core *core);
+/* Whether it changes nothing but the time of leases. */
+bool cd_request_is_renewal(const struct ctl_request *request);
 /* Each request and each tick is a group: a transaction has whole groups. */
 void cd_stage_group(struct cd_core *core);
 /* Stages a row; the value is taken over, NULL deletes it. */

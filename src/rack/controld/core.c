@@ -138,6 +138,12 @@ const char *cd_route_members(const struct ctl_route *route)
 	return NULL;
 }
 
+bool cd_request_is_renewal(const struct ctl_request *request)
+{
+	return request->method == CTL_POST &&
+	       strcmp(request->path, "/v1/renew") == 0;
+}
+
 /* ---- life --------------------------------------------------------------- */
 
 /* Its token is each machine's own file; nodes report what it uses. */

@@ -102,6 +102,7 @@ struct cd_job {
 	unsigned count;
 	uint64_t due_ns; /* when a lease may change its state; 0: look anew */
 	uint64_t looked_ns;
+	bool has_expired; /* something has, and was not dropped yet */
 };
 
 enum cd_object_kind {
