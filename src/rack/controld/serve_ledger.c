@@ -16,48 +16,6 @@ enum {
 	COMMIT_NS_MAX = 20000000,
 };
 
-/* ---- commits ------------------------------------------------------------ */
-
-/* Who was answered together asks again at about the same time: what comes first
- * waits for the others, for as many as there were, and no longer than half of
- * what a transaction takes. Else the first would have one of its own, and the
- * others would wait for that. */
-static void gather(struct cd_server *s)
-{
-	uint64_t end = clock_mono_ns() + s->commit_ns / 2;
-
-	while (!s->ends && cd_core_waiting(s->core) < s->commit_count &&
-	       clock_mono_ns() < end)
-		cd_server_wait_ns(s, &s->staged, end);
-}
-
-/* The lock is let go for as long as the disk takes. */
-void cd_serve_commit(struct cd_server *s)
-{
-	struct ledger_change change[LEDGER_CHANGES_MAX];
-	uint64_t term = cd_core_term(s->core), start_ns;
-	unsigned count;
-	int err;
-
-	if (!cd_core_leads(s->core) || !cd_core_waiting(s->core))
-		return;
-	gather(s);
-	count = cd_core_batch(s->core, change);
-	if (!count)
-		return;
-	pthread_mutex_unlock(&s->lock);
-	start_ns = clock_mono_ns();
-	err = ledger_commit(s->ledger, term, change, count);
-	pthread_mutex_lock(&s->lock);
-	s->commit_ns = u64_min(clock_mono_ns() - start_ns, COMMIT_NS_MAX);
-	s->commit_count = count;
-	if (err)
-		log_err("controld", "%s", error_last());
-	cd_core_committed(s->core, err);
-	(void)pthread_cond_broadcast(&s->settled);
-	cd_server_due(s);
-}
-
 /* ---- leading ------------------------------------------------------------ */
 
 /* What one try to lead has brought, while the lock was not held. */
@@ -114,37 +72,41 @@ static void tell(struct cd_server *s, const char *why)
 	(void)snprintf(s->told, sizeof(s->told), "%s", why);
 }
 
+/* Makes them the core's, and frees them. */
+static int take(struct cd_server *s, struct attempt *a)
+{
+	int err = take_rows(s, a);
+
+	if (err) {
+		/* Nothing of it is to be believed. */
+		if (!a->read_err)
+			(void)snprintf(a->why, sizeof(a->why), "%s",
+				       error_last());
+		cd_core_clear(s->core);
+		cd_core_resign(s->core, a->why);
+	}
+	s->is_read = !err && !a->read_err;
+	if (err || (a->lead_err && a->lead_err != -EBUSY))
+		tell(s, a->why);
+	else
+		s->told[0] = 0;
+	ledger_rows_free(&a->rows);
+	(void)pthread_cond_broadcast(&s->settled);
+	cd_server_due(s);
+	return err ? error_set(err, "%s", a->why) : 0;
+}
+
 /* Reads all rows; leads where it may, else only answers. The lock is held, and
  * let go while the ledger is asked: it may take as long as a network does.
  * Meanwhile nothing can be staged, because the core does not lead. */
 int cd_serve_load(struct cd_server *s)
 {
 	struct attempt a = {.is_same = s->is_read};
-	int err;
 
 	pthread_mutex_unlock(&s->lock);
 	try_to_lead(s, &a);
 	pthread_mutex_lock(&s->lock);
-	if (a.is_same)
-		return 0;
-	err = take_rows(s, &a);
-	if (err) {
-		/* Nothing of it is to be believed. */
-		if (!a.read_err)
-			(void)snprintf(a.why, sizeof(a.why), "%s",
-				       error_last());
-		cd_core_clear(s->core);
-		cd_core_resign(s->core, a.why);
-	}
-	s->is_read = !err && !a.read_err;
-	if (err || (a.lead_err && a.lead_err != -EBUSY))
-		tell(s, a.why);
-	else
-		s->told[0] = 0;
-	ledger_rows_free(&a.rows);
-	(void)pthread_cond_broadcast(&s->settled);
-	cd_server_due(s);
-	return err ? error_set(err, "%s", a.why) : 0;
+	return a.is_same ? 0 : take(s, &a);
 }
 
 /* It is sure to lead for less than the lease, because clocks differ. Where the
@@ -182,6 +144,68 @@ static void look_after(struct cd_server *s)
 		cd_serve_keep(s);
 		s->kept_ms = now;
 	}
+}
+
+/* ---- commits ------------------------------------------------------------ */
+
+/* Who was answered together asks again at about the same time: what comes first
+ * waits for the others, for as many as there were, and no longer than half of
+ * what a transaction takes. Else the first would have one of its own, and the
+ * others would wait for that. */
+static void gather(struct cd_server *s)
+{
+	uint64_t end = clock_mono_ns() + s->commit_ns / 2;
+
+	while (!s->ends && cd_core_waiting(s->core) < s->commit_count &&
+	       clock_mono_ns() < end)
+		cd_server_wait_ns(s, &s->staged, end);
+}
+
+/* What has failed must not be seen by anybody: the core has it still, and the
+ * rows are as they were. A file can be read at once, also where it cannot be
+ * written; what else a ledger says is waited for by the next try to lead. */
+static void forget_failed(struct cd_server *s)
+{
+	struct attempt a = {.lead_err = -EAGAIN};
+
+	s->is_read = false;
+	s->tried_ms = 0;
+	if (s->ledger->lease_ns)
+		return;
+	(void)snprintf(a.why, sizeof(a.why), "%s", error_last());
+	a.read_err = ledger_rows_read(s->ledger, &a.rows);
+	if (a.read_err)
+		(void)snprintf(a.why, sizeof(a.why), "%s", error_last());
+	(void)!take(s, &a); /* it has told */
+}
+
+/* The lock is let go for as long as the disk takes. */
+void cd_serve_commit(struct cd_server *s)
+{
+	struct ledger_change change[LEDGER_CHANGES_MAX];
+	uint64_t term = cd_core_term(s->core), start_ns;
+	unsigned count;
+	int err;
+
+	if (!cd_core_leads(s->core) || !cd_core_waiting(s->core))
+		return;
+	gather(s);
+	count = cd_core_batch(s->core, change);
+	if (!count)
+		return;
+	pthread_mutex_unlock(&s->lock);
+	start_ns = clock_mono_ns();
+	err = ledger_commit(s->ledger, term, change, count);
+	pthread_mutex_lock(&s->lock);
+	s->commit_ns = u64_min(clock_mono_ns() - start_ns, COMMIT_NS_MAX);
+	s->commit_count = count;
+	if (err)
+		log_err("controld", "%s", error_last());
+	cd_core_committed(s->core, err);
+	if (err)
+		forget_failed(s);
+	(void)pthread_cond_broadcast(&s->settled);
+	cd_server_due(s);
 }
 
 /* ---- the thread --------------------------------------------------------- */
