@@ -23,6 +23,7 @@ enum {
 	REPLY_BYTES = 1 << 20,
 	PATIENCE_S = 60,
 	PATH_BYTES = 96,
+	LEASE_MS = 600000,
 };
 
 int control_bed_make(struct control_bed *bed)
@@ -75,8 +76,7 @@ void control_bed_end(struct control_bed *bed)
 
 /* ---- etcd --------------------------------------------------------------- */
 
-/* Nobody else takes it before etcd does, as a rule. */
-static unsigned free_port(void)
+unsigned control_bed_port(void)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET,
 				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -122,9 +122,9 @@ int control_bed_etcd(struct control_bed *bed)
 		(void)snprintf(m[i].data, sizeof(m[i].data), "%s/e%u", bed->dir,
 			       i);
 		(void)snprintf(m[i].client, sizeof(m[i].client),
-			       "http://127.0.0.1:%u", free_port());
+			       "http://127.0.0.1:%u", control_bed_port());
 		(void)snprintf(m[i].peer, sizeof(m[i].peer),
-			       "http://127.0.0.1:%u", free_port());
+			       "http://127.0.0.1:%u", control_bed_port());
 		(void)snprintf(cluster + strlen(cluster),
 			       sizeof(cluster) - strlen(cluster),
 			       "%s%.8s=%.39s", i ? "," : "", m[i].name,
@@ -151,14 +151,17 @@ int control_bed_etcd(struct control_bed *bed)
 
 int control_bed_start(struct control_bed *bed, unsigned i)
 {
-	pid_t pid =
-		bed->store[0]
-			? place_start_aquifer(PLACE_QUIET, "control", "--name",
-					      bed->at[i].name, "--store",
-					      bed->store, (char *)NULL)
-			: place_start_aquifer(PLACE_QUIET, "control", "--name",
-					      bed->at[i].name, (char *)NULL);
+	unsigned flags = PLACE_QUIET | (bed->port ? PLACE_SERVER : 0);
+	const char *option = bed->store[0] ? "--store"
+			     : bed->port   ? "--listen"
+					   : NULL;
+	char listen[24];
+	pid_t pid;
 
+	(void)snprintf(listen, sizeof(listen), "127.0.0.1:%u", bed->port);
+	pid = place_start_aquifer(flags, "control", "--name", bed->at[i].name,
+				  option, bed->store[0] ? bed->store : listen,
+				  (char *)NULL);
 	if (pid < 0)
 		return error_set((int)pid, "no process can be started");
 	bed->control[i] = pid;
@@ -186,6 +189,40 @@ int control_bed_nodes(struct control_bed *bed, unsigned count, const char *size)
 	return 0;
 }
 
+int control_bed_joined(struct control_bed *bed, unsigned count)
+{
+	for (unsigned i = 0; i < 1000; i++) {
+		if (control_bed_metric(bed,
+				       "aquifer_control_nodes{state=\"up\"}") >=
+		    count)
+			return 0;
+		(void)usleep(20000);
+	}
+	return error_set(-ETIMEDOUT, "the nodes do not join");
+}
+
+int control_bed_job(struct control_bed *bed, const char *token,
+		    const char *name, unsigned tasks)
+{
+	json_t *plan = json_object(), *reply = NULL;
+	char task[16], parent[16];
+	int err;
+
+	for (unsigned i = 0; i < tasks; i++) {
+		(void)snprintf(task, sizeof(task), "t%u", i);
+		(void)snprintf(parent, sizeof(parent), "t%u", i / 2);
+		(void)json_object_set_new(plan, task,
+					  i ? json_pack("[s]", parent)
+					    : json_array());
+	}
+	err = control_bed_ask(bed, token, "POST", "/v1/jobs",
+			      json_pack("{s:s, s:o, s:i}", "name", name, "plan",
+					plan, "lease_ms", LEASE_MS),
+			      &reply);
+	json_decref(reply);
+	return err;
+}
+
 /* ---- changes ------------------------------------------------------------ */
 
 static int ask(struct control_bed *bed, unsigned i, struct client_http *http,
@@ -198,6 +235,16 @@ static int ask(struct control_bed *bed, unsigned i, struct client_http *http,
 
 	json_decref(reply);
 	return err;
+}
+
+int control_bed_ask(struct control_bed *bed, const char *token,
+		    const char *method, const char *path, json_t *body,
+		    json_t **reply)
+{
+	const struct client_caller caller = {.http = bed->http, .token = token};
+
+	return client_call(&caller, &bed->at[0], method, path, body, ASK_MS,
+			   REPLY_BYTES, reply);
 }
 
 int control_bed_change(struct control_bed *bed, unsigned i,

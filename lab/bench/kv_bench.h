@@ -23,14 +23,15 @@ int kv_bench_gateway(struct bench *b) MUST_CHECK;
 uint32_t *kv_bench_zipf(uint64_t records, uint64_t draws, uint64_t seed);
 void kv_bench_key(uint32_t number, char key[KV_BENCH_KEY_BYTES + 1]);
 
-/* The peer: redis-server of this machine on a unix socket of its own. */
+/* The peer: redis-server of this machine on a unix socket of its own, and at
+ * that port of TCP; 0: none. */
 struct kv_redis {
 	pid_t pid;
 	int fd; /* a connection */
 	char dir[64];
 	char path[96]; /* of its socket */
 };
-int kv_redis_start(uint64_t records, struct kv_redis **out)
+int kv_redis_start(uint64_t records, uint16_t port, struct kv_redis **out)
 	__attribute__((warn_unused_result));
 void kv_redis_stop(struct kv_redis *r);
 /* The track of a peer that cannot be started. */

@@ -158,7 +158,7 @@ int kv_bench_gateway(struct bench *b)
 	for (unsigned i = 0; i < 2 * CONTESTS; i++)
 		track[i].desc =
 			i % 2 ? &contests[i / 2].peer : &contests[i / 2].ours;
-	if (kv_redis_start(0, &r))
+	if (kv_redis_start(0, 0, &r))
 		for (unsigned i = 0; i < 2 * CONTESTS; i++)
 			kv_redis_is_missing(&track[i]);
 	else

@@ -102,14 +102,16 @@ int kv_redis_fill(int fd, uint64_t records)
 
 /* The package redis-tools has the server, too, under the name of a checker; it
  * goes by its first argument. */
-static int start_server(struct kv_redis *r)
+static int start_server(struct kv_redis *r, uint16_t port)
 {
 	static const char *const files[] = {"redis-server", "redis-check-rdb"};
-	char *argv[] = {"redis-server", "--port", "0",	  "--unixsocket",
+	char number[8];
+	char *argv[] = {"redis-server", "--port", number, "--unixsocket",
 			r->path,	"--save", "",	  "--appendonly",
 			"no",		"--dir",  r->dir, NULL};
 	int err = -ENOENT;
 
+	snprintf(number, sizeof(number), "%u", port);
 	for (size_t i = 0; i < ARRAY_LEN(files) && err; i++) {
 		/* On the same core as the memory node. */
 		r->pid = place_start(PLACE_SERVER, files[i], argv);
@@ -118,7 +120,7 @@ static int start_server(struct kv_redis *r)
 	return err;
 }
 
-int kv_redis_start(uint64_t records, struct kv_redis **out)
+int kv_redis_start(uint64_t records, uint16_t port, struct kv_redis **out)
 {
 	struct kv_redis *r = calloc(1, sizeof(*r));
 	int err;
@@ -129,7 +131,7 @@ int kv_redis_start(uint64_t records, struct kv_redis **out)
 	err = place_make(r->dir, "redis");
 	snprintf(r->path, sizeof(r->path), "%s/s", r->dir);
 	if (!err)
-		err = start_server(r);
+		err = start_server(r, port);
 	if (!err)
 		err = load(r->fd, records, name_ours);
 	if (err)

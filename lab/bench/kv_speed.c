@@ -416,7 +416,7 @@ int kv_bench_speed(struct bench *b)
 	err = s->keys ? table_open(b, &s->table, records * 5 / 4) : -ENOMEM;
 	if (!err && load(&s->table, records))
 		err = bench_fail(b, -EIO, "%s", aq_last_error());
-	if (!err && kv_redis_start(records, &s->redis))
+	if (!err && kv_redis_start(records, 0, &s->redis))
 		for (unsigned i = 1; i < 2 * MEASURES; i += 2)
 			kv_redis_is_missing(&s->track[i]);
 	if (!err)

@@ -12,6 +12,7 @@ enum run_work_kind {
 	RUN_WORK_TOUCH,	       /* random touches of incompressible pages */
 	RUN_WORK_FLOOR,	       /* userfaultfd alone, a fault and a page out */
 	RUN_WORK_FLOOR_SIGNAL, /* the same, in the thread that faults */
+	RUN_WORK_FAULT,	       /* far faults alone, nothing goes out */
 	RUN_WORK_SORT,	       /* quicksort of random numbers */
 	RUN_WORK_KMEANS,       /* Lloyd's, some rounds over all points */
 	RUN_WORK_PAGERANK,     /* some rounds over a random graph */
@@ -42,6 +43,7 @@ int run_work_from(char **argv);
 
 /* Nanoseconds of the measured part, 0: failed. */
 uint64_t run_floor(const struct run_work *w);
+uint64_t run_fault(const struct run_work *w); /* of one, the median */
 uint64_t run_kmeans(const struct run_work *w);
 uint64_t run_pagerank(const struct run_work *w);
 uint64_t run_between(const struct run_work *w);

@@ -95,9 +95,10 @@ static struct figure_verdict *verdict_add(struct figure_run *r,
 		.note = c->note,
 		.holds = -1,
 	};
-	/* Small points say nothing about the publication's. */
+	/* Small points say nothing about the publication's; and what is not a
+	 * number holds nothing. */
 	if ((c->least > 0 || c->most > 0) && !r->options->quick)
-		v->holds = !(ours < v->least || ours > v->most);
+		v->holds = !isnan(ours) && !(ours < v->least || ours > v->most);
 	snprintf(v->what, sizeof(v->what), "%s%s%s%s%s",
 		 c->series ? c->series : "", c->under ? " / " : "",
 		 c->under ? c->under : "", c->series ? ": " : "", c->what);

@@ -21,15 +21,6 @@
 #define CACHE_ALIGNED  __attribute__((aligned(CACHE_LINE)))
 #define PREFETCH(p)    __builtin_prefetch((p), 0, 3)
 #define PREFETCH_RW(p) __builtin_prefetch((p), 1, 3)
-/* Takes the line from whoever has it, so that a store need not ask for it
- * again, as it has to after PREFETCH_RW without -mprfchw. Not where the other
- * side looks at the line all the time. */
-#if defined(__x86_64__)
-#define PREFETCH_OWN(p) \
-	__asm__ volatile("prefetchw %0" : : "m"(*(const volatile char *)(p)))
-#else
-#define PREFETCH_OWN(p) PREFETCH_RW(p)
-#endif
 
 #define container_of(ptr, type, member) \
 	((type *)((char *)(ptr)-offsetof(type, member)))

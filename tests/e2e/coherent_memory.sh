@@ -32,6 +32,7 @@ sum_is 300000 a b
 on b churn 0 320 >"$TMP/churn" 2>&1 || fail "churn: $(<"$TMP/churn")"
 on a churn 0 100 >"$TMP/churn" 2>&1 || fail "churn: $(<"$TMP/churn")"
 directory_is_sound
+expect 0 "$AQUIFER" shared check
 # The example, once on each machine.
 expect 0 "$AQUIFER" shared create example 1M
 for machine in a b a; do

@@ -74,7 +74,7 @@ def keys(*words):
 def view(name):
     script("location.hash = '#/" + name + "'")
     until("view " + name, "document.querySelector('#views [aria-current]').dataset.view === arguments[0]",
-          name.partition("?")[0])
+          name.partition("?")[0].partition("/")[0])
 
 
 COLUMN = "[...document.querySelectorAll('#view tbody tr')].map((r) => r.children[%d].innerText)"
@@ -113,6 +113,28 @@ def shows_html_as_text():
     until("the name", COLUMN % 0 + ".includes(arguments[0])", HTML)
     check("it is text", script("!document.querySelector('#view img') && !window.hacked"))
     shot("names")
+
+
+def shows_a_lease_run_out():
+    view("ns")
+    for words in (["/short", "--lease", "600000"], ["/short/below"]):
+        subprocess.run([aquifer, "ns", "mkdir", *words], check=True, stdout=subprocess.DEVNULL)
+    until("it lives", STATE % "/short/below" + ".includes('live')")
+    check("the time left", "9 min" in script(STATE % "/short/below"))
+    check("a file that stays, its blocks", all(w in script(STATE % "/kept/file") for w in ("file", "ready", "64K", "kept")))
+    shot("jobs")
+    view("ns/kept")
+    until("what is below", COLUMN % 0 + ".join() === '/kept,/kept/file'")
+    view("ns/short")
+    until("what is below", COLUMN % 0 + ".join() === '/short,/short/below'")
+    token = pathlib.Path(rundir, "token").read_text().strip()
+    subprocess.run(["curl", "-sSf", "--unix-socket", rundir + "/c0.control.sock", "-X", "PATCH", "-d", '{"lease_ms":500}',
+                    "-H", "Authorization: Bearer " + token, "http://c0/v1/ns/short"], check=True, stdout=subprocess.DEVNULL)
+    began = time.monotonic()
+    until("it is over", COLUMN % 0 + ".length === 0")
+    print("a lease of 0.5 s and as long a grace: gone from the page after %.1f s" % (time.monotonic() - began))
+    view("ns")
+    until("others are not", COLUMN % 0 + ".join() === '/kept,/kept/file'")
 
 
 def sorts_and_filters():
@@ -162,7 +184,7 @@ def shows_a_tenant_its_own():
 
 def fits_a_narrow_window():
     driver.set_window_size(360, 740)
-    for name in ("overview", "nodes", "tenants", "names", "events", "controllers"):
+    for name in ("overview", "nodes", "tenants", "names", "ns", "events", "controllers"):
         view(name)
         until("content", "document.querySelector('#view tbody tr')")
         check(name + " fits", script("innerWidth <= 360 && document.documentElement.scrollWidth <= innerWidth"))
@@ -317,7 +339,7 @@ def asks_nobody_else():
 
 
 base = address().partition("/#")[0]
-quick = [refuses_a_wrong_code, lets_in, shows_html_as_text, sorts_and_filters]
+quick = [refuses_a_wrong_code, lets_in, shows_html_as_text, shows_a_lease_run_out, sorts_and_filters]
 rest = [shows_other_ranges, shows_a_tenant_its_own, fits_a_narrow_window, can_be_read, works_by_keyboard, shows_a_node_that_died, outlives_the_controller]
 driver = start()
 requests = 0

@@ -26,6 +26,9 @@ expect 0 "$AQUIFER" tenant create team --quota 32M --token-file "$TMP/t.token"
 until_ok as "$(<"$TMP/t.token")" "$AQUIFER" region create theirs 8M --node m1
 expect 0 "$AQUIFER" region create mine 4M --node m0
 
+expect 0 "$AQUIFER" ns mkdir /kept --keep
+until_ok "$AQUIFER" file append /kept/file "$TMP/rack.ini" --block 64K
+
 # A node whose region has a name that no node of ours would take.
 post() {
 	curl -sS --unix-socket "$RUNDIR/c0.control.sock" -d "$2" \

@@ -3,14 +3,18 @@
 # shellcheck disable=SC2034 # who sources it uses them
 # Sourced by the control_etcd* tests after control_lib.sh: an etcd of three and
 # three controllers on it. Its files are where nothing waits for a disk, if that
-# is this test's own place.
+# is this test's own place. Before that, ETCD_HOST may have an address for each
+# member, and ETCD_ENTER a command that starts a member somewhere else.
 need etcd
+declare -a ETCD_HOST ETCD_ENTER
+((${#ETCD_HOST[@]})) || ETCD_HOST=(127.0.0.1 127.0.0.1 127.0.0.1)
+((${#ETCD_ENTER[@]})) || ETCD_ENTER=("" "" "")
 export ETCD_DIR=$TMP
 [[ -z ${AQ_OWN_NET:-} ]] || ETCD_DIR=/dev/shm
 ETCD_CLIENT=() ETCD_PEER=() ETCD_PID=() CONTROL_PORT=() CONTROL_PID=()
-for _ in 0 1 2; do
-	ETCD_CLIENT+=("http://127.0.0.1:$(free_port)")
-	ETCD_PEER+=("http://127.0.0.1:$(free_port)")
+for i in 0 1 2; do
+	ETCD_CLIENT+=("http://${ETCD_HOST[$i]}:$(free_port)")
+	ETCD_PEER+=("http://${ETCD_HOST[$i]}:$(free_port)")
 	CONTROL_PORT+=("$(free_port)")
 done
 STORE=etcd:${ETCD_CLIENT[0]},${ETCD_CLIENT[1]},${ETCD_CLIENT[2]}
@@ -18,7 +22,8 @@ CONTROLLERS=http://127.0.0.1:${CONTROL_PORT[0]},http://127.0.0.1:${CONTROL_PORT[
 
 # etcd_start NUMBER: also again, after its end.
 etcd_start() {
-	etcd --name "e$1" --data-dir "$ETCD_DIR/e$1" \
+	# shellcheck disable=SC2086 # words of a command, or none
+	${ETCD_ENTER[$1]} etcd --name "e$1" --data-dir "$ETCD_DIR/e$1" \
 		--listen-client-urls "${ETCD_CLIENT[$1]}" \
 		--advertise-client-urls "${ETCD_CLIENT[$1]}" \
 		--listen-peer-urls "${ETCD_PEER[$1]}" \

@@ -4,6 +4,7 @@
 #include <aquifer/aquifer.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,7 @@ struct worker {
 	const char *region;
 	unsigned index;
 	double seconds;
+	const char *until; /* a file that ends it, or NULL: seconds do */
 	uint64_t done;
 	int bad;
 };
@@ -126,6 +128,11 @@ static int issue(struct aq_async *a, struct aq_poll *poll, struct op *op,
 	return aq_poll_add(poll, op->id);
 }
 
+static bool is_over(const struct worker *w, double end)
+{
+	return w->until ? access(w->until, F_OK) == 0 : now_s() >= end;
+}
+
 static int work(struct worker *w, struct aq_async *a, uint32_t region)
 {
 	static __thread struct op ops[WINDOW];
@@ -134,14 +141,16 @@ static int work(struct worker *w, struct aq_async *a, uint32_t region)
 	double end = now_s() + w->seconds;
 	unsigned pending = 0, i;
 	struct aq_poll *poll;
+	bool over = false;
 	int err = aq_poll_create(a, &poll);
 
 	if (err || !model)
 		return fail("poll_create", err);
-	while (now_s() < end || pending) {
+	while (!over || pending) {
+		over = over || is_over(w, end);
 		for (i = 0; i < WINDOW && ops[i].id; i++)
 			;
-		if (i < WINDOW && now_s() < end) {
+		if (i < WINDOW && !over) {
 			err = issue(a, poll, &ops[i], region, base, model,
 				    &rng);
 			if (!err) {
@@ -154,7 +163,7 @@ static int work(struct worker *w, struct aq_async *a, uint32_t region)
 			if (!pending)
 				usleep(1000);
 		}
-		if (pending && finish(poll, ops, &pending, end + 20))
+		if (pending && finish(poll, ops, &pending, now_s() + 20))
 			return 1;
 	}
 	if (aq_async_pending(a) != 0)
@@ -211,8 +220,9 @@ static void *worker_main(void *arg)
 }
 
 static int many(struct aq_rack *rack, const char *region, unsigned threads,
-		double seconds)
+		const char *how_long)
 {
+	const char *until = how_long[0] == '/' ? how_long : NULL;
 	struct worker w[THREADS_MAX];
 	pthread_t thread[THREADS_MAX];
 	uint64_t done = 0;
@@ -222,7 +232,8 @@ static int many(struct aq_rack *rack, const char *region, unsigned threads,
 	if (aq_rack_set_deadline(rack, DEADLINE_MS))
 		return fail("deadline", 0);
 	for (unsigned i = 0; i < threads; i++) {
-		w[i] = (struct worker){rack, region, i, seconds, 0, 1};
+		w[i] = (struct worker){rack,  region, i, atof(how_long),
+				       until, 0,      1};
 		pthread_create(&thread[i], NULL, worker_main, &w[i]);
 	}
 	for (unsigned i = 0; i < threads; i++) {
@@ -440,8 +451,7 @@ int main(int argc, char **argv)
 	if (err)
 		return fail("rack_open", err);
 	if (strcmp(what, "many") == 0 && argc == 5)
-		err = many(rack, argv[2], (unsigned)atoi(argv[3]),
-			   atof(argv[4]));
+		err = many(rack, argv[2], (unsigned)atoi(argv[3]), argv[4]);
 	else if (strcmp(what, "misuse") == 0 && argc == 3)
 		err = misuse(rack, argv[2]);
 	else if (strcmp(what, "lines") == 0 && (argc == 3 || argc == 4))

@@ -437,6 +437,57 @@ static void a_map_has_a_ticket_that_nodes_believe(void **state)
 	bed_end(&b);
 }
 
+/* What is left on a node that shall be emptied is named, and is the last word
+ * when the node has heard of it. */
+static void a_node_is_known_with_all_that_is_on_it(void **state)
+{
+	struct bed b;
+	uint64_t epoch;
+	json_t *row;
+
+	(void)state;
+	begin(&b);
+	epoch = lend(&b, "m0", FIRST);
+	(void)grow(&b, "a", -1);
+	(void)grow(&b, "a", 0);
+	(void)grow(&b, "q", -1);
+	assert_int_equal(say(&b, "m0", epoch, FIRST,
+			     ",\"names\":[{\"tenant\":\"t\",\"name\":\"r\","
+			     "\"size\":5}],\"names_complete\":true"),
+			 200);
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "POST /v1/nodes/m0/drain",
+			     "{\"drain\":true}"),
+			 200);
+	assert_false(json_is_true(json_object_get(b.answer, "left_last")));
+	assert_int_equal(say(&b, "m0", epoch, FIRST, ",\"drained\":true"), 200);
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "GET /v1/nodes/m0", NULL), 200);
+	assert_true(json_is_true(json_object_get(b.answer, "left_last")));
+	assert_true(json_is_true(json_object_get(b.answer, "left_complete")));
+	assert_int_equal(json_array_size(json_object_get(b.answer, "left")), 1);
+	assert_int_equal(json_array_size(json_object_get(b.answer, "blocks")),
+			 2);
+	row = block(&b, 0);
+	if (strcmp(text(row, "path"), "/f/a") != 0)
+		row = block(&b, 1);
+	assert_string_equal(text(row, "path"), "/f/a");
+	assert_string_equal(text(row, "tenant"), "t");
+	assert_string_equal(text(row, "kind"), "file");
+	assert_true(of(row, "blocks") >= 2);
+	assert_int_equal(of(row, "bytes"), of(row, "blocks") * 8 * MIB);
+	/* What was removed is on its way out. */
+	assert_int_equal(mine(&b, "DELETE /v1/ns/f/a", NULL), 204);
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "GET /v1/nodes/m0", NULL), 200);
+	assert_int_equal(json_array_size(json_object_get(b.answer, "blocks")),
+			 1);
+	/* Not any more: it takes memory again. */
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "POST /v1/nodes/m0/drain",
+			     "{\"drain\":false}"),
+			 200);
+	assert_false(json_is_true(json_object_get(b.answer, "left_last")));
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "GET /v1/nodes/m9", NULL), 404);
+	bed_end(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -448,6 +499,7 @@ int main(void)
 		cmocka_unit_test(a_queue_gives_its_drained_front_back),
 		cmocka_unit_test(bad_beats_change_nothing),
 		cmocka_unit_test(a_map_has_a_ticket_that_nodes_believe),
+		cmocka_unit_test(a_node_is_known_with_all_that_is_on_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

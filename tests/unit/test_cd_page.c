@@ -467,6 +467,60 @@ static void a_tenant_sees_its_own_only(void **state)
 	desk_end(&d);
 }
 
+/* Names of jobs with the state of their leases, which run out. */
+static void jobs_are_shown_to_their_owner(void **state)
+{
+	char all[80], own[80];
+	struct desk d;
+
+	(void)state;
+	desk_make(&d);
+	make_tenant(&d, "mine", TOKEN_TENANT);
+	make_tenant(&d, "theirs", TOKEN_OTHER);
+	assert_int_equal(
+		ask(&d, TOKEN_TENANT, "POST /v1/jobs",
+		    "{\"name\":\"j\",\"plan\":{\"a\":[],\"b\":[\"a\"]},"
+		    "\"lease_ms\":2000}"),
+		201);
+	assert_int_equal(ask(&d, TOKEN_OTHER, "POST /v1/ns/hidden/f",
+			     "{\"kind\":\"file\",\"make_parents\":true}"),
+			 201);
+	pass(&d, 1);
+	look(&d, TOKEN_ADMIN, all);
+	look(&d, TOKEN_TENANT, own);
+	assert_int_equal(see(&d, own), 200);
+	assert_int_equal(json_array_size(json_object_get(d.answer, "ns")), 3);
+	assert_non_null(strstr(d.text, "\"path\":\"/j/a/b\""));
+	assert_non_null(strstr(d.text, "\"lease\":\"live\""));
+	assert_non_null(strstr(d.text, "\"left_ms\":"));
+	assert_null(strstr(d.text, "hidden"));
+	assert_int_equal(see(&d, all), 200);
+	assert_int_equal(json_array_size(json_object_get(d.answer, "ns")), 5);
+	assert_non_null(strstr(d.text, "\"path\":\"/hidden/f\""));
+	assert_non_null(strstr(d.text, "\"blocks\":0"));
+	/* Ticks are late here: each counts as half a second. */
+	pass(&d, 4);
+	assert_int_equal(see(&d, own), 200);
+	assert_non_null(strstr(d.text, "\"lease\":\"grace\""));
+	pass(&d, 4);
+	assert_int_equal(see(&d, own), 200);
+	assert_int_equal(json_array_size(json_object_get(d.answer, "ns")), 0);
+	/* A lease that is shortened may be over at once, which the answer was
+	 * the first to see; then no tick dropped it. */
+	assert_int_equal(ask(&d, TOKEN_TENANT, "POST /v1/ns/short",
+			     "{\"kind\":\"folder\"}"),
+			 201);
+	pass(&d, 4);
+	assert_int_equal(ask(&d, TOKEN_TENANT, "PATCH /v1/ns/short",
+			     "{\"lease_ms\":500}"),
+			 200);
+	assert_non_null(strstr(d.text, "\"state\":\"expired\""));
+	pass(&d, 1);
+	assert_int_equal(see(&d, own), 200);
+	assert_int_equal(json_array_size(json_object_get(d.answer, "ns")), 0);
+	desk_end(&d);
+}
+
 static void history_has_gaps_and_steps(void **state)
 {
 	struct desk d;
@@ -558,6 +612,7 @@ int main(void)
 		cmocka_unit_test(one_token_has_few_sessions),
 		cmocka_unit_test(rows_that_are_none_spoil_the_ledger),
 		cmocka_unit_test(a_tenant_sees_its_own_only),
+		cmocka_unit_test(jobs_are_shown_to_their_owner),
 		cmocka_unit_test(history_has_gaps_and_steps),
 		cmocka_unit_test(events_tell_what_happened),
 	};

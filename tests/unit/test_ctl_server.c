@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -291,6 +292,77 @@ static void test_stale_socket(void **state)
 	assert_int_not_equal(access(f->path, F_OK), 0);
 }
 
+/* ---- answers on the thread that reads ------------------------------------ */
+
+struct quick_seen {
+	atomic_uint handled, quick; /* relaxed: read when all is over */
+};
+
+static void handle_counted(void *ctx, const struct ctl_request *q,
+			   struct ctl_reply *r)
+{
+	struct quick_seen *seen = ctx;
+
+	atomic_fetch_add_explicit(&seen->handled, 1, memory_order_relaxed);
+	echo(NULL, q, r);
+}
+
+/* "/quick" is answered at once, with 401 where there is a token. */
+static bool answer_quick(void *ctx, const struct ctl_request *q,
+			 struct ctl_reply *r)
+{
+	struct quick_seen *seen = ctx;
+
+	if (strcmp(q->path, "/quick") != 0)
+		return false;
+	atomic_fetch_add_explicit(&seen->quick, 1, memory_order_relaxed);
+	if (q->token) {
+		ctl_reply_error(r, -EACCES, "not known");
+		r->status = 401;
+	} else {
+		echo(NULL, q, r);
+	}
+	return true;
+}
+
+static void some_are_answered_at_once(void **state)
+{
+	static const struct {
+		const char *head, *status;
+		unsigned handled, quick;
+	} row[] = {
+		{"POST /quick HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n"
+		 "Connection: close\r\n\r\nabc",
+		 " 200 ", 0, 1},
+		{"GET /other HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+		 " 200 ", 1, 1},
+		/* Some of these are delayed, so not on that thread. */
+		{"GET /quick HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+		 "a\r\nConnection: close\r\n\r\n",
+		 " 401 ", 1, 2},
+		{"GET /quick HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+		 "b\r\nConnection: close\r\n\r\n",
+		 " 401 ", 1, 3},
+	};
+	struct fixture *f = *state;
+	struct quick_seen seen = {0};
+	const struct ctl_server_config c = {.unix_path = f->path,
+					    .handle = handle_counted,
+					    .quick = answer_quick,
+					    .ctx = &seen};
+
+	assert_int_equal(ctl_server_start(&c, &f->server), 0);
+	for (unsigned i = 0; i < ARRAY_LEN(row); i++) {
+		const char *answer = talk(dial_unix(f->path), row[i].head, 0);
+
+		assert_non_null(strstr(answer, row[i].status));
+		assert_int_equal(seen.handled, row[i].handled);
+		assert_int_equal(seen.quick, row[i].quick);
+		if (!i)
+			assert_non_null(strstr(answer, "\"bytes\":3"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,6 +372,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(opens_the_loopback_later, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
+		cmocka_unit_test_setup_teardown(some_are_answered_at_once,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			others_are_served_with_tls_or_if_told_so, setup,
 			teardown),

@@ -5,6 +5,7 @@
  * well-formed and has what was published. The results are made up; EDM's
  * figures, which are quick, are run by test_edm_report.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -121,11 +122,35 @@ static void test_claims(void **state)
 		}
 }
 
+/* A bound was compared with "not below it", which a result that is not a number
+ * is not either. */
+static void what_is_not_a_number_does_not_hold(void **state)
+{
+	static const struct figure_options full;
+	const struct figure_claim both = {
+		.what = "x", .least = 1, .most = 2, .unit = "us"};
+	const struct figure_claim none = {.what = "x", .unit = "us"};
+	struct figure_run r;
+
+	(void)state;
+	figure_init(&r, &offload_figures, offload_figures.figures, &full);
+	figure_claim_add(&r, &both, NAN);
+	figure_claim_add(&r, &both, 1.5);
+	figure_claim_add(&r, &both, 2.5);
+	figure_claim_add(&r, &none, NAN);
+	assert_int_equal(r.verdict[0].holds, 0);
+	assert_int_equal(r.verdict[1].holds, 1);
+	assert_int_equal(r.verdict[2].holds, 0);
+	assert_int_equal(r.verdict[3].holds, -1);
+	figure_release(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pictures),
 		cmocka_unit_test(test_claims),
+		cmocka_unit_test(what_is_not_a_number_does_not_hold),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

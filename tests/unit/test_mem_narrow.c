@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens that a tenant hands on: what each route says to them, and their end.
- */
+/* Tokens that a tenant hands on, and those that a controller rules: what each
+ * route says to them, and their end. */
 #include "mem_fixture.h"
 #include "memnode/narrow.h"
 
@@ -280,6 +280,153 @@ static void wrong_wishes_are_named(void **state)
 	fixture_stop(&f);
 }
 
+/* ---- those of a controller ----------------------------------------------- */
+
+#define READER \
+	"8888888888888888888888888888888888888888888888888888888888888888"
+#define BELOW "9999999999999999999999999999999999999999999999999999999999999999"
+#define BLOCKS                                                               \
+	",\"blocks\":{\"version\":1,\"session\":\"000102030405060708090a0b0" \
+	"c0d0e0f\"}}"
+
+static json_t *ruled(const char *token, unsigned left_ms, const char *regions,
+		     const char *rights)
+{
+	struct ctl_token_hash hash;
+	char text[CTL_TOKEN_TEXT];
+
+	assert_int_equal(ctl_token_hash(token, &hash), 0);
+	ctl_token_hash_format(&hash, text);
+	return json_pack("{s:s, s:i, s:s, s:s}", "token", text, "left_ms",
+			 (int)left_ms, "regions", regions, "rights", rights);
+}
+
+/* The controller's list has default with these. */
+static void hear(struct mem_fixture *f, json_t *rows)
+{
+	json_t *answer = json_pack(
+		"{s:[{s:s, s:b, s:i, s:{}, s:[], s:[], s:o}]}", "tenants",
+		"name", "default", "has_quota", 0, "quota", 0, "limits",
+		"tokens", "tokens_left_ms", "narrow", rows);
+
+	mem_node_hear(f->node, answer);
+	json_decref(answer);
+}
+
+static void a_controllers_open_what_it_says(void **state)
+{
+	struct mem_fixture f = {0};
+	char reads[64], below[64];
+
+	start(&f, "rw");
+	hear(&f, json_pack("[o, o]", ruled(READER, 0, "*", "r"),
+			   ruled(BELOW, 5000, "", "rw")));
+	assert_int_equal(ask_as(&f, READER, "GET /v1/regions/b", NULL), 200);
+	make_conn(&f, READER, reads);
+	assert_int_equal(ask_as(&f, READER, reads,
+				"{\"region\":\"b\",\"rights\":\"r\"}"),
+			 200);
+	assert_int_equal(ask_as(&f, READER, reads,
+				"{\"region\":\"b\",\"rights\":\"rw\"}"),
+			 403);
+	/* One for a path has no region, whatever it may do with blocks. */
+	make_conn(&f, BELOW, below);
+	assert_int_equal(
+		ask_as(&f, BELOW, below, "{\"region\":\"b\",\"rights\":\"r\"}"),
+		404);
+	assert_int_equal(ask_as(&f, BELOW, "GET /v1/regions", NULL), 200);
+	assert_int_equal(json_array_size(json_object_get(f.answer, "regions")),
+			 0);
+	assert_int_equal(ask_as(&f, BELOW, "POST /v1/regions",
+				"{\"name\":\"c\",\"size\":1}"),
+			 403);
+	assert_int_equal(ask_as(&f, BELOW, "POST /v1/connect",
+				CONNECT ",\"session\":\"s\"}"),
+			 403);
+	/* A tenant's own opens no blocks; a ticket is looked at later. */
+	assert_int_equal(ask_as(&f, N, "POST /v1/connect", CONNECT BLOCKS),
+			 403);
+	assert_int_not_equal(
+		ask_as(&f, BELOW, "POST /v1/connect", CONNECT BLOCKS), 403);
+	/* The tenant neither sees nor ends nor changes them. */
+	assert_int_equal(ask(&f, "GET /v1/tokens", NULL), 200);
+	assert_int_equal(json_array_size(json_object_get(f.answer, "tokens")),
+			 1);
+	assert_int_equal(
+		ask(&f, "DELETE /v1/tokens", "{\"token\":\"" READER "\"}"),
+		404);
+	assert_int_equal(ask(&f, "POST /v1/tokens",
+			     "{\"token\":\"" BELOW "\",\"ms\":5000}"),
+			 409);
+	fixture_stop(&f);
+}
+
+static void a_controllers_end_with_its_list(void **state)
+{
+	struct mem_fixture f = {0};
+	unsigned before;
+	char path[64];
+
+	start(&f, "rw");
+	make_conn(&f, N, path);
+	hear(&f, json_pack("[o, o]", ruled(READER, 0, "*", "r"),
+			   ruled(BELOW, 5000, "", "rw")));
+	make_conn(&f, READER, path);
+	make_conn(&f, BELOW, path);
+	before = conn_count(&f);
+	/* The same list again ends nothing. */
+	hear(&f, json_pack("[o, o]", ruled(BELOW, 5000, "", "rw"),
+			   ruled(READER, 0, "*", "r")));
+	assert_int_equal(conn_count(&f), before);
+	/* What opens something else now begins anew. */
+	hear(&f, json_pack("[o, o]", ruled(BELOW, 5000, "", "r"),
+			   ruled(READER, 0, "*", "r")));
+	assert_int_equal(conn_count(&f), before - 1);
+	hear(&f, json_pack("[o]", ruled(BELOW, 5000, "", "r")));
+	assert_int_equal(conn_count(&f), before - 2);
+	assert_int_equal(ask_as(&f, READER, "GET /v1/regions", NULL), 401);
+	assert_int_equal(ask_as(&f, BELOW, "GET /v1/regions", NULL), 200);
+	/* Its time is the node's own. */
+	f.clock_ns += 5 * S;
+	assert_int_equal(ask_as(&f, BELOW, "GET /v1/regions", NULL), 401);
+	/* The tenant's own are left. */
+	assert_int_equal(ask_as(&f, N, "GET /v1/regions", NULL), 200);
+	/* One that the tenant has made is the controller's from then on. */
+	hear(&f, json_pack("[o]", ruled(N, 0, "*", "r")));
+	assert_int_equal(ask_as(&f, N, "GET /v1/regions/b", NULL), 200);
+	hear(&f, json_array());
+	assert_int_equal(ask_as(&f, N, "GET /v1/regions", NULL), 401);
+	fixture_stop(&f);
+}
+
+static void wrong_lists_of_a_controller_open_nothing(void **state)
+{
+	struct mem_fixture f = {0};
+	json_t *bad[] = {
+		json_string("x"),
+		json_object(),
+		ruled(READER, 0, "*", "w"),
+		ruled(READER, 0, "a*b", "r"),
+		json_pack("{s:s, s:i, s:s, s:s}", "token", "short", "left_ms",
+			  0, "regions", "*", "rights", "r"),
+		json_pack("{s:s, s:i, s:s, s:s}", "token", READER, "left_ms",
+			  -1, "regions", "*", "rights", "r"),
+	};
+	json_t *many = json_array();
+
+	start(&f, "r");
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		hear(&f, json_pack("[o]", bad[i]));
+		assert_int_equal(ask_as(&f, READER, "GET /v1/regions", NULL),
+				 401);
+	}
+	for (unsigned i = 0; i <= MEM_NARROW_RULED_MAX; i++)
+		json_array_append_new(many, ruled(READER, 0, "*", "r"));
+	hear(&f, many);
+	assert_int_equal(ask_as(&f, READER, "GET /v1/regions", NULL), 401);
+	fixture_stop(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -290,6 +437,9 @@ int main(void)
 		cmocka_unit_test(it_ends_when_the_tenant_says_so),
 		cmocka_unit_test(a_new_token_of_the_tenant_ends_it),
 		cmocka_unit_test(wrong_wishes_are_named),
+		cmocka_unit_test(a_controllers_open_what_it_says),
+		cmocka_unit_test(a_controllers_end_with_its_list),
+		cmocka_unit_test(wrong_lists_of_a_controller_open_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,7 @@ static void it_doubles_up_to_its_limit(void **state)
 	}
 	/* Left alone it gets short again. */
 	for (int i = 0; i < SHD_HOLD_SHIFT_MAX; i++) {
-		now_us += 2 * SHD_HOLD_MAX_US;
+		now_us += 2 * SHD_HOLD_AGAIN_US;
 		(void)pass(&h, &now_us, 0);
 	}
 	assert_int_equal(shd_hold_us(&h), SHD_HOLD_US);

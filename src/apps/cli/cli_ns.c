@@ -146,8 +146,9 @@ static void print_row(const json_t *row, unsigned depth)
 	printf("%*s%s%s  %s", (int)(2 * deep), "", text(row, "name"),
 	       is_object(row) ? "" : "/", text(row, "kind"));
 	if (is_object(row))
-		printf(" %s, %llu blocks", text(row, "state"),
-		       (unsigned long long)number(row, "blocks"));
+		printf(" %s, %llu block%s", text(row, "state"),
+		       (unsigned long long)number(row, "blocks"),
+		       number(row, "blocks") == 1 ? "" : "s");
 	else
 		printf(", lease %s", lease);
 	print_parents(row);

@@ -12,6 +12,8 @@ struct cli_tenant {
 	const char *token_file;
 	bool force;
 	const char *role;
+	const char *path; /* that a token is for */
+	bool read_only;
 	uint32_t seconds;
 	json_t *limits; /* or NULL */
 };
@@ -26,5 +28,11 @@ int cli_tenant_revoke(void *args);
  * there is none (*is_new); or a new one. -errno with words. */
 int cli_tenant_find_token(const struct cli_tenant *a, char token[SECRET_TEXT],
 			  bool *is_new) MUST_CHECK;
+
+/* Waits until all nodes that are not down have the controller's list of
+ * tenants; which have is in the tree, who has not is named on stderr: then
+ * CLI_FAILED. `done` is what has happened at the controller, whatever becomes
+ * of this. */
+int cli_tenant_await(struct cli_admin *m, const char *done, json_t *tree);
 
 #endif

@@ -90,99 +90,7 @@ static void set_owner(const struct cli_tenant *a, json_t *tree)
 		cli_report_set(tree, "tenant", "%s", a->common.word[0]);
 }
 
-/* ---- token -------------------------------------------------------------- */
-
-static int make(const struct cli_tenant *a, struct cli_admin *m,
-		const char *path, const char *token)
-{
-	json_t *body = json_pack("{s:s}", "token", token), *answer, *tree;
-	char until[UNTIL_TEXT];
-	int err;
-
-	if (a->seconds)
-		(void)json_object_set_new(body, "ttl_s",
-					  json_integer(a->seconds));
-	err = cli_admin_ask(m, 0, "POST", path, body, &answer);
-	if (err) {
-		cli_error("%s", error_last());
-		json_decref(answer);
-		return CLI_FAILED;
-	}
-	tree = json_object();
-	set_owner(a, tree);
-	(void)json_object_set(tree, "id", json_object_get(answer, "id"));
-	cli_report_set(tree, "until", "%s", until_text(answer, until));
-	if (a->token_file)
-		cli_report_set(tree, "token_file", "%s", a->token_file);
-	else
-		cli_report_set(tree, "token", "%s", token);
-	json_decref(answer);
-	return cli_report_print(tree, a->common.json) ? CLI_FAILED : CLI_OK;
-}
-
-int cli_tenant_token(void *args)
-{
-	const struct cli_tenant *a = args;
-	char path[CLIENT_ADDRESS_MAX], token[SECRET_TEXT];
-	struct cli_admin m;
-	bool is_new;
-	int code = owner_path(a, 1, path);
-
-	if (code == CLI_GO && append(path, "/tokens", NULL))
-		code = CLI_USAGE;
-	if (code == CLI_GO)
-		code = open_control(&m);
-	if (code != CLI_GO)
-		return code;
-	code = CLI_FAILED;
-	if (cli_tenant_find_token(a, token, &is_new))
-		cli_error("%s", error_last());
-	else
-		code = make(a, &m, path, token);
-	if (code != CLI_OK && is_new)
-		(void)unlink(a->token_file); /* nobody knows what is in it */
-	secret_forget(token);
-	cli_admin_close(&m);
-	return code;
-}
-
-/* ---- tokens ------------------------------------------------------------- */
-
-int cli_tenant_tokens(void *args)
-{
-	const struct cli_tenant *a = args;
-	char path[CLIENT_ADDRESS_MAX], until[UNTIL_TEXT];
-	struct cli_admin m;
-	json_t *answer, *row;
-	size_t i;
-	int code = owner_path(a, 1, path);
-
-	if (code == CLI_GO && append(path, "/tokens", NULL))
-		code = CLI_USAGE;
-	if (code == CLI_GO)
-		code = open_control(&m);
-	if (code != CLI_GO)
-		return code;
-	code = CLI_OK;
-	if (cli_admin_ask(&m, 0, "GET", path, NULL, &answer)) {
-		cli_error("%s", error_last());
-		code = CLI_FAILED;
-	} else if (a->common.json) {
-		code = cli_report_print(json_incref(answer), true) ? CLI_FAILED
-								   : CLI_OK;
-	} else {
-		printf("%-4s %s\n", "ID", "UNTIL");
-		json_array_foreach(json_object_get(answer, "tokens"), i, row)
-			printf("%-4" JSON_INTEGER_FORMAT " %s\n",
-			       json_integer_value(json_object_get(row, "id")),
-			       until_text(row, until));
-	}
-	json_decref(answer);
-	cli_admin_close(&m);
-	return code;
-}
-
-/* ---- revoke ------------------------------------------------------------- */
+/* ---- nodes that have heard it ------------------------------------------- */
 
 /* Which nodes have made the list of tenants their own that the controller has
  * now: by then the connections have ended there. True: all that are not down.
@@ -217,7 +125,7 @@ static bool sort_nodes(const json_t *answer, json_t *heard, json_t *unheard)
 	return all;
 }
 
-static int await_nodes(struct cli_admin *m, json_t *tree)
+int cli_tenant_await(struct cli_admin *m, const char *done, json_t *tree)
 {
 	const struct timespec pause = {.tv_nsec = HEARD_LOOK_MS * 1000000};
 	uint64_t end_ms = clock_mono_ms() + HEARD_MS;
@@ -236,11 +144,130 @@ static int await_nodes(struct cli_admin *m, json_t *tree)
 	(void)json_object_set_new(tree, "unheard", unheard);
 	if (all)
 		return CLI_OK;
-	cli_error("%s", err ? error_last()
-			    : "it is taken back; some nodes are silent and "
-			      "have not heard so");
+	cli_error("%s; %s", done,
+		  err ? error_last()
+		      : "some nodes are silent and have not heard so");
 	return CLI_FAILED;
 }
+
+/* ---- token -------------------------------------------------------------- */
+
+static int make(const struct cli_tenant *a, struct cli_admin *m,
+		const char *path, const char *token)
+{
+	json_t *body = json_pack("{s:s}", "token", token), *answer, *tree;
+	char until[UNTIL_TEXT];
+	int err;
+
+	if (a->seconds)
+		(void)json_object_set_new(body, "ttl_s",
+					  json_integer(a->seconds));
+	if (a->path)
+		(void)json_object_set_new(body, "path", json_string(a->path));
+	if (a->read_only)
+		(void)json_object_set_new(body, "rights", json_string("r"));
+	err = cli_admin_ask(m, 0, "POST", path, body, &answer);
+	if (err) {
+		cli_error("%s", error_last());
+		json_decref(answer);
+		return CLI_FAILED;
+	}
+	tree = json_object();
+	set_owner(a, tree);
+	(void)json_object_set(tree, "id", json_object_get(answer, "id"));
+	cli_report_set(tree, "until", "%s", until_text(answer, until));
+	if (a->path)
+		cli_report_set(tree, "path", "%s", a->path);
+	if (a->read_only)
+		cli_report_set(tree, "rights", "r");
+	if (a->token_file)
+		cli_report_set(tree, "token_file", "%s", a->token_file);
+	else
+		cli_report_set(tree, "token", "%s", token);
+	json_decref(answer);
+	/* It counts, at whichever nodes there are. */
+	if (!a->role)
+		(void)cli_tenant_await(m, "the token is made", tree);
+	return cli_report_print(tree, a->common.json) ? CLI_FAILED : CLI_OK;
+}
+
+int cli_tenant_token(void *args)
+{
+	const struct cli_tenant *a = args;
+	char path[CLIENT_ADDRESS_MAX], token[SECRET_TEXT];
+	struct cli_admin m;
+	bool is_new;
+	int code = owner_path(a, 1, path);
+
+	if (code == CLI_GO && a->role && (a->path || a->read_only)) {
+		cli_error("--path and --read-only are for tokens of a tenant");
+		code = CLI_USAGE;
+	}
+	if (code == CLI_GO && append(path, "/tokens", NULL))
+		code = CLI_USAGE;
+	if (code == CLI_GO)
+		code = open_control(&m);
+	if (code != CLI_GO)
+		return code;
+	code = CLI_FAILED;
+	if (cli_tenant_find_token(a, token, &is_new))
+		cli_error("%s", error_last());
+	else
+		code = make(a, &m, path, token);
+	if (code != CLI_OK && is_new)
+		(void)unlink(a->token_file); /* nobody knows what is in it */
+	secret_forget(token);
+	cli_admin_close(&m);
+	return code;
+}
+
+/* ---- tokens ------------------------------------------------------------- */
+
+static const char *text_of(const json_t *row, const char *key,
+			   const char *otherwise)
+{
+	const char *text = json_string_value(json_object_get(row, key));
+
+	return text ? text : otherwise;
+}
+
+int cli_tenant_tokens(void *args)
+{
+	const struct cli_tenant *a = args;
+	char path[CLIENT_ADDRESS_MAX], until[UNTIL_TEXT];
+	struct cli_admin m;
+	json_t *answer, *row;
+	size_t i;
+	int code = owner_path(a, 1, path);
+
+	if (code == CLI_GO && append(path, "/tokens", NULL))
+		code = CLI_USAGE;
+	if (code == CLI_GO)
+		code = open_control(&m);
+	if (code != CLI_GO)
+		return code;
+	code = CLI_OK;
+	if (cli_admin_ask(&m, 0, "GET", path, NULL, &answer)) {
+		cli_error("%s", error_last());
+		code = CLI_FAILED;
+	} else if (a->common.json) {
+		code = cli_report_print(json_incref(answer), true) ? CLI_FAILED
+								   : CLI_OK;
+	} else {
+		printf("%-4s %-20s %-6s %s\n", "ID", "UNTIL", "RIGHTS", "PATH");
+		json_array_foreach(json_object_get(answer, "tokens"), i, row)
+			printf("%-4" JSON_INTEGER_FORMAT " %-20s %-6s %s\n",
+			       json_integer_value(json_object_get(row, "id")),
+			       until_text(row, until),
+			       text_of(row, "rights", "rw"),
+			       text_of(row, "path", "all"));
+	}
+	json_decref(answer);
+	cli_admin_close(&m);
+	return code;
+}
+
+/* ---- revoke ------------------------------------------------------------- */
 
 static int revoke_at_control(const struct cli_tenant *a, struct cli_admin *m,
 			     const char *path)
@@ -259,7 +286,7 @@ static int revoke_at_control(const struct cli_tenant *a, struct cli_admin *m,
 	set_owner(a, tree);
 	(void)json_object_set_new(tree, "revoked", json_true());
 	if (!a->role)
-		code = await_nodes(m, tree);
+		code = cli_tenant_await(m, "it is taken back", tree);
 	(void)json_object_set_new(
 		tree, "ms",
 		json_real((double)((clock_mono_ns() - start_ns) / 1000) /

@@ -29,6 +29,10 @@ static const struct field {
 	FIELD("engine.", publications),	 FIELD("nic.", rx_bytes),
 	FIELD("nic.", tx_bytes),	 FIELD("nic.", rx_frames),
 	FIELD("nic.", tx_frames),	 FIELD("nic.", direct_ops),
+	FIELD("shared.", faults),	 FIELD("shared.", gets_read),
+	FIELD("shared.", gets_write),	 FIELD("shared.", refused),
+	FIELD("shared.", invals),	 FIELD("shared.", gives),
+	FIELD("shared.", evictions),
 #undef FIELD
 };
 
@@ -56,6 +60,10 @@ static void take_value(struct cli_top_process *p, const struct counter_view *v,
 							  : own_name);
 	p->is_engine |= is_engine;
 	p->is_switch |= is_switch;
+	p->is_cache |= starts_with(v->name, "shared.");
+	if (v->kind == COUNTER_GAUGE &&
+	    strcmp(v->name, "shared.cached_bytes") == 0)
+		p->cached_bytes = v->value;
 	if (v->kind == COUNTER_GAUGE && strcmp(v->name, "engine.sessions") == 0)
 		p->sessions = v->value;
 	for (i = 0; i < ARRAY_LEN(fields) && v->kind == COUNTER_COUNT; i++)

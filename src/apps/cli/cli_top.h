@@ -26,8 +26,12 @@ struct cli_top_process {
 	/* Counted by an engine. */
 	uint64_t reads, writes, errors, read_bytes, write_bytes;
 	uint64_t probes, publications, sessions;
+	/* Counted by a machine's cache of shared memory. */
+	uint64_t faults, gets_read, gets_write, refused, invals, gives;
+	uint64_t evictions, cached_bytes;
 	bool is_engine;
 	bool is_switch;
+	bool is_cache;
 };
 
 /* One tally. */
@@ -90,6 +94,13 @@ bool cli_top_line_next(const struct cli_top_sample *s, cli_top_same_fn is_same,
 /* Clients of this machine that have the rack open: rows with pid, name, kind,
  * object and tenant. */
 json_t *cli_top_clients(const char *rundir);
+
+/* Caches of shared memory, with what they did in that time, per second; NULL:
+ * with all that they ever did, by the names without "_per_s". */
+json_t *cli_top_caches(const struct cli_top_sample *s, const uint64_t *ns);
+void cli_top_print_caches(const json_t *rows, bool is_rate);
+/* The same for `aquifer status`. */
+json_t *cli_top_caches_of(const char *rundir);
 
 /* What /v1/status of the nodes and a difference of two samples say. */
 struct cli_rack;

@@ -188,6 +188,7 @@ void cli_top_print(const json_t *tree)
 	print_nodes(json_object_get(tree, "nodes"));
 	print_switches(json_object_get(tree, "switches"));
 	print_engines(json_object_get(tree, "engines"));
+	cli_top_print_caches(json_object_get(tree, "caches"), true);
 	print_kinds(json_object_get(tree, "kinds"));
 	print_tenants(json_object_get(tree, "tenants"));
 	print_clients(json_object_get(tree, "clients"));

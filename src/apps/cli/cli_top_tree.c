@@ -207,6 +207,7 @@ json_t *cli_top_describe(struct cli_rack *rack, const struct cli_top_sample *d)
 	(void)json_object_set_new(tree, "nodes", nodes);
 	(void)json_object_set_new(tree, "switches", switches);
 	(void)json_object_set_new(tree, "engines", engines);
+	(void)json_object_set_new(tree, "caches", cli_top_caches(d, &d->at_ns));
 	(void)json_object_set_new(tree, "kinds", rows_of(d, cli_top_same_kind));
 	(void)json_object_set_new(tree, "objects",
 				  rows_of(d, cli_top_same_object));

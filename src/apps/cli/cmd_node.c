@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "cli_action.h"
 #include "cli_admin.h"
+#include "cli_drain.h"
 #include "cli_report.h"
 
 struct node_args {
@@ -105,24 +106,6 @@ static int path_of(const char *name, const char *rest,
 	return 0;
 }
 
-/* For people: what keeps a node from being empty. */
-static void print_left(const json_t *answer)
-{
-	const json_t *rows = json_object_get(answer, "left"), *row;
-	char size[16];
-	size_t i;
-
-	json_array_foreach(rows, i, row)
-		printf("  %s of tenant %s (%s)\n", text(row, "name"),
-		       text(row, "tenant"),
-		       cli_rack_size((uint64_t)json_integer_value(
-					     json_object_get(row, "size")),
-				     size));
-	if (json_array_size(rows))
-		printf("These stay until they are deleted: nothing moves them "
-		       "yet.\n");
-}
-
 static int drain(const struct node_args *a, bool wish)
 {
 	const char *name = a->common.word[0];
@@ -139,14 +122,16 @@ static int drain(const struct node_args *a, bool wish)
 			  json_pack("{s:b}", "drain", wish), &answer)) {
 		cli_error("%s", error_last());
 		code = CLI_FAILED;
-	} else if (a->common.json) {
-		code = cli_report_print(json_incref(answer), true) ? CLI_FAILED
-								   : CLI_OK;
 	} else {
-		printf("node %s %s\n", name,
-		       wish ? "takes nothing new" : "takes memory again");
+		if (!a->common.json)
+			printf("node %s %s\n", name,
+			       wish ? "takes nothing new"
+				    : "takes memory again");
 		if (wish)
-			print_left(answer);
+			code = cli_drain_run(&m, name, a->common.json);
+		else if (a->common.json &&
+			 cli_report_print(json_incref(answer), true))
+			code = CLI_FAILED;
 	}
 	json_decref(answer);
 	cli_admin_close(&m);
@@ -195,7 +180,7 @@ int cmd_node(const struct cli_command *self, int argc, char **argv)
 		{"ls", 0, 0, NULL, CLI_NEEDS_NOTHING, node_ls,
 		 "all that has joined, and how it is"},
 		{"drain", 1, 1, NULL, CLI_NEEDS_NOTHING, node_drain,
-		 "nothing new on this one, and what is still there: NODE"},
+		 "nothing new on this one; move what can be moved: NODE"},
 		{"undrain", 1, 1, NULL, CLI_NEEDS_NOTHING, node_undrain,
 		 "take it into use again: NODE"},
 		{"forget", 1, 1, NULL, CLI_NEEDS_NOTHING, node_forget,

@@ -12,6 +12,7 @@
 #include "cli_proc.h"
 #include "cli_rack.h"
 #include "cli_report.h"
+#include "cli_status.h"
 #include "cli_top.h"
 
 enum {
@@ -31,10 +32,10 @@ static json_t *describe_node(const struct cli_rack *rack,
 			     const struct client_node *node)
 {
 	static const char *const members[] = {
-		"version",     "uptime_s",    "pool",	    "regions",
-		"connections", "tenants",     "proto",	    "sessions",
-		"counters",    "incarnation", "direct_ops", "switch",
-		"sessions_max"};
+		"version",	"uptime_s",    "pool",	     "regions",
+		"connections",	"tenants",     "proto",	     "sessions",
+		"counters",	"incarnation", "direct_ops", "switch",
+		"sessions_max", "shared"};
 	json_t *row = json_object(), *status = NULL;
 	struct cli_proc proc;
 	int err = cli_rack_ask(rack, node, ASK_MS, &status);
@@ -211,6 +212,8 @@ static json_t *collect(const struct cli_rack *rack, bool *all_up)
 					    "used", used, "free", size - used));
 	/* Before this process is one itself. */
 	(void)json_object_set_new(tree, "clients", count_kinds(rack->rundir));
+	(void)json_object_set_new(tree, "caches",
+				  cli_top_caches_of(rack->rundir));
 	if (up)
 		add_regions(tree);
 	else
@@ -392,6 +395,8 @@ int cmd_status(const struct cli_command *self, int argc, char **argv)
 		print_engines(json_object_get(tree, "engines"));
 		print_others(json_object_get(tree, "others"));
 		print_clients(json_object_get(tree, "clients"));
+		cli_status_print_shared(json_object_get(tree, "nodes"));
+		cli_top_print_caches(json_object_get(tree, "caches"), false);
 		print_regions(json_object_get(tree, "regions"));
 		print_lists(tree);
 		json_decref(tree);

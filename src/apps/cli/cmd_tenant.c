@@ -44,6 +44,11 @@ const struct opt cmd_tenant_options[] = {
 		 "a new token is written to it instead of being shown"),
 	OPT_U32(struct cli_tenant, seconds, "for", "SECONDS", 1,
 		366 * 24 * 3600, "token: until it ends (default: no end)"),
+	OPT_TEXT(struct cli_tenant, path, "path", "PATH",
+		 "token: only for names (aquifer-ns(1)) at that path and below "
+		 "it"),
+	OPT_FLAG(struct cli_tenant, read_only, "read-only",
+		 "token: only for reading"),
 	OPT_TEXT(struct cli_tenant, role, "role", "admin|node",
 		 "token, tokens, revoke: of that role, not of a tenant"),
 	OPT_FLAG(struct cli_tenant, force, "force",

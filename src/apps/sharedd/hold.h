@@ -19,6 +19,10 @@
 enum {
 	SHD_HOLD_US = 50,
 	SHD_HOLD_MAX_US = 2000,
+	/* A page that comes back within this is wanted by two machines: longer
+	 * than the other one may have held it, or the rounds of the slower one
+	 * would begin anew whenever the other has its long one. */
+	SHD_HOLD_AGAIN_US = 4 * SHD_HOLD_MAX_US,
 	SHD_HOLD_SHIFT_MAX = 6,
 	SHD_HOLD_ROUNDS = 16,
 	SHD_HOLD_RAN_NS = 20000, /* of processor time: enough for a thread */
@@ -50,7 +54,8 @@ static inline uint32_t shd_hold_us(const struct shd_hold *h)
 
 static inline void shd_hold_came(struct shd_hold *h, uint32_t now_us)
 {
-	bool is_again = h->was_taken && now_us - h->taken_us < SHD_HOLD_MAX_US;
+	bool is_again =
+		h->was_taken && now_us - h->taken_us < SHD_HOLD_AGAIN_US;
 
 	if (is_again && !h->was_early && h->shift < SHD_HOLD_SHIFT_MAX)
 		h->shift++;

@@ -279,6 +279,19 @@ int kv_remains_drop(struct aq_kv *kv, unsigned *count)
 	return err;
 }
 
+/* Nodes that hand something out: one that is full or drained has nothing. Where
+ * none has, all of them: the first says in words why it refuses. */
+static int hosts_with_room(struct aq_kv *kv,
+			   struct client_host host[CLIENT_NODE_MAX])
+{
+	int i, n = client_hosts(kv->rack, host, CLIENT_NODE_MAX), kept = 0;
+
+	for (i = 0; i < n; i++)
+		if (host[i].free_bytes)
+			host[kept++] = host[i];
+	return kept ? kept : n;
+}
+
 /* Which node: one after the other, and a second copy on another than the first.
  * out is "" where any will do. */
 static int choose_node(struct aq_kv *kv, const struct kv_id *id,
@@ -295,7 +308,7 @@ static int choose_node(struct aq_kv *kv, const struct kv_id *id,
 	snprintf(out, CLIENT_NODE_NAME_MAX, "%s", kv->node ? kv->node : "");
 	if (g->shard_count == 1 && id->copy == 0)
 		return 0;
-	n = client_hosts(kv->rack, host, CLIENT_NODE_MAX);
+	n = hosts_with_room(kv, host);
 	if (n < 0)
 		return n;
 	i = (int)(id->shard % (uint32_t)n);
@@ -309,9 +322,9 @@ static int choose_node(struct aq_kv *kv, const struct kv_id *id,
 		     i++)
 			;
 		client_link_close(link);
-		if (n < 2)
+		if (n < 2 && i < n)
 			return error_set(-ENOSPC, "two copies need two nodes "
-						  "that answer");
+						  "that answer and have room");
 		i = (i + 1) % n;
 	}
 	snprintf(out, CLIENT_NODE_NAME_MAX, "%s", host[i].node);

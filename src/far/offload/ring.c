@@ -122,9 +122,22 @@ static inline int reserve(struct offload_ring *r, unsigned kind,
 }
 
 enum {
-	META_AHEAD = 8,
+	OWN_AHEAD = 16, /* entries, some lines */
+	OWN_STEP = CACHE_LINE / sizeof(struct offload_meta),
 	TIMED_MASK = 63,
 };
+
+/* The engine's READs left the lines of the entries that come next with another
+ * core, too. A store for which nobody waits takes them back before they are
+ * needed; a prefetch does not, since the line is here, if only to read. */
+static inline void own_next(struct offload_ring *r)
+{
+	const uint64_t free = r->map.entries - (r->tail - r->head);
+	const uint64_t end = r->tail + u64_min(free, OWN_AHEAD);
+
+	for (uint64_t i = r->tail; i < end; i += OWN_STEP)
+		r->meta[i & r->map.mask].rw_type = OFFLOAD_NONE;
+}
 
 /* Returns the id, so that it can be the last call of a function that needs no
  * stack otherwise. */
@@ -155,9 +168,6 @@ static inline int64_t issue(struct offload_ring *r, unsigned kind,
 	r->tail = tail + 1;
 	green.wdata_tail = (uint32_t)r->data_tail[OFFLOAD_WR];
 	memcpy(&word, &green, sizeof(word));
-	/* The engine's READs left these lines with another core: they come back
-	 * while earlier entries are filled. */
-	PREFETCH_OWN(&r->meta[(tail + META_AHEAD) & mask]);
 	r->meta[tail & mask] = *meta;
 	*p = (struct offload_pending){.pos = tail,
 				      .data_end = end,
@@ -307,6 +317,7 @@ HOT int offload_ring_take(struct offload_ring *r, uint64_t word)
 	harvest(r, OFFLOAD_RD, reads);
 	harvest(r, OFFLOAD_WR, writes);
 	r->head = oldest(r);
+	own_next(r);
 	return 0;
 }
 

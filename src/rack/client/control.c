@@ -17,7 +17,7 @@
 
 enum {
 	ASK_MS = 1000,
-	OFF_MS = 2000, /* after no answer */
+	OFF_MS = 2000, /* after no answer, at most */
 };
 
 struct question {
@@ -131,12 +131,20 @@ static bool is_off(struct aq_rack *rack)
 	return off && client_rack_now_ns(rack) < off;
 }
 
+/* Programs that lost the same controller come back at different times, so that
+ * it is not stormed when it is there again. */
+static uint64_t off_ns(void)
+{
+	uint64_t spread = (uint32_t)getpid() * 2654435761u % (OFF_MS / 2);
+
+	return (OFF_MS - spread) * 1000000ull;
+}
+
 /* Only a controller that does not answer is left alone; its no is an answer. */
 static void note(struct aq_rack *rack, int err)
 {
-	uint64_t off = err == -EHOSTDOWN
-			       ? client_rack_now_ns(rack) + OFF_MS * 1000000ull
-			       : 0;
+	uint64_t off =
+		err == -EHOSTDOWN ? client_rack_now_ns(rack) + off_ns() : 0;
 
 	atomic_store_explicit(&rack->control_off_ns, off, memory_order_relaxed);
 	if (err)

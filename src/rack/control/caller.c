@@ -261,6 +261,7 @@ int callers_admit(struct callers *t, int fd, uint64_t now_ns,
 		c->is_linked = false;
 		c->key = key;
 		memcpy(c->text, text, sizeof(c->text));
+		caller_key_format(&key, c->origin);
 		c->bytes_before = 0;
 		c->certificate[0] = 0;
 		set_phase(t, c, CALLER_SENDS, now_ns);
@@ -305,14 +306,17 @@ static uint64_t bytes_received(const struct caller *c)
 	return info.tcpi_bytes_received;
 }
 
+/* The system is asked before the lock is taken: all connections share it. */
 void callers_phase(struct callers *t, struct caller *c, enum caller_phase phase,
 		   uint64_t now_ns)
 {
+	uint64_t bytes = phase == CALLER_IDLE ? bytes_received(c) : 0;
+
 	pthread_mutex_lock(&t->lock);
 	if (c->phase != CALLER_ENDED && c->phase != phase) {
 		set_phase(t, c, phase, now_ns);
 		if (phase == CALLER_IDLE)
-			c->bytes_before = bytes_received(c);
+			c->bytes_before = bytes;
 	}
 	pthread_mutex_unlock(&t->lock);
 }

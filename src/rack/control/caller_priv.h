@@ -57,8 +57,9 @@ struct caller {
 	bool is_linked; /* the HTTP library has it */
 	struct caller_key key;
 	char text[CALLER_TEXT];
-	uint64_t since_ns;     /* when the phase began */
-	uint64_t bytes_before; /* received until then, of TCP */
+	char origin[CALLER_TEXT]; /* the key in words */
+	uint64_t since_ns;	  /* when the phase began */
+	uint64_t bytes_before;	  /* received until then, of TCP */
 	/* The name in its certificate, once that was checked; else "". Only
 	 * for the thread that serves it. */
 	char certificate[CALLER_TEXT];

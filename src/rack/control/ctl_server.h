@@ -36,6 +36,11 @@ struct ctl_routes;
 /* Called by any number of threads at a time. The reply comes zeroed. */
 typedef void (*ctl_handle_fn)(void *ctx, const struct ctl_request *request,
 			      struct ctl_reply *reply);
+/* Answers what waits for nothing, on the thread that has read the request: no
+ * other thread has to be woken for it. False: nothing was done, and the request
+ * goes to ctl_handle_fn. It must not block. */
+typedef bool (*ctl_quick_fn)(void *ctx, const struct ctl_request *request,
+			     struct ctl_reply *reply);
 
 struct ctl_server_config {
 	/* A socket found there is replaced; NULL: only TCP. */
@@ -49,6 +54,7 @@ struct ctl_server_config {
 	/* Also without TLS where others can reach it; else -EPERM. */
 	bool is_insecure;
 	ctl_handle_fn handle;
+	ctl_quick_fn quick; /* or NULL */
 	void *ctx;
 	unsigned connections; /* of each socket; 0: CTL_SERVER_CONNECTIONS */
 	/* What bodies may have before the handler sees a request; NULL: all of

@@ -58,7 +58,6 @@ struct ctl_exchange *exchange_create(struct listener *listener,
 	e->caller = caller;
 	e->body_max = body_max;
 	list_init(&e->link);
-	caller_key_format(&caller->key, e->origin);
 	return e;
 }
 

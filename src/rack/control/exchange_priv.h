@@ -38,7 +38,6 @@ struct ctl_exchange {
 	uint64_t since_ns, due_ns;
 	/* The request. */
 	struct ctl_request request;
-	char origin[CALLER_TEXT];
 	size_t body_max;
 	size_t bytes; /* that came, kept or not */
 	size_t capacity;

@@ -167,6 +167,20 @@ static bool knows_caller(struct listener *listener,
 	return false;
 }
 
+/* The reply is there, and nobody else had to be asked. */
+static enum MHD_Result answer_quick(struct ctl_exchange *e)
+{
+	if (e->reply.status == 401) {
+		/* It may have to be delayed, as those of workers are. */
+		MHD_suspend_connection(e->connection);
+		finish(e);
+		return MHD_YES;
+	}
+	callers_phase(&e->listener->callers, e->caller, CALLER_READS,
+		      clock_mono_ns());
+	return send_reply(e->connection, &e->reply);
+}
+
 static enum MHD_Result submit(struct ctl_exchange *e)
 {
 	struct listener *listener = e->listener;
@@ -176,6 +190,9 @@ static enum MHD_Result submit(struct ctl_exchange *e)
 	e->request.body_bytes = e->bytes;
 	if (e->request.token)
 		warn_clear(listener, e->caller);
+	if (listener->quick && !e->is_starved &&
+	    listener->quick(listener->ctx, &e->request, &e->reply))
+		return answer_quick(e);
 	callers_phase(&listener->callers, e->caller, CALLER_SERVED,
 		      clock_mono_ns());
 	if (workers_submit(&listener->workers, e, &waits)) {
@@ -223,7 +240,7 @@ enum MHD_Result listener_request(void *cls, struct MHD_Connection *connection,
 		.token = bearer(connection),
 		.is_local = listener->is_local,
 		.peer = c->text,
-		.origin = e->origin,
+		.origin = c->origin,
 		.certificate = c->certificate[0] ? c->certificate : NULL,
 		.exchange = e,
 	};

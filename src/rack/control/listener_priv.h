@@ -23,6 +23,7 @@ struct held {
 
 struct listener {
 	ctl_handle_fn handle;
+	ctl_quick_fn quick; /* or NULL */
 	void (*gone)(void *ctx, uint64_t id);
 	void *ctx;
 	const struct ctl_routes *routes; /* or NULL */

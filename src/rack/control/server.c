@@ -65,6 +65,7 @@ static void prepare(struct listener *listener,
 		    const struct ctl_server_config *c)
 {
 	listener->handle = c->handle;
+	listener->quick = c->quick;
 	listener->gone = c->gone;
 	listener->ctx = c->ctx;
 	listener->routes = c->routes;
@@ -109,6 +110,7 @@ static void reset_loopback(struct ctl_server *s)
 {
 	s->loopback = (struct listener){
 		.handle = s->local.handle,
+		.quick = s->local.quick,
 		.gone = s->local.gone,
 		.ctx = s->local.ctx,
 		.routes = s->local.routes,

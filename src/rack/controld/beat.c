@@ -141,6 +141,7 @@ static int check_soft(const json_t *body)
 {
 	static const char *const numbers[] = {"used", "regions", "connections"};
 	const json_t *complete = json_object_get(body, "names_complete");
+	const json_t *drained = json_object_get(body, "drained");
 	const json_t *tenants = json_object_get(body, "tenants");
 	uint64_t n;
 	int err = 0;
@@ -149,6 +150,8 @@ static int check_soft(const json_t *body)
 		err = ctl_field_u64(body, numbers[i], false, 0, INT64_MAX, &n);
 	if (!err && complete && !json_is_boolean(complete))
 		err = error_set(-EINVAL, "\"names_complete\" is true or false");
+	if (!err && drained && !json_is_boolean(drained))
+		err = error_set(-EINVAL, "\"drained\" is true or false");
 	if (!err && tenants && !is_text(tenants, CD_LIST_NAME_MAX))
 		err = error_set(-EINVAL,
 				"\"tenants\" has %d characters at most",
@@ -211,6 +214,7 @@ static void take_soft(struct cd_core *core, struct cd_node *n,
 	n->regions = number_of(body, "regions");
 	n->connections = number_of(body, "connections");
 	n->promised_bytes = 0;
+	n->is_drained = json_is_true(json_object_get(body, "drained"));
 	n->has_beaten = true;
 	cd_node_seen(core, n);
 	if (names) {

@@ -9,6 +9,8 @@ enum {
 	CD_NODES_MAX = 128,
 	CD_TENANTS_MAX = 256,
 	CD_TOKENS_MAX = 8,	  /* of one tenant */
+	CD_NARROW_MAX = 16,	  /* tokens of one tenant that open less */
+	CD_TOKEN_PATH_MAX = 255,  /* characters of what they are for */
 	CD_ROLE_TOKENS_MAX = 256, /* of administrators and nodes together */
 	CD_NAMES_MAX = 400,	  /* that one node tells, in one beat */
 	CD_NAME_TEXT_MAX = 63,	  /* characters of a region's name */
@@ -16,6 +18,7 @@ enum {
 	CD_COPIES_MAX = 16,	  /* places that are asked for at once */
 	/* Of a beat: all names, a share of each tenant, and their texts. */
 	CD_BEAT_BYTES = 256 << 10,
+	CD_LEFT_MAX = 400,    /* files and queues that are named of a node */
 	CD_NAMES_SHOWN = 500, /* rows of an overview */
 	CD_EVENTS_MAX = 200,  /* that are remembered */
 	CD_CODES_MAX = 32,    /* that nobody has used yet */

@@ -84,6 +84,14 @@ void cd_look_offer(struct cd_core *core, const struct ctl_token_hash *by,
 int cd_look_redeem(struct cd_core *core, const char *code,
 		   char token[CTL_TOKEN_TEXT], uint64_t *until_s) MUST_CHECK;
 
+/* ---- overview_tree.c: names of jobs ---------------------------------------
+ */
+
+/* "ns": rows of at most CD_NAMES_SHOWN names, parents first, of that tenant or
+ * of all; and "ns_left_off". */
+void cd_overview_tree(struct cd_core *core, const struct cd_tenant *only,
+		      json_t *tree);
+
 /* ---- handlers -------------------------------------------------------------
  */
 

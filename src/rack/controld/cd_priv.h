@@ -6,6 +6,9 @@
  *                             drain
  *   tenant     NAME           quota, limits
  *   token      SHA-256        tenant or role, id, until
+ *   token_narrow  SHA-256     tenant, id, until, path, rights: of another kind,
+ *                             because who does not know it must not take it for
+ *                             a whole token
  *   allowance  TENANT/NODE    bytes, version, open
  *   look       SHA-256        see cd_page_priv.h
  *
@@ -93,6 +96,7 @@ struct cd_node {
 	json_t *names;		 /* [{"tenant", "name", "size"}] or NULL */
 	bool names_complete;
 	json_t *conflicts;    /* tenants that it has under another token */
+	bool is_drained;      /* it has heard so, and takes nothing new */
 	bool lends;	      /* blocks, as its beats say */
 	struct cd_lent *lent; /* its blocks; NULL: none (tree_priv.h) */
 };
@@ -119,6 +123,14 @@ struct cd_token {
 	uint64_t until_s; /* time of day; 0: no end */
 };
 
+/* A token of a tenant that opens less than all it has: names at a path and
+ * below it and no regions, or everything for reading, or both. */
+struct cd_narrow {
+	struct cd_token token;
+	char path[CD_TOKEN_PATH_MAX + 1]; /* "": no path */
+	bool reads;			  /* and changes nothing */
+};
+
 /* Of administrators and nodes. */
 struct cd_role_token {
 	enum cd_role role;
@@ -131,6 +143,8 @@ struct cd_tenant {
 	json_t *limits; /* an object */
 	unsigned token_count;
 	struct cd_token token[CD_TOKENS_MAX];
+	unsigned narrow_count;
+	struct cd_narrow *narrow[CD_NARROW_MAX];
 	bool has_row; /* all but "default" before it has a quota */
 	bool squeeze; /* somebody waits for what others do not use */
 	struct cd_share share[CD_NODES_MAX];
@@ -188,14 +202,17 @@ struct cd_core {
 	struct cd_events *events;
 	struct cd_history *history;
 	struct cd_looks *looks;
-	json_t *late;	      /* rows that need others, while they are read */
-	struct cd_tree *tree; /* names of elastic memory (tree_priv.h) */
+	json_t *late;		/* rows that need others, while they are read */
+	struct cd_tree *tree;	/* names of elastic memory (tree_priv.h) */
+	struct cd_scope *scope; /* of the request under way (tree_priv.h) */
 };
 
 /* ---- core.c, stage.c, rows.c -------------------------------------------- */
 
 /* Whether it leads, and nobody else can. */
 bool cd_core_is_sure(const struct cd_core *core);
+/* Whether it changes nothing but the time of leases. */
+bool cd_request_is_renewal(const struct ctl_request *request);
 /* Each request and each tick is a group: a transaction has whole groups. */
 void cd_stage_group(struct cd_core *core);
 /* Stages a row; the value is taken over, NULL deletes it. */
@@ -239,6 +256,12 @@ int cd_node_is_gone(const struct cd_core *core,
 /* Silence, and connections that are gone. */
 void cd_nodes_tick(struct cd_core *core);
 
+/* ---- left.c ------------------------------------------------------------- */
+
+/* Adds to the row of a node what is on it: regions as "left", as it said last,
+ * and files and queues that have "blocks" there. Returns the row. */
+json_t *cd_left_add(const struct cd_node *n, json_t *row);
+
 /* ---- share.c ------------------------------------------------------------ */
 
 /* What all nodes may hand out to a tenant together. */
@@ -274,9 +297,13 @@ cd_place_fn cd_place_policy(const char *name);
 /* What a call's caller points to. */
 struct cd_who {
 	enum cd_role role;
-	struct cd_tenant *tenant; /* of that role; NULL: none */
-	struct cd_held *held;	  /* for beats */
+	struct cd_tenant *tenant;	/* of that role; NULL: none */
+	const struct cd_narrow *narrow; /* what its token is; NULL: whole */
+	struct cd_held *held;		/* for beats */
 };
+
+/* Checks the body's members against those of the route. */
+int cd_route_check_body(struct ctl_call *call) MUST_CHECK;
 
 /* Before a handler runs: it may end whom the caller is. */
 void cd_audit_remember(const struct ctl_call *call, const struct cd_who *who,
@@ -287,6 +314,7 @@ void cd_handle_node_join(void *ctx, struct ctl_call *call);
 void cd_handle_node_beat(void *ctx, struct ctl_call *call);
 void cd_handle_node_leave(void *ctx, struct ctl_call *call);
 void cd_handle_node_list(void *ctx, struct ctl_call *call);
+void cd_handle_node_get(void *ctx, struct ctl_call *call);
 void cd_handle_node_drain(void *ctx, struct ctl_call *call);
 void cd_handle_node_forget(void *ctx, struct ctl_call *call);
 void cd_handle_name_get(void *ctx, struct ctl_call *call);
@@ -330,8 +358,44 @@ int cd_token_check(const struct cd_core *core,
 void cd_token_add(struct cd_core *core, struct cd_tenant *t,
 		  const struct ctl_token_hash *hash, uint64_t until_s);
 void cd_token_end(struct cd_core *core, struct cd_tenant *t, unsigned at);
+/* All of a tenant. */
+void cd_tokens_end(struct cd_core *core, struct cd_tenant *t);
+/* The number of its next token, of whichever kind. */
+unsigned cd_token_next_id(const struct cd_tenant *t);
+/* How long it counts, and not until when: clocks of machines differ. 0: without
+ * an end. */
+uint64_t cd_token_left_ms(const struct cd_core *core, const struct cd_token *k);
 /* Whether its time is over. */
 bool cd_token_is_over(const struct cd_core *core, const struct cd_token *k);
+
+/* ---- narrow.c ----------------------------------------------------------- */
+
+/* "path" and "rights" of a body or a row. -EINVAL. */
+int cd_narrow_parse(const json_t *body, struct cd_narrow *out) MUST_CHECK;
+/* Whether it opens less than a whole token. */
+bool cd_narrow_is_less(const struct cd_narrow *n);
+/* Adds one, with its row. -EAGAIN: there are too many; -ENOMEM. */
+int cd_narrow_add(struct cd_core *core, struct cd_tenant *t,
+		  const struct cd_narrow *wish) MUST_CHECK;
+/* Of a row. */
+int cd_narrow_row(struct cd_core *core, const char *key,
+		  const json_t *row) MUST_CHECK;
+void cd_narrow_end(struct cd_core *core, struct cd_tenant *t, unsigned at);
+/* Without rows: the tenant goes. */
+void cd_narrows_free(struct cd_tenant *t);
+/* The one with that hash that is not over; NULL: none. Takes the same time
+ * wherever they differ. */
+const struct cd_narrow *cd_narrow_find(const struct cd_core *core,
+				       const struct ctl_token_hash *hash,
+				       struct cd_tenant **owner);
+bool cd_narrow_has(const struct cd_core *core,
+		   const struct ctl_token_hash *hash);
+/* For people, without the hash. */
+json_t *cd_narrow_describe(const struct cd_narrow *n);
+/* For nodes: {"token", "left_ms", "regions", "rights"} of each. */
+json_t *cd_narrows_json(const struct cd_core *core, const struct cd_tenant *t);
+/* True: some are over, and gone. */
+bool cd_narrows_tick(struct cd_core *core, struct cd_tenant *t);
 
 const char *cd_role_name(enum cd_role role);
 /* "admin" or "node". */

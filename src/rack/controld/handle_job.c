@@ -112,7 +112,8 @@ void cd_handle_job_list(void *ctx, struct ctl_call *call)
 	}
 	rows = json_array();
 	for (job = cd_job_first(core, t->name); job; job = job->next)
-		if (strcmp(job->tenant, t->name) == 0)
+		if (strcmp(job->tenant, t->name) == 0 &&
+		    cd_scope_has_prefix(core, cd_job_root(job)))
 			(void)json_array_append_new(
 				rows,
 				cd_describe_prefix(core, cd_job_root(job)));

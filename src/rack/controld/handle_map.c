@@ -37,13 +37,16 @@ static int map_json(struct cd_core *core, const struct cd_object *o,
 {
 	const char *lost = cd_object_lost(o);
 	char ticket[CTL_TICKET_TEXT], path[CTL_PATH_MAX];
+	bool reads = cd_scope_reads(core);
 	uint64_t end_s = 0;
-	int err = cd_key_sign(core, o, CTL_TICKET_READ | CTL_TICKET_CHANGE,
+	int err = cd_key_sign(core, o,
+			      reads ? CTL_TICKET_READ
+				    : CTL_TICKET_READ | CTL_TICKET_CHANGE,
 			      ticket, &end_s);
 
 	if (err)
 		return err;
-	cd_path_format(o->prefix, o, path);
+	cd_path_show(core, o->prefix, o, path);
 	*out = json_pack(
 		"{s:I, s:s, s:s, s:s, s:I, s:I, s:i, s:I, s:o, s:s, s:I, s:s}",
 		"object", cd_int(o->id), "path", path, "kind",
@@ -51,7 +54,8 @@ static int map_json(struct cd_core *core, const struct cd_object *o,
 		"block_bytes", cd_int(o->block_bytes), "bound",
 		cd_int(o->bound), "lease_ms", (int)o->prefix->job->lease_ms,
 		"epoch", cd_int(o->epoch), "blocks", blocks_json(o), "ticket",
-		ticket, "ticket_end", cd_int(end_s), "rights", "rw");
+		ticket, "ticket_end", cd_int(end_s), "rights",
+		reads ? "r" : "rw");
 	if (lost)
 		(void)json_object_set_new(*out, "why", json_string(lost));
 	return 0;
@@ -88,14 +92,14 @@ static void reply_map(struct cd_core *core, struct ctl_call *call, int err,
 		ctl_reply_json(call->reply, 200, tree);
 }
 
-/* Who opens it wants it to live. */
+/* Who opens it wants it to live; who may only read does not decide that. */
 void cd_handle_map_get(void *ctx, struct ctl_call *call)
 {
 	struct cd_core *core = ctx;
 	struct cd_object *o = NULL;
 	int err = find_object(core, call, &o);
 
-	if (!err)
+	if (!err && !cd_scope_reads(core))
 		cd_lease_renew(core, o->prefix);
 	reply_map(core, call, err, o);
 }

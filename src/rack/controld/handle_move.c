@@ -17,7 +17,7 @@ static int find(const struct cd_core *core, const struct ctl_call *call,
 				   call->rest ? call->rest : "", at);
 	if (!err && !at->prefix)
 		err = error_set(-EINVAL, "the path names nothing");
-	return err;
+	return err ? err : cd_scope_check_change(core, at);
 }
 
 /* ---- moving ------------------------------------------------------------- */
@@ -29,13 +29,6 @@ static void move_object(struct cd_core *core, struct cd_object *o,
 	cd_object_attach(to, o);
 	(void)snprintf(o->name, sizeof(o->name), "%s", leaf);
 	cd_stage_object(core, o);
-}
-
-static bool is_below(const struct cd_prefix *p, const struct cd_prefix *top)
-{
-	while (p != top && !cd_prefix_is_root(p))
-		p = p->parent[0];
-	return p == top;
 }
 
 /* A root stays one, a folder stays in its root. */
@@ -59,7 +52,7 @@ static int move_prefix(struct cd_core *core, struct cd_prefix *p,
 				 "folders can be moved within their "
 				 "root /%s only",
 				 p->job->name);
-	if (is_below(to, p))
+	if (cd_prefix_is_below(to, p))
 		return error_set(-EINVAL, "a folder cannot be moved into "
 					  "itself");
 	from = p->parent[0];

@@ -259,13 +259,25 @@ void cd_handle_node_list(void *ctx, struct ctl_call *call)
 
 /* ---- drain, forget ------------------------------------------------------ */
 
-/* What is there stays there: nobody can move it yet. The answer says what. */
+void cd_handle_node_get(void *ctx, struct ctl_call *call)
+{
+	const struct cd_core *core = ctx;
+	struct cd_node *n = NULL;
+	int err = node_of_call(core, call, &n);
+
+	if (err)
+		ctl_reply_last_error(call->reply, err);
+	else
+		ctl_reply_json(call->reply, 200,
+			       cd_left_add(n, describe(core, n, true)));
+}
+
+/* What is there stays there until somebody moves it; the answer says what. */
 void cd_handle_node_drain(void *ctx, struct ctl_call *call)
 {
 	struct cd_core *core = ctx;
 	const json_t *wish = json_object_get(call->body, "drain");
 	struct cd_node *n = NULL;
-	json_t *row;
 	int err = node_of_call(core, call, &n);
 
 	if (!err && wish && !json_is_boolean(wish))
@@ -281,12 +293,8 @@ void cd_handle_node_drain(void *ctx, struct ctl_call *call)
 	cd_order(n);
 	cd_event_staged(core, CD_ABOUT_NODE, n->name, "%s",
 			n->drain ? "takes nothing new" : "takes memory again");
-	row = describe(core, n, true);
-	(void)json_object_set_new(
-		row, "left", n->names ? json_incref(n->names) : json_array());
-	(void)json_object_set_new(row, "left_complete",
-				  json_boolean(n->names_complete));
-	ctl_reply_json(call->reply, 200, row);
+	ctl_reply_json(call->reply, 200,
+		       cd_left_add(n, describe(core, n, true)));
 }
 
 /* Its memory is taken for gone: what it could hand out returns to the quotas.

@@ -23,7 +23,7 @@ json_t *cd_describe_object(struct cd_core *core, const struct cd_object *o)
 
 	for (unsigned i = 0; i < o->block_count; i++)
 		used += o->block[i]->used_bytes;
-	cd_path_format(o->prefix, o, path);
+	cd_path_show(core, o->prefix, o, path);
 	row = json_pack(
 		"{s:s, s:s, s:s, s:I, s:s, s:i, s:I, s:I, s:I, s:o}", "path",
 		path, "name", o->name, "kind", cd_object_kind_name(o->kind),
@@ -47,10 +47,11 @@ json_t *cd_describe_prefix(struct cd_core *core, const struct cd_prefix *p)
 	char path[CTL_PATH_MAX];
 
 	for (unsigned i = 0; i < p->parent_count; i++)
-		if (!cd_prefix_is_root(p->parent[i]))
+		if (!cd_prefix_is_root(p->parent[i]) &&
+		    cd_scope_has_prefix(core, p->parent[i]))
 			(void)json_array_append_new(
 				parents, json_string(p->parent[i]->name));
-	cd_path_format(p, NULL, path);
+	cd_path_show(core, p, NULL, path);
 	row = json_pack("{s:s, s:s, s:s, s:I, s:o, s:s, s:o}", "path", path,
 			"name", cd_prefix_is_root(p) ? p->job->name : p->name,
 			"kind", cd_prefix_kind(p), "id", cd_int(p->id), "lease",
@@ -239,7 +240,8 @@ static int link_more(struct cd_prefix *task, const json_t *body)
 	return err;
 }
 
-static int check_parents(const struct cd_prefix *parent, const char *leaf,
+static int check_parents(const struct cd_core *core,
+			 const struct cd_prefix *parent, const char *leaf,
 			 const json_t *body)
 {
 	const json_t *rows = json_object_get(body, "parents"), *row;
@@ -258,7 +260,7 @@ static int check_parents(const struct cd_prefix *parent, const char *leaf,
 			name ? cd_prefix_child(cd_job_root(parent->job), name)
 			     : NULL;
 
-		if (!p)
+		if (!p || !cd_scope_has_prefix(core, p))
 			return error_set(-EINVAL,
 					 "\"parents\": there is no task "
 					 "'%.64s' in /%s",
@@ -277,7 +279,7 @@ static int make_task(struct cd_core *core, struct cd_prefix *parent,
 		     const char *leaf, const json_t *body,
 		     struct cd_prefix **out)
 {
-	int err = check_parents(parent, leaf, body);
+	int err = check_parents(core, parent, leaf, body);
 
 	if (!err && cd_prefix_child(cd_job_root(parent->job), leaf))
 		err = error_set(-EEXIST, "/%s has a task %s already",
@@ -385,7 +387,8 @@ static int make_way(struct cd_core *core, const char *tenant, const char *path)
 		(void)snprintf(part, sizeof(part), "%.*s", (int)(end - path),
 			       path);
 		end++;
-		if (cd_path_find(core, tenant, part, &at) == 0)
+		/* What is above a token's path is no reason to stop. */
+		if (cd_path_look(core, tenant, part, &at) == 0)
 			continue;
 		err = cd_path_split(core, tenant, part, &at, leaf);
 		if (!err)

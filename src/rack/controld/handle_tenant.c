@@ -22,18 +22,17 @@ void cd_tenants_name(const struct cd_core *core, char out[32])
 		       (unsigned long long)core->tenants_version);
 }
 
-/* How long it counts, and not until when: clocks of machines differ. */
 static void add_token(const struct cd_core *core, const struct cd_token *k,
 		      json_t *hashes, json_t *left)
 {
-	uint64_t ms = k->until_s ? (k->until_s - core->wall_s) * 1000 : 0;
 	char hash[CTL_TOKEN_TEXT];
 
 	if (cd_token_is_over(core, k))
 		return;
 	ctl_token_hash_format(&k->hash, hash);
 	(void)json_array_append_new(hashes, json_string(hash));
-	(void)json_array_append_new(left, json_integer(cd_int(ms)));
+	(void)json_array_append_new(
+		left, json_integer(cd_int(cd_token_left_ms(core, k))));
 }
 
 json_t *cd_tenants_json(const struct cd_core *core)
@@ -48,10 +47,11 @@ json_t *cd_tenants_json(const struct cd_core *core)
 			add_token(core, &t->token[k], hashes, left);
 		(void)json_array_append_new(
 			rows,
-			json_pack("{s:s, s:b, s:I, s:O, s:o, s:o}", "name",
+			json_pack("{s:s, s:b, s:I, s:O, s:o, s:o, s:o}", "name",
 				  t->name, "has_quota", t->quota != 0, "quota",
 				  cd_int(t->quota), "limits", t->limits,
-				  "tokens", hashes, "tokens_left_ms", left));
+				  "tokens", hashes, "tokens_left_ms", left,
+				  "narrow", cd_narrows_json(core, t)));
 	}
 	return rows;
 }
@@ -355,8 +355,7 @@ void cd_handle_tenant_delete(void *ctx, struct ctl_call *call)
 		ctl_reply_last_error(call->reply, err);
 		return;
 	}
-	while (t->token_count)
-		cd_token_end(core, t, 0);
+	cd_tokens_end(core, t);
 	for (unsigned i = 0; i < CD_NODES_MAX; i++) {
 		const struct cd_share *s = &t->share[i];
 

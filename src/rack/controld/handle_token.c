@@ -54,6 +54,7 @@ int cd_token_check(const struct cd_core *core,
 		is_role |= ctl_token_hash_equal(&core->role_token[i].token.hash,
 						hash);
 	return is_role || cd_token_owner(core, hash) ||
+			       cd_narrow_has(core, hash) ||
 			       ctl_token_hash_equal(&core->admin, hash) ||
 			       ctl_token_hash_equal(&core->node_hash, hash) ||
 			       ctl_token_hash_equal(&core->default_hash, hash)
@@ -61,14 +62,23 @@ int cd_token_check(const struct cd_core *core,
 		       : 0;
 }
 
+unsigned cd_token_next_id(const struct cd_tenant *t)
+{
+	unsigned id = 0;
+
+	for (unsigned i = 0; i < t->token_count; i++)
+		id = u32_max(id, t->token[i].id + 1);
+	for (unsigned i = 0; i < t->narrow_count; i++)
+		id = u32_max(id, t->narrow[i]->token.id + 1);
+	return id;
+}
+
 void cd_token_add(struct cd_core *core, struct cd_tenant *t,
 		  const struct ctl_token_hash *hash, uint64_t until_s)
 {
+	unsigned id = cd_token_next_id(t);
 	struct cd_token *k = &t->token[t->token_count++];
-	unsigned id = 0;
 
-	for (unsigned i = 0; i + 1 < t->token_count; i++)
-		id = t->token[i].id >= id ? t->token[i].id + 1 : id;
 	*k = (struct cd_token){.hash = *hash, .id = id, .until_s = until_s};
 	cd_stage_token(core, t, k);
 }
@@ -80,6 +90,19 @@ void cd_token_end(struct cd_core *core, struct cd_tenant *t, unsigned at)
 	ctl_token_hash_format(&t->token[at].hash, hash);
 	cd_stage(core, "token", hash, NULL);
 	t->token[at] = t->token[--t->token_count];
+}
+
+void cd_tokens_end(struct cd_core *core, struct cd_tenant *t)
+{
+	while (t->token_count)
+		cd_token_end(core, t, 0);
+	while (t->narrow_count)
+		cd_narrow_end(core, t, 0);
+}
+
+uint64_t cd_token_left_ms(const struct cd_core *core, const struct cd_token *k)
+{
+	return k->until_s ? (k->until_s - core->wall_s) * 1000 : 0;
 }
 
 bool cd_token_is_over(const struct cd_core *core, const struct cd_token *k)
@@ -157,8 +180,7 @@ void cd_handle_token_patch(void *ctx, struct ctl_call *call)
 		ctl_reply_last_error(call->reply, err);
 		return;
 	}
-	while (t->token_count)
-		cd_token_end(core, t, 0);
+	cd_tokens_end(core, t);
 	cd_token_add(core, t, &hash, 0);
 	cd_tenants_changed(core);
 	cd_reply_tenant(core, call, 200, t, token);
@@ -178,8 +200,7 @@ void cd_handle_token_delete(void *ctx, struct ctl_call *call)
 		ctl_reply_last_error(call->reply, err);
 		return;
 	}
-	while (t->token_count)
-		cd_token_end(core, t, 0);
+	cd_tokens_end(core, t);
 	cd_tenants_changed(core);
 	ctl_reply_none(call->reply);
 }
@@ -200,7 +221,46 @@ void cd_handle_token_list(void *ctx, struct ctl_call *call)
 		(void)json_array_append_new(
 			rows, json_pack("{s:i, s:I}", "id", (int)t->token[i].id,
 					"until", cd_int(t->token[i].until_s)));
+	for (unsigned i = 0; i < t->narrow_count; i++)
+		(void)json_array_append_new(rows,
+					    cd_narrow_describe(t->narrow[i]));
 	ctl_reply_json(call->reply, 200, json_pack("{s:o}", "tokens", rows));
+}
+
+static int check_whole(const struct cd_tenant *t)
+{
+	if (cd_tenant_is_default(t))
+		return error_set(-EACCES, "the token of default is a file of "
+					  "each machine; only one for a path "
+					  "or for reading can be added");
+	return t->token_count < CD_TOKENS_MAX
+		       ? 0
+		       : error_set(-EAGAIN, "a tenant has %d tokens at most",
+				   CD_TOKENS_MAX);
+}
+
+/* Makes what the body wants; its description. */
+static int create(struct cd_core *core, struct cd_tenant *t, const json_t *body,
+		  const struct ctl_token_hash *hash, json_t **out)
+{
+	struct cd_narrow n = {.token.hash = *hash};
+	uint64_t ttl_s = 0;
+	int err = ctl_field_u64(body, "ttl_s", false, 1, CD_TOKEN_TTL_MAX_S,
+				&ttl_s);
+
+	if (!err)
+		err = cd_narrow_parse(body, &n);
+	if (err)
+		return err;
+	n.token.id = cd_token_next_id(t);
+	n.token.until_s = ttl_s ? core->wall_s + ttl_s : 0;
+	err = cd_narrow_is_less(&n) ? cd_narrow_add(core, t, &n)
+				    : check_whole(t);
+	if (!err && !cd_narrow_is_less(&n))
+		cd_token_add(core, t, hash, n.token.until_s);
+	if (!err)
+		*out = cd_narrow_describe(&n);
+	return err;
 }
 
 void cd_handle_token_create(void *ctx, struct ctl_call *call)
@@ -209,56 +269,60 @@ void cd_handle_token_create(void *ctx, struct ctl_call *call)
 	struct ctl_token_hash hash;
 	char token[CTL_TOKEN_TEXT];
 	struct cd_tenant *t = NULL;
-	uint64_t ttl_s = 0;
+	json_t *tree = NULL;
 	int err = cd_tenant_of_call(core, call, &t);
 
-	if (!err)
-		err = ctl_field_u64(call->body, "ttl_s", false, 1,
-				    CD_TOKEN_TTL_MAX_S, &ttl_s);
 	if (!err)
 		err = cd_token_pick(core, call->body, token, &hash);
 	if (!err)
 		err = cd_token_check(core, &hash);
-	if (!err && cd_tenant_is_default(t))
-		err = error_set(-EACCES, "the token of default is a file of "
-					 "each machine");
-	if (!err && t->token_count == CD_TOKENS_MAX)
-		err = error_set(-EAGAIN, "a tenant has %d tokens at most",
-				CD_TOKENS_MAX);
+	if (!err)
+		err = create(core, t, call->body, &hash, &tree);
 	if (err) {
 		ctl_reply_last_error(call->reply, err);
 		return;
 	}
-	cd_token_add(core, t, &hash, ttl_s ? core->wall_s + ttl_s : 0);
 	cd_tenants_changed(core);
-	ctl_reply_json(call->reply, 201,
-		       json_pack("{s:s, s:i, s:I, s:s}", "name", t->name, "id",
-				 (int)t->token[t->token_count - 1].id, "until",
-				 cd_int(t->token[t->token_count - 1].until_s),
-				 "token", token));
+	(void)json_object_set_new(tree, "name", json_string(t->name));
+	(void)json_object_set_new(tree, "token", json_string(token));
+	ctl_reply_json(call->reply, 201, tree);
+}
+
+/* Ends the one of that number, of whichever kind. */
+static int end_one(struct cd_core *core, struct cd_tenant *t, const char *id)
+{
+	char text[16];
+
+	for (unsigned i = 0; i < t->token_count; i++) {
+		(void)snprintf(text, sizeof(text), "%u", t->token[i].id);
+		if (strcmp(text, id) != 0)
+			continue;
+		cd_token_end(core, t, i);
+		return 0;
+	}
+	for (unsigned i = 0; i < t->narrow_count; i++) {
+		(void)snprintf(text, sizeof(text), "%u",
+			       t->narrow[i]->token.id);
+		if (strcmp(text, id) != 0)
+			continue;
+		cd_narrow_end(core, t, i);
+		return 0;
+	}
+	return error_set(-ENOENT, "tenant %s has no token %.20s", t->name, id);
 }
 
 void cd_handle_token_end(void *ctx, struct ctl_call *call)
 {
 	struct cd_core *core = ctx;
 	struct cd_tenant *t = NULL;
-	unsigned i = 0;
-	char id[16];
 	int err = cd_tenant_of_call(core, call, &t);
 
-	for (; !err && i < t->token_count; i++) {
-		(void)snprintf(id, sizeof(id), "%u", t->token[i].id);
-		if (strcmp(id, call->segment[1]) == 0)
-			break;
-	}
-	if (!err && i == t->token_count)
-		err = error_set(-ENOENT, "tenant %s has no token %.20s",
-				t->name, call->segment[1]);
+	if (!err)
+		err = end_one(core, t, call->segment[1]);
 	if (err) {
 		ctl_reply_last_error(call->reply, err);
 		return;
 	}
-	cd_token_end(core, t, i);
 	cd_tenants_changed(core);
 	ctl_reply_none(call->reply);
 }
@@ -278,6 +342,7 @@ void cd_tokens_tick(struct cd_core *core)
 			cd_token_end(core, t, k);
 			ended = true;
 		}
+		ended |= cd_narrows_tick(core, t);
 		if (ended)
 			cd_stage_group(core);
 	}

@@ -104,7 +104,7 @@ int cd_key_sign(const struct cd_core *core, const struct cd_object *o,
 	uint8_t bytes[CTL_TICKET_BYTES];
 	struct ctl_ticket t = {
 		.object = o->id,
-		.end_s = core->wall_s + CD_TICKET_S,
+		.end_s = cd_scope_end_s(core, core->wall_s + CD_TICKET_S),
 		.rights = rights,
 		.kind = kinds[o->kind],
 	};

@@ -76,8 +76,12 @@ void cd_lease_look(struct cd_core *core, struct cd_job *job)
 	for (unsigned i = 0; i < job->count; i++) {
 		struct cd_prefix *p = job->order[i];
 		uint64_t stamp = stamp_of(p);
+		enum cd_life before = p->life;
 
 		p->life = life_at(job, stamp, now);
+		/* Who looks may be the first to see it; the next tick drops it.
+		 */
+		job->has_expired |= p->life == CD_EXPIRED && before != p->life;
 		job->due_ns =
 			u64_min(job->due_ns, next_due(job, stamp, p->life));
 	}
@@ -123,6 +127,7 @@ static void look_after(struct cd_core *core, struct cd_job *job)
 	bool lives = false;
 
 	cd_lease_look(core, job);
+	job->has_expired = false;
 	for (unsigned i = 0; i < job->count; i++)
 		lives |= job->order[i]->life != CD_EXPIRED;
 	if (!lives) {
@@ -169,7 +174,7 @@ void cd_lease_tick(struct cd_core *core)
 
 		for (; job; job = next) {
 			next = job->next;
-			if (job->due_ns <= tree->lease_ns)
+			if (job->due_ns <= tree->lease_ns || job->has_expired)
 				look_after(core, job);
 		}
 	}

@@ -159,7 +159,7 @@ static void names(const struct cd_core *core, const struct cd_tenant *only,
 
 void cd_handle_overview(void *ctx, struct ctl_call *call)
 {
-	const struct cd_core *core = ctx;
+	struct cd_core *core = ctx;
 	const struct cd_tenant *only = NULL;
 	json_t *tree;
 
@@ -171,6 +171,7 @@ void cd_handle_overview(void *ctx, struct ctl_call *call)
 			 nodes(core, only), "tenants", tenants(core, only),
 			 "events", cd_events_json(core, only));
 	names(core, only, tree);
+	cd_overview_tree(core, only, tree);
 	ctl_reply_json(call->reply, 200, tree);
 }
 

@@ -29,10 +29,11 @@ static int next_step(const char **path, char out[CD_STEP_MAX + 1])
 	return 0;
 }
 
-static int unknown(const char *path)
+static int unknown(const struct cd_core *core, const char *path)
 {
-	return error_set(-ENOENT, "there is no /%.200s",
-			 path[0] == '/' ? path + 1 : path);
+	return error_set(-ENOENT, "there is no /%.200s%s",
+			 path[0] == '/' ? path + 1 : path,
+			 cd_scope_shown(core) ? ", or not for this token" : "");
 }
 
 /* One step down. */
@@ -56,7 +57,7 @@ static int step(const struct cd_core *core, const char *tenant,
 	return at->prefix ? 0 : -ENOENT;
 }
 
-int cd_path_find(const struct cd_core *core, const char *tenant,
+int cd_path_look(const struct cd_core *core, const char *tenant,
 		 const char *path, struct cd_at *out)
 {
 	const char *rest = path + (path[0] == '/');
@@ -67,9 +68,20 @@ int cd_path_find(const struct cd_core *core, const char *tenant,
 	while (!err && *rest) {
 		err = next_step(&rest, name);
 		if (!err && step(core, tenant, name, out))
-			return unknown(path);
+			return unknown(core, path);
 	}
 	return err;
+}
+
+int cd_path_find(const struct cd_core *core, const char *tenant,
+		 const char *path, struct cd_at *out)
+{
+	int err;
+
+	if (!path[path[0] == '/'])
+		return cd_scope_root(core, out);
+	err = cd_path_look(core, tenant, path, out);
+	return err || cd_scope_has(core, out) ? err : unknown(core, path);
 }
 
 int cd_path_split(const struct cd_core *core, const char *tenant,
@@ -87,23 +99,41 @@ int cd_path_split(const struct cd_core *core, const char *tenant,
 		if (err || !*rest)
 			break;
 		if (step(core, tenant, leaf, out))
-			return unknown(path);
-		if (out->object)
+			return unknown(core, path);
+		if (out->object && cd_scope_has(core, out))
 			return error_set(
 				-ENOTDIR, "'%s' in the path is a %s", leaf,
 				cd_object_kind_name(out->object->kind));
 	}
-	return err;
+	return err || cd_scope_has(core, out) ? err : unknown(core, path);
+}
+
+bool cd_prefix_is_below(const struct cd_prefix *p, const struct cd_prefix *top)
+{
+	while (p != top && !cd_prefix_is_root(p))
+		p = p->parent[0];
+	return p == top;
+}
+
+/* The way up that the caller may know of. */
+static const struct cd_prefix *above(const struct cd_core *core,
+				     const struct cd_prefix *p)
+{
+	for (unsigned i = 0; core && i < p->parent_count; i++)
+		if (cd_scope_has_prefix(core, p->parent[i]))
+			return p->parent[i];
+	return p->parent[0];
 }
 
 /* From the end, by the first parent of each; a long walk begins at the first
- * task that fits. */
-void cd_path_format(const struct cd_prefix *p, const struct cd_object *o,
-		    char out[CTL_PATH_MAX])
+ * task that fits. It ends at `top`, which has the path `head`. */
+static void format(const struct cd_core *core, const struct cd_prefix *top,
+		   const char *head, const struct cd_prefix *p,
+		   const struct cd_object *o, char out[CTL_PATH_MAX])
 {
 	char text[CTL_PATH_MAX];
 	size_t at = sizeof(text) - 1;
-	size_t root = strlen(p->job->name) + 1;
+	size_t root = strlen(head);
 	const char *name = o ? o->name : NULL;
 
 	text[at] = 0;
@@ -117,10 +147,32 @@ void cd_path_format(const struct cd_prefix *p, const struct cd_object *o,
 			memcpy(text + at, name, len);
 			text[--at] = '/';
 		}
-		if (cd_prefix_is_root(p))
+		if (p == top || cd_prefix_is_root(p))
 			break;
 		name = p->name;
-		p = p->parent[0];
+		p = above(core, p);
 	}
-	(void)snprintf(out, CTL_PATH_MAX, "/%s%s", p->job->name, text + at);
+	(void)snprintf(out, CTL_PATH_MAX, "%s%s", head, text + at);
+}
+
+void cd_path_format(const struct cd_prefix *p, const struct cd_object *o,
+		    char out[CTL_PATH_MAX])
+{
+	char head[CD_STEP_MAX + 2];
+
+	(void)snprintf(head, sizeof(head), "/%s", p->job->name);
+	format(NULL, cd_job_root(p->job), head, p, o, out);
+}
+
+void cd_path_show(const struct cd_core *core, const struct cd_prefix *p,
+		  const struct cd_object *o, char out[CTL_PATH_MAX])
+{
+	const struct cd_scope *s = cd_scope_shown(core);
+
+	if (!s)
+		cd_path_format(p, o, out);
+	else if (s->at.object)
+		(void)snprintf(out, CTL_PATH_MAX, "%s", s->narrow->path);
+	else
+		format(core, s->at.prefix, s->narrow->path, p, o, out);
 }

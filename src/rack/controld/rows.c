@@ -99,6 +99,7 @@ void cd_tenant_free(struct cd_core *core, struct cd_tenant *t)
 		core->tenant[i] = core->tenant[--core->tenant_count];
 		break;
 	}
+	cd_narrows_free(t);
 	json_decref(t->limits);
 	free(t);
 }
@@ -258,6 +259,8 @@ static int take_row(struct cd_core *core, const char *kind, const char *key,
 		return tenant_row(core, key, row);
 	if (strcmp(kind, "token") == 0)
 		return token_row(core, key, row);
+	if (strcmp(kind, "token_narrow") == 0)
+		return cd_narrow_row(core, key, row);
 	if (strcmp(kind, "allowance") == 0)
 		return share_row(core, key, row);
 	if (strcmp(kind, "look") == 0)

@@ -102,6 +102,7 @@ struct cd_job {
 	unsigned count;
 	uint64_t due_ns; /* when a lease may change its state; 0: look anew */
 	uint64_t looked_ns;
+	bool has_expired; /* something has, and was not dropped yet */
 };
 
 enum cd_object_kind {
@@ -264,7 +265,18 @@ struct cd_at {
 	struct cd_object *object;
 };
 
-/* -ENOENT; -EINVAL: it is no path. */
+/* What the request under way may touch, if its token opens less than all that
+ * the tenant has. */
+struct cd_scope {
+	const struct cd_narrow *narrow;
+	struct cd_at at; /* what its path names now; all NULL: nothing */
+};
+
+/* Whoever asks: what the path names. -ENOENT; -EINVAL: it is no path. */
+int cd_path_look(const struct cd_core *core, const char *tenant,
+		 const char *path, struct cd_at *out) MUST_CHECK;
+/* The same, as far as the request's token goes: what is elsewhere is not there,
+ * and no path at all is the token's own. */
 int cd_path_find(const struct cd_core *core, const char *tenant,
 		 const char *path, struct cd_at *out) MUST_CHECK;
 /* For something new: all but the last name, and the last name. out->object is
@@ -275,6 +287,35 @@ int cd_path_split(const struct cd_core *core, const char *tenant,
 /* One address of it, beginning with '/'; shortened where it is long. */
 void cd_path_format(const struct cd_prefix *p, const struct cd_object *o,
 		    char out[CTL_PATH_MAX]);
+/* The same for who asks: by names that the token is for, wherever it has a
+ * path. */
+void cd_path_show(const struct cd_core *core, const struct cd_prefix *p,
+		  const struct cd_object *o, char out[CTL_PATH_MAX]);
+/* Whether a folder is another one, or lies in it. */
+bool cd_prefix_is_below(const struct cd_prefix *p, const struct cd_prefix *top);
+
+/* ---- scope.c ------------------------------------------------------------ */
+
+/* -EACCES: the route is not for such a token. */
+int cd_scope_check_route(const struct ctl_call *call,
+			 const struct cd_narrow *n) MUST_CHECK;
+/* Before the request's handler; core->scope is the caller's to clear. */
+void cd_scope_begin(struct cd_core *core, const struct cd_who *who,
+		    struct cd_scope *s);
+/* Whether it may only read. */
+bool cd_scope_reads(const struct cd_core *core);
+/* Whether it may know of a prefix, or of what a path has named. */
+bool cd_scope_has_prefix(const struct cd_core *core, const struct cd_prefix *p);
+bool cd_scope_has(const struct cd_core *core, const struct cd_at *at);
+/* The top of what it sees. -ENOENT: its path names nothing now. */
+int cd_scope_root(const struct cd_core *core, struct cd_at *out) MUST_CHECK;
+/* -EACCES: that is the token's own path, and stays as it is. */
+int cd_scope_check_change(const struct cd_core *core,
+			  const struct cd_at *at) MUST_CHECK;
+/* The scope, if it has a path; or NULL. */
+const struct cd_scope *cd_scope_shown(const struct cd_core *core);
+/* The end of a ticket: none outlives the token by which it was asked for. */
+uint64_t cd_scope_end_s(const struct cd_core *core, uint64_t end_s);
 
 /* ---- plan.c ------------------------------------------------------------- */
 

@@ -186,6 +186,7 @@ static int serve(struct daemon *d)
 		.tls_ca = o->tls_ca,
 		.is_insecure = o->is_insecure,
 		.handle = d->kind->handle,
+		.quick = d->kind->quick,
 		.ctx = d->served,
 		.routes = d->kind->routes,
 		.gone = d->kind->gone,

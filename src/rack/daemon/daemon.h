@@ -67,7 +67,8 @@ struct daemon_kind {
 	/* Of HTTP requests, where there is a socket or an address to listen on;
 	 * NULL: none. */
 	ctl_handle_fn handle;
-	/* As in struct ctl_server_config; both may be NULL. */
+	/* As in struct ctl_server_config; all may be NULL. */
+	ctl_quick_fn quick;
 	const struct ctl_routes *routes;
 	void (*gone)(void *served, uint64_t id);
 	/* Each 0, or -errno with words. `allow` adds to d->confine, and may be

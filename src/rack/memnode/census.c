@@ -304,6 +304,11 @@ static bool is_shown(const struct series *s, const char *tenant)
 	return !tenant || strcmp(s->tenant, tenant) == 0;
 }
 
+const char *census_rundir(const struct mem_census *c)
+{
+	return c->rundir;
+}
+
 void census_metrics(struct mem_census *c, struct ctl_metrics *m,
 		    const char *tenant, uint64_t now_ns)
 {

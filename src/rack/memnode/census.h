@@ -27,5 +27,7 @@ void census_tick(struct mem_census *c, uint64_t now_ns);
 /* Looks, unless it did so lately. Of that tenant only; NULL: of all. */
 void census_metrics(struct mem_census *c, struct ctl_metrics *m,
 		    const char *tenant, uint64_t now_ns);
+/* Where it looks. */
+const char *census_rundir(const struct mem_census *c);
 
 #endif

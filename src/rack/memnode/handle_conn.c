@@ -177,10 +177,17 @@ static int narrow_peer(const struct ctl_call *call, struct conn_peer *peer)
 	peer->narrow_id = n ? n->id : 0;
 	if (!n)
 		return ctl_token_hash(call->request->token, &peer->token);
-	if (peer->role != MEM_ROLE_PLAIN || peer->walk_depth ||
-	    json_object_get(call->body, "session"))
-		return error_set(-EACCES, "this token is for regions: no "
-					  "walks, pages, blocks or sessions");
+	/* What may be done with blocks is in the controller's ticket. */
+	if ((peer->role != MEM_ROLE_PLAIN &&
+	     !(peer->role == MEM_ROLE_BLOCKS && n->is_ruled)) ||
+	    peer->walk_depth || json_object_get(call->body, "session"))
+		return error_set(-EACCES,
+				 n->is_ruled ? "this token is for regions and "
+					       "blocks: no walks, pages or "
+					       "sessions"
+					     : "this token is for regions: no "
+					       "walks, pages, blocks or "
+					       "sessions");
 	peer->read_only |= !n->may_write;
 	return 0;
 }

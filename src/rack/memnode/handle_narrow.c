@@ -23,7 +23,7 @@ int narrow_check_route(const struct ctl_route *route)
 	for (unsigned i = 0; i < ARRAY_LEN(routes); i++)
 		if (routes[i] == route->run)
 			return 0;
-	return error_set(-EACCES, "this token is for regions that are there, "
+	return error_set(-EACCES, "this token is for what is there already, "
 				  "and for nothing else");
 }
 
@@ -92,7 +92,8 @@ static bool is_taken(struct mem_node *node, const struct mem_tenant *mine,
 	struct mem_tenant *t = tenant_of_narrow(node, hash, &n);
 
 	return tenant_of_token(node, hash) ||
-	       ctl_token_hash_equal(&node->admin, hash) || (t && t != mine);
+	       ctl_token_hash_equal(&node->admin, hash) ||
+	       (t && (t != mine || n->is_ruled));
 }
 
 /* Connections that were made with it end with it; the tick does the same for
@@ -162,7 +163,9 @@ void handle_narrow_delete(void *ctx, struct ctl_call *call)
 		err = ctl_token_hash(token, &hash);
 	if (!err) {
 		n = narrow_find(&t->narrows, &hash, env_now_ns(node->env));
-		err = n ? 0 : error_set(-ENOENT, "there is no such token");
+		err = n && !n->is_ruled
+			      ? 0
+			      : error_set(-ENOENT, "there is no such token");
 	}
 	if (err) {
 		ctl_reply_last_error(call->reply, err);

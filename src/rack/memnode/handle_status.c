@@ -230,6 +230,9 @@ static void client_metrics(struct ctl_metrics *m, struct mem_node *node,
 	pthread_mutex_unlock(&node->lock);
 	census_metrics(node->census, m, only ? name : NULL,
 		       env_now_ns(node->env));
+	/* A machine's cache serves programs of any tenant of its user. */
+	if (!only)
+		shared_caches_metrics(m, census_rundir(node->census));
 	pthread_mutex_lock(&node->lock);
 }
 

@@ -288,6 +288,7 @@ static int look(struct mem_node *node, const json_t *hello)
 				 "'coherence'");
 	}
 	note_addresses(s, hello);
+	shared_use_note(&s->use, program);
 	if (!s->is_ready || s->wants_term || strcmp(run, s->run) != 0)
 		err = begin(node, run);
 	member_tick(node);

@@ -630,6 +630,8 @@ void shared_tenant_end(struct mem_node *node, struct mem_tenant *t);
 json_t *shared_describe(const struct mem_node *node, bool sees_all);
 struct ctl_metrics;
 void shared_metrics(struct ctl_metrics *m, const struct mem_node *node);
+/* Of cache servers on this host, whoever leads. */
+void shared_caches_metrics(struct ctl_metrics *m, const char *rundir);
 /* The switch has answered: tells it what it does not know, and learns what it
  * has found out. */
 void lead_look(struct mem_node *node, const json_t *hello);

@@ -126,7 +126,8 @@ static bool is_conflict(const struct mem_tenant *t,
 }
 
 static int settle(struct mem_node *node, struct mem_tenant *t,
-		  const json_t *row, const struct ruled_tokens *k)
+		  const json_t *row, const struct ruled_tokens *k,
+		  const struct ruled_narrows *less)
 {
 	const json_t *quota = json_object_get(row, "quota");
 	bool lost = false;
@@ -136,6 +137,7 @@ static int settle(struct mem_node *node, struct mem_tenant *t,
 		return err;
 	if (!is_default(t))
 		lost = ruled_tokens_set(node, t, k);
+	lost |= ruled_narrows_set(node, t, less);
 	t->is_ruled = true;
 	t->quota_bytes = (uint64_t)json_integer_value(quota);
 	up_share_rule(&t->share, t->quota_bytes != 0, used_of(t));
@@ -153,6 +155,7 @@ static int take_row(struct mem_node *node, const json_t *row)
 	const char *name = NULL;
 	struct ctl_token_hash none;
 	struct mem_tenant *t;
+	struct ruled_narrows less;
 	struct ruled_tokens k;
 	int err = json_is_object(row)
 			  ? ctl_field_string(row, "name", true, &name)
@@ -160,6 +163,8 @@ static int take_row(struct mem_node *node, const json_t *row)
 
 	if (!err)
 		err = ruled_tokens_parse(node, row, &k);
+	if (!err)
+		err = ruled_narrows_parse(node, row, &less);
 	if (err)
 		return err;
 	t = tenant_find(node, name);
@@ -176,7 +181,7 @@ static int take_row(struct mem_node *node, const json_t *row)
 	env_random(node->env, none.bytes, sizeof(none.bytes));
 	if (!t)
 		err = tenant_add(node, name, &none, &t);
-	return err ? err : settle(node, t, row, &k);
+	return err ? err : settle(node, t, row, &k, &less);
 }
 
 static bool is_listed(const json_t *rows, const char *name)
@@ -318,6 +323,9 @@ void mem_node_say(void *ctx, json_t *beat)
 				  json_integer(node->region_count));
 	(void)json_object_set_new(beat, "connections",
 				  json_integer(node->conn_count));
+	/* What it has then is all that it will have. */
+	(void)json_object_set_new(beat, "drained",
+				  json_boolean(node->is_drained));
 	(void)json_object_set_new(beat, "shares", shares(node));
 	(void)json_object_set_new(beat, "own", own_tenants(node));
 	(void)json_object_set_new(beat, "conflicts",

@@ -47,6 +47,20 @@ bool ruled_tokens_have(const struct ruled_tokens *k,
 /* True: some are gone. */
 bool ruled_tokens_set(struct mem_node *node, struct mem_tenant *t,
 		      const struct ruled_tokens *k);
+/* ---- ruled_narrow.c ----------------------------------------------------- */
+
+struct ruled_narrows {
+	unsigned count;
+	struct mem_narrow row[MEM_NARROW_RULED_MAX];
+};
+
+/* From a row of the controller's list. */
+int ruled_narrows_parse(const struct mem_node *node, const json_t *row,
+			struct ruled_narrows *out) MUST_CHECK;
+/* True: some are gone, or open something else now. */
+bool ruled_narrows_set(struct mem_node *node, struct mem_tenant *t,
+		       const struct ruled_narrows *k);
+
 /* Ends what was made with tokens that count no more: connections, and tokens
  * that were handed on. */
 void ruled_shut_out(struct mem_node *node, struct mem_tenant *t);

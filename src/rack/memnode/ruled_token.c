@@ -163,6 +163,7 @@ void ruled_shut_out(struct mem_node *node, struct mem_tenant *t)
 	for (unsigned i = 0; i < MEM_NARROW_MAX; i++) {
 		const struct mem_narrow *n = &t->narrows.row[i];
 
+		/* The tenant has made these; the controller's are its own. */
 		if (n->id && !is_valid(t, &n->by, now_ns))
 			(void)narrow_end(&t->narrows, n->id);
 	}

@@ -120,6 +120,8 @@ json_t *shared_describe(const struct mem_node *node, bool sees_all)
 	if (!s->is_ready)
 		(void)json_object_set_new(tree, "why", json_string(s->why));
 	if (sees_all) {
+		(void)json_object_set_new(tree, "counters",
+					  shared_use_describe(&s->use));
 		(void)json_object_set_new(
 			tree, "used", json_integer((json_int_t)s->used_bytes));
 		(void)json_object_set_new(
@@ -152,6 +154,7 @@ void shared_metrics(struct ctl_metrics *m, const struct mem_node *node)
 			"Machines that share memory.", members);
 	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_shared_term",
 			"Times that a switch was told everything.", s->term);
+	shared_use_metrics(m, &s->use);
 }
 
 /* ---- the switch ---------------------------------------------------------- */

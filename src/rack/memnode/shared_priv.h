@@ -16,6 +16,7 @@
 
 #include "arena.h"
 #include "coherence/coherence.h"
+#include "control/ctl_metrics.h"
 #include "memory_priv.h"
 #include "switch_priv.h"
 #include "wire/coherence_wire.h"
@@ -87,6 +88,14 @@ struct mem_shared_seen {
 	json_int_t lost, expelled, nodes_lost;
 };
 
+/* What the switch's program counts, as it was told last (shared_use.c). */
+enum {
+	MEM_SHARED_USES = 16,
+};
+struct mem_shared_use {
+	uint64_t value[MEM_SHARED_USES];
+};
+
 struct mem_shared {
 	struct arena arena;
 	struct ibv_pd *pd; /* nothing else is in it */
@@ -105,6 +114,7 @@ struct mem_shared {
 	uint32_t term;
 	union ibv_gid switch_gid[2]; /* of its ends, IPv6 and IPv4 */
 	struct mem_shared_seen seen;
+	struct mem_shared_use use;
 	bool all_lost; /* a machine died together with the switch */
 	unsigned lost_count;
 	struct coh_range *lost; /* by page */
@@ -196,5 +206,12 @@ uint32_t member_unclean(const struct mem_shared *s);
 int lead_take_news(struct mem_node *node) MUST_CHECK;
 /* Gives back what was deleted, where no machine has a page of it any more. */
 int lead_free_segments(struct mem_node *node) MUST_CHECK;
+
+/* ---- shared_use.c: what it does --------------------------------------------
+ */
+
+void shared_use_note(struct mem_shared_use *u, const json_t *program);
+json_t *shared_use_describe(const struct mem_shared_use *u);
+void shared_use_metrics(struct ctl_metrics *m, const struct mem_shared_use *u);
 
 #endif

@@ -77,6 +77,8 @@ enum {
 	X(lost)          \
 	X(splits)        \
 	X(joins)         \
+	X(entries_made)  \
+	X(entries_freed) \
 	X(expelled)      \
 	X(nodes_lost)    \
 	X(naks)          \

@@ -67,6 +67,18 @@ static void act_on_lane(struct coh *c, const struct coh_dir_action *a,
 	}
 }
 
+/* Two numbers that only grow, and whose difference is how many entries are in
+ * use: so whoever sees counters alone knows. */
+static void count_entries(struct coh *c)
+{
+	uint64_t known = c->c[COH_C_entries_made] - c->c[COH_C_entries_freed];
+
+	if (c->dir.used > known)
+		c->c[COH_C_entries_made] += c->dir.used - known;
+	else
+		c->c[COH_C_entries_freed] += known - c->dir.used;
+}
+
 void coh_act(struct coh *c, const uint8_t *bytes, struct coh_give *give)
 {
 	for (uint32_t i = 0; i < c->out.count; i++) {
@@ -102,6 +114,7 @@ void coh_act(struct coh *c, const uint8_t *bytes, struct coh_give *give)
 	c->c[COH_C_recalls] = c->dir.counters[COH_DIR_C_recalls];
 	c->c[COH_C_waits] = c->dir.counters[COH_DIR_C_waits];
 	c->c[COH_C_lost] = c->dir.counters[COH_DIR_C_lost];
+	count_entries(c);
 	if (c->dir.room_count)
 		coh_timer_in(c, COH_TICK_NS);
 }
@@ -218,6 +231,7 @@ static void run_epoch(struct coh *c, uint64_t now_ns)
 	c->in_epoch = !coh_split_step(&c->split, &c->dir);
 	c->c[COH_C_splits] = c->split.splits;
 	c->c[COH_C_joins] = c->split.joins;
+	count_entries(c);
 }
 
 void coh_timer_in(struct coh *c, uint64_t in_ns)

@@ -57,7 +57,8 @@ function say(e, text) {
 const STATES = {
   up: ['good', '\u25cf'], leads: ['good', '\u25cf'], suspect: ['warn', '\u25b2'],
   draining: ['warn', '\u25d0'], drained: ['warn', '\u25cb'], waits: ['warn', '\u25cb'],
-  down: ['bad', '\u2716'],
+  down: ['bad', '\u2716'], ready: ['good', '\u25cf'], lost: ['bad', '\u2716'],
+  live: ['good', '\u25cf'], kept: ['good', '\u25cf'], grace: ['warn', '\u25b2'], expired: ['bad', '\u2716'],
 };
 const KINDS = {
   text: {show: (v) => v === undefined ? '' : String(v)},
@@ -66,6 +67,13 @@ const KINDS = {
   bytes: {css: 'number', show: bytes},
   time: {show: (v) => time(v)},
   span: {css: 'number', show: span},
+  left: {css: 'number', show: (ms) => ms < 60000 ? (ms / 1000).toFixed(1) + ' s' : span(Math.floor(ms / 1000))},
+  // What lies below it has an address of its own.
+  path: {
+    css: 'long',
+    draw(cell, v) { cell.replaceChildren(el('a', {href: '#/ns' + encodeURI(v)}, v)); },
+    show: (v) => v,
+  },
   state: {
     draw(cell, v) {
       const [css, sign] = STATES[v] || ['', ''];
@@ -123,6 +131,16 @@ const COLUMNS = {
     {id: 'node', title: 'Node'},
     {id: 'size', title: 'Size', kind: 'bytes'},
   ],
+  ns: [
+    {id: 'path', title: 'Name', kind: 'path'},
+    {id: 'kind', title: 'Type'},
+    {id: 'tenant', title: 'Tenant'},
+    {id: 'state', title: 'State', kind: 'state'},
+    {id: 'used', title: 'Used', kind: 'share', get: (r) => r.bytes === undefined ? undefined : [r.used, r.bytes], order: (r) => r.used || 0},
+    {id: 'blocks', title: 'Blocks', kind: 'count'},
+    {id: 'lease', title: 'Lease', kind: 'state'},
+    {id: 'left_ms', title: 'Time left', kind: 'left'},
+  ],
   events: [
     {id: 'at', title: 'Time', kind: 'time', order: (e) => e.id},
     {id: 'kind', title: 'About'},
@@ -137,6 +155,8 @@ const VIEWS = [
   {id: 'tenants', title: 'Tenants', sort: 'name'},
   {id: 'names', title: 'Names', sort: 'name', note: (o) => o.names_left_off
     ? `${o.names_left_off} more are not shown; a node tells at most 400.` : 'As the nodes said last.'},
+  {id: 'ns', title: 'Jobs', sort: 'path', below: (r) => r.path, note: (o) => o.ns_left_off
+    ? `${o.ns_left_off} more names are not shown.` : 'Folders, tasks, files and queues; a lease that ran out takes its data along.'},
   {id: 'events', title: 'Events', sort: '-at', note: () => 'Since this controller leads.'},
   {id: 'controllers', title: 'Controllers', sort: 'name'},
 ];
@@ -145,7 +165,7 @@ const VIEWS = [
 
 const valueOf = (column, row) => column.get ? column.get(row) : row[column.id];
 const kindOf = (column) => KINDS[column.kind || 'text'];
-const keyOf = (row) => String(row.id || [row.name, row.tenant, row.node].join('\n'));
+const keyOf = (row) => String(row.id || [row.path, row.name, row.tenant, row.node, row.kind].join('\n'));
 
 function orderOf(column, row) {
   const v = column.order ? column.order(row) : valueOf(column, row);
@@ -158,7 +178,7 @@ function compare(a, b) {
 }
 
 function matches(columns, row, words) {
-  const text = columns.map((c) => kindOf(c).show(valueOf(c, row))).join('\n').toLowerCase();
+  const text = columns.map((c) => [c, valueOf(c, row)]).map(([c, v]) => v === undefined ? '' : kindOf(c).show(v)).join('\n').toLowerCase();
   return words.every((w) => text.includes(w));
 }
 
@@ -357,7 +377,9 @@ function drawOverview(main, o, query, isNew) {
 
 let list = null; // what drawList made
 
-function drawList(main, o, view, query, isNew) {
+const isBelow = (path, below) => !below || path === below || path.startsWith(below + '/');
+
+function drawList(main, o, view, query, below, isNew) {
   if (isNew) {
     const filter = el('input', {id: 'filter', type: 'search', value: query.filter || '', autocomplete: 'off',
       oninput: (e) => go({filter: e.target.value})});
@@ -373,7 +395,7 @@ function drawList(main, o, view, query, isNew) {
   }
   if (document.activeElement !== list.filter && list.filter.value !== (query.filter || ''))
     list.filter.value = query.filter || '';
-  const rows = o[view.id], sort = query.sort || view.sort;
+  const rows = o[view.id].filter((r) => !view.below || isBelow(view.below(r), below)), sort = query.sort || view.sort;
   const shown = arrange(COLUMNS[view.id], rows, sort, query.filter || '');
   list.table.show(shown, sort);
   say(list.count, shown.length === rows.length ? `${rows.length}` : `${shown.length} of ${rows.length}`);
@@ -382,20 +404,22 @@ function drawList(main, o, view, query, isNew) {
 
 // ---- addresses ----------------------------------------------------------
 
-// #/nodes?sort=-used&filter=m1
+// #/nodes?sort=-used&filter=m1, #/ns/job1
 function route() {
   const [path, query] = location.hash.replace(/^#\/?/, '').split('?');
-  return {view: VIEWS.find((v) => v.id === path) || VIEWS[0], query: Object.fromEntries(new URLSearchParams(query || ''))};
+  const [id, ...steps] = path.split('/').filter(Boolean);
+  return {view: VIEWS.find((v) => v.id === id) || VIEWS[0], below: steps.map((s) => '/' + s).join(''),
+    query: Object.fromEntries(new URLSearchParams(query || ''))};
 }
 
 // The same view with other words behind it; going back does not go through
 // each letter of a filter.
 function go(change) {
-  const {view, query} = route();
+  const {view, query, below} = route();
   const next = new URLSearchParams();
   for (const [key, value] of Object.entries(Object.assign(query, change)))
     if (value) next.set(key, value);
-  history.replaceState(null, '', `#/${view.id}${next.toString() ? '?' + next : ''}`);
+  history.replaceState(null, '', `#/${view.id}${below}${next.toString() ? '?' + next : ''}`);
   render();
 }
 
@@ -423,7 +447,7 @@ async function ask(path, options) {
 }
 
 function render() {
-  const {view, query} = route(), o = known.overview, isIn = Boolean(known.token);
+  const {view, query, below} = route(), o = known.overview, isIn = Boolean(known.token);
   $('login').hidden = isIn;
   $('view').hidden = !isIn || !o;
   $('views').parentNode.hidden = !isIn;
@@ -443,7 +467,7 @@ function render() {
   known.drawn = view.id;
   if (isNew) document.title = `${view.title} \u2013 Aquifer`;
   if (view.draw) view.draw($('view'), o, query, isNew);
-  else drawList($('view'), o, view, query, isNew);
+  else drawList($('view'), o, view, query, below, isNew);
 }
 
 function logOut(words) {

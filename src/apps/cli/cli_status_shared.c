@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared memory in `aquifer status`: what the node that leads knows. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli_rack.h"
+#include "cli_status.h"
+
+static uint64_t number(const json_t *object, const char *key)
+{
+	json_int_t n = json_integer_value(json_object_get(object, key));
+
+	return n < 0 ? 0 : (uint64_t)n;
+}
+
+static void print_one(const char *name, const json_t *shared)
+{
+	const json_t *c = json_object_get(shared, "counters");
+	const char *why = json_string_value(json_object_get(shared, "why"));
+	char used[16], size[16];
+
+	printf("\nshared memory of node %s: %s of %s, term %" PRIu64 "%s%s\n",
+	       name, cli_rack_size(number(shared, "used"), used),
+	       cli_rack_size(number(shared, "size"), size),
+	       number(shared, "term"), why ? "; not ready: " : "",
+	       why ? why : "");
+	if (c)
+		printf("  its switch: %" PRIu64 " directory entries in use, "
+		       "%" PRIu64 " gets, %" PRIu64 " invalidations, "
+		       "%" PRIu64 " pages given back, %" PRIu64
+		       " false invalidations\n",
+		       number(c, "directory_used"), number(c, "gets"),
+		       number(c, "invals"), number(c, "gives"),
+		       number(c, "false_invals"));
+}
+
+void cli_status_print_shared(const json_t *nodes)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(nodes, i, row)
+	{
+		const json_t *shared = json_object_get(row, "shared");
+
+		if (shared)
+			print_one(
+				json_string_value(json_object_get(row, "name")),
+				shared);
+	}
+}
