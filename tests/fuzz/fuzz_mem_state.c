@@ -94,6 +94,7 @@ struct model_tenant {
 	struct model_segment segment[SEGMENTS];
 	struct model_member member[MEMBERS];
 	bool has_allowed; /* the other one something, so it knows the name */
+	bool has_called;  /* a chain, which may have stopped */
 	unsigned next_conn, next_grant, next_member;
 };
 
@@ -384,8 +385,10 @@ static void make_conn(struct step *s)
 	for (unsigned i = 0; i < REGIONS; i++)
 		if (s->me->region[i].owner == (int)(c - s->me->conn))
 			unsure(&s->me->region[i].fate);
+	/* One that joins late waits for the answers of chains that are there,
+	 * and stops with them. */
 	*c = (struct model_conn){
-		.fate = HERE,
+		.fate = joins && s->me->has_called ? UNSURE : HERE,
 		.is_member = joins,
 		.session = session,
 		.qpn = (uint32_t)answer_u64(s->w, "qpn"),
@@ -741,6 +744,7 @@ static void call_chain(struct step *s)
 
 	ASSERT(pd && cq && qp);
 	call[11] = s->c;
+	s->me->has_called = true;
 	if (c->qpn && c->is_member && to_rts(qp, c->qpn) == 0 &&
 	    ibv_post_send(qp, &wr, &bad) == 0)
 		for (unsigned i = 0; i < 4; i++)
