@@ -37,8 +37,6 @@ class AquiferFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     protocol = "aquifer"
     root_marker = "/"
-    # Processes and threads of dask open their own.
-    cachable = True
 
     def __init__(
         self,
