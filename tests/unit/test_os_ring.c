@@ -161,7 +161,7 @@ static void test_stress_large(void **state)
  * of a small ring are what a consumer waits for, too. */
 static void test_stress_dozing(void **state)
 {
-	run_stress(OS_RING_BYTES_MIN, 5000, true);
+	run_stress(OS_RING_BYTES_MIN, 500, true);
 }
 
 static void test_doze_ends(void **state)
