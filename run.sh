@@ -15,11 +15,17 @@ cleanup() {
 	for pid in "${pids[@]}"; do
 		kill "$pid" 2>/dev/null || true
 	done
-	((rack)) && build/aquifer down >/dev/null 2>&1
+	((rack)) && aquifer down >/dev/null 2>&1
 	rm -rf "$work"
 	exit "$status"
 }
 trap cleanup EXIT
+
+# aquifer ARGUMENT...: in the rack of this demonstration, which has a controller.
+aquifer() {
+	AQUIFER_CONFIG=$work/rack.ini AQUIFER_RACK_NAME=run-sh \
+		AQUIFER_STATEDIR=$work/state build/aquifer "$@"
+}
 
 # pair PROGRAM OPTION...: two processes, one of them the passive side. The
 # client's output is in $work/client.
@@ -112,19 +118,32 @@ printf '  '
 build/aquifer sim verbs --seeds 20 | grep ' runs, '
 
 echo
-echo "== a rack of its own: one memory node, one region"
-export AQUIFER_RACK_NAME=run-sh
-rack=1
-build/aquifer up >/dev/null
-build/aquifer region create demo 64M >/dev/null
-build/aquifer status | sed 's/^/  /'
-
-echo
 echo "== a hash table with 95 % of its records in far memory: probes"
 far probe64
 echo
 echo "== a key-value store whose log is mostly in far memory: reads, YCSB-C Zipfian"
 far hlog64
+
+echo
+echo "== a rack of its own, with a controller: two memory nodes, a region, a file"
+printf '[rack]\ncontrol = c0\n[memory m0]\nsize = 128M\n[memory m1]\nsize = 128M\n' \
+	>"$work/rack.ini"
+rack=1
+aquifer up >/dev/null
+aquifer region create demo 64M >/dev/null
+aquifer ns mkdir /demo --keep >/dev/null
+for _ in {1..100}; do
+	# A node may not have said yet that it lends blocks.
+	aquifer file append /demo/readme README.md --block 64K >/dev/null 2>&1 && break
+	sleep 0.1
+done
+aquifer status | sed 's/^/  /'
+echo
+echo "  its page, while this rack runs:"
+aquifer dashboard | sed 's/^/  /'
+if [[ -t 0 && -t 1 ]]; then
+	read -r -p "  Enter ends the rack. " || true
+fi
 
 echo
 echo "Go on: docs/tutorial.md (ten minutes), build/aquifer help"

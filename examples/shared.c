@@ -2,11 +2,9 @@
 /*
  * Memory that machines share as processes of one machine do: a counter and a
  * message, with plain stores and atomics, at the same address everywhere. Run
- * it on several machines. Needs a rack with shared memory, and on each machine
- * its cache server (aquifer-shared(1)):
+ * it on several machines. Needs a rack with shared memory (aquifer-shared(1)):
  *
  *	aquifer shared create example 1M
- *	aquifer shared serve &
  *	cc shared.c $(pkg-config --cflags --libs aquifer) -o shared && ./shared
  */
 #include <aquifer/shared.h>

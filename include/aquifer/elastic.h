@@ -38,6 +38,7 @@
 #define AQUIFER_ELASTIC_H
 
 #include <aquifer/aquifer.h>
+#include <stdbool.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -50,6 +51,10 @@ struct aq_ekv;
 enum aq_elastic_flags {
 	AQ_ELASTIC_CREATE = 1u << 0, /* make it, if it is not there */
 	AQ_ELASTIC_NEW = 1u << 1,    /* and -EEXIST if it is there */
+	/* Where its lease was over, or it was lost, and the rack's vault has an
+	 * image: load that first. Waits for a minute at most. -EBADMSG: the
+	 * image is damaged, or cannot be read. */
+	AQ_ELASTIC_LOAD = 1u << 2,
 };
 
 /* Zero-initialise it; unset members have their default. */
@@ -62,6 +67,62 @@ struct aq_elastic_options {
 	uint64_t bound;
 	uint64_t reserved_more[4];
 };
+
+/* ---- names and leases ---------------------------------------------------- */
+
+enum aq_name_kind {
+	AQ_NAME_FOLDER = 1, /* also a task, and the root of a job */
+	AQ_NAME_FILE,
+	AQ_NAME_QUEUE,
+	AQ_NAME_OTHER, /* of a newer release */
+};
+
+enum {
+	AQ_NAME_MAX = 512, /* characters of a path, with the NUL */
+};
+
+/* Zero-initialise it; unset members have their default. */
+struct aq_job_options {
+	uint32_t lease_ms;     /* 0: 10 s */
+	const char *on_expiry; /* "flush", "drop" or "keep"; NULL: flush where
+				* the rack has a vault, else drop */
+	/* {"TASK": ["PARENT", ...], ...} as JSON; NULL: a folder. */
+	const char *plan;
+	uint64_t reserved_more[4];
+};
+
+/* Makes a root, "/NAME": a job where there is a plan, else a folder. -EEXIST.
+ * `options` may be NULL. */
+AQ_API int aq_job_create(struct aq_rack *rack, const char *path,
+			 const struct aq_job_options *options);
+/* Renews what the path names, its parents and all below it; *period_ms, which
+ * may be NULL, is how long that lasts: renew when a third of it is over.
+ * -ENOENT: there is no such name. */
+AQ_API int aq_job_renew(struct aq_rack *rack, const char *path,
+			uint32_t *period_ms);
+
+/* Makes a folder or a task, and folders that are missing on the way. */
+AQ_API int aq_name_make(struct aq_rack *rack, const char *path);
+/* -EEXIST: something has the new name. */
+AQ_API int aq_name_move(struct aq_rack *rack, const char *path, const char *to);
+/* -ENOTEMPTY: something lies below, and is_recursive is not set. */
+AQ_API int aq_name_remove(struct aq_rack *rack, const char *path,
+			  bool is_recursive);
+
+struct aq_name {
+	char path[AQ_NAME_MAX];
+	enum aq_name_kind kind;
+	bool is_ready;	     /* false: at the vault, on its way, or lost */
+	uint64_t used_bytes; /* of a file or queue, as nodes said lately */
+	uint64_t reserved_more[4];
+};
+AQ_API int aq_name_stat(struct aq_rack *rack, const char *path,
+			struct aq_name *out);
+/* What lies directly below; "/": all roots. Other than 0 ends it, and is the
+ * result. */
+typedef int (*aq_name_fn)(const struct aq_name *name, void *user);
+AQ_API int aq_name_each(struct aq_rack *rack, const char *path, aq_name_fn each,
+			void *user);
 
 /* ---- files --------------------------------------------------------------- */
 

@@ -14,9 +14,10 @@
  *	atomic_fetch_add(counter, 1);
  *
  * The rack needs a memory node with shared memory and a switch with the program
- * coherence, and each machine a cache server (`aquifer shared serve`), through
- * whose NIC its pages come. What the processor promises on one machine (x86:
- * TSO) holds across machines. docs/mind.md says how.
+ * coherence. Each machine has a cache server (`aquifer shared serve`), through
+ * whose NIC its pages come; the first program that opens a segment starts it.
+ * What the processor promises on one machine (x86: TSO) holds across machines.
+ * docs/mind.md says how.
  *
  * Errors: 0 or a negative errno, as in <aquifer/aquifer.h>. Memory that is lost
  * (a machine died with the only copy of its stores, the segment was deleted,
@@ -27,7 +28,8 @@
  * fork: the child does not have the memory; it opens the segment itself. Memory
  * that devices write (O_DIRECT, registered regions, io_uring buffers) must not
  * be shared memory. Sleeping on a word (futex, and so mutexes that sleep and
- * condition variables) works among threads of one machine only.
+ * condition variables) works across machines for programs that are started by
+ * `aquifer run --shared`, and else among threads of one machine only.
  *
  * Threads: any, but aq_shared_flush and aq_shared_stat of one handle one at a
  * time, and nothing after aq_shared_close.
@@ -85,10 +87,10 @@ AQ_API int aq_shared_allow(struct aq_rack *rack, const char *name,
 
 /*
  * Maps a segment at the address that it has everywhere; "TENANT/NAME" is one of
- * another tenant. -EHOSTDOWN: this machine has no cache server; -EACCES: no
- * right, or no right to use userfaultfd; -EEXIST: something else is at that
- * address, for example the same segment. The caller owns *shared, and the rack
- * must stay open as long.
+ * another tenant. -EHOSTDOWN: this machine's cache server cannot be started;
+ * -EACCES: no right, or no right to use userfaultfd; -EEXIST: something else is
+ * at that address, for example the same segment. The caller owns *shared, and
+ * the rack must stay open as long.
  */
 AQ_API int aq_shared_open(struct aq_rack *rack, const char *name,
 			  unsigned flags, struct aq_shared **shared);

@@ -135,21 +135,31 @@ static bool ends_answer(const struct event *e)
 			     e->opcode == WIRE_RC_READ_RESP_LAST);
 }
 
-/* Places of the nth get of the page and of its answer; false: not there. One
- * machine asks for one page at a time, so the next answer to its port is it. */
+/* Places of the get of the page by the nth machine that asks for it, and of its
+ * answer; false: not there. A NIC that hears nothing for long repeats a get, so
+ * machines are told apart by their ports. One machine asks for one page at a
+ * time, so the next answer to its port is it. */
 static bool find(const struct mind_trace *t, uint64_t va, unsigned nth,
 		 size_t *get, size_t *answer)
 {
+	uint64_t ports = 0; /* that have asked */
+
 	for (size_t i = 0; i < t->count; i++) {
-		if (!is_get(&t->event[i], va) || nth-- > 0)
+		uint32_t port = t->event[i].port;
+
+		if (!is_get(&t->event[i], va) || ports >> port & 1)
+			continue;
+		ports |= 1ull << port;
+		if (nth-- > 0)
 			continue;
 		*get = i;
 		for (size_t k = i + 1; k < t->count; k++)
-			if (t->event[k].port == t->event[i].port &&
+			if (t->event[k].port == port &&
 			    ends_answer(&t->event[k])) {
 				*answer = k;
 				return true;
 			}
+		return false;
 	}
 	return false;
 }

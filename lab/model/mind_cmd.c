@@ -24,8 +24,11 @@ enum {
 #define ONE                                                         \
 	.pages = 1, .region_pages = 1, .entries = 1, .evict = true, \
 	.recall = true
-#define TWO    ONE, .machines = 2
-#define PAIR   .machines = 2, .pages = 2, .entries = 1
+#define TWO  ONE, .machines = 2
+#define PAIR .machines = 2, .pages = 2, .entries = 1
+#define PAIR_SPLIT                                                  \
+	.machines = 2, .pages = 2, .entries = 2, .region_pages = 2, \
+	.split = true
 #define DEATHS .machine_dies = true, .switch_dies = true
 
 const struct mind_case mind_cases[] = {
@@ -74,6 +77,10 @@ const struct mind_case mind_cases[] = {
 	 "a region of 2 pages, and one machine dies",
 	 true,
 	 {PAIR, .region_pages = 2, .machine_dies = true}},
+	{"split",
+	 "a region of 2 pages that is split and joined",
+	 true,
+	 {PAIR_SPLIT}},
 	{.name = NULL},
 };
 
@@ -84,7 +91,8 @@ const enum plant mind_bugs[] = {
 	PLANT_mind_forget_owner,     PLANT_mind_fin_early,
 	PLANT_mind_ignore_granted,   PLANT_mind_clean_early,
 	PLANT_mind_get_beside_evict, PLANT_mind_get_beside_give,
-	PLANT_mind_late_protect,     PLANT_none,
+	PLANT_mind_late_protect,     PLANT_mind_split_forgets,
+	PLANT_mind_join_owners,	     PLANT_none,
 };
 
 struct arguments {

@@ -200,7 +200,7 @@ static void reach_switch(struct mind_world *w, const struct mind_event *e)
 {
 	struct coh_dir_out out;
 	struct mind_machine *m = &w->machine[e->machine];
-	struct coh_range range = region_range(w, e->at);
+	struct coh_range range = mind_leave_range(w->config, e->at);
 	bool fresh = false;
 
 	out.count = 0;
@@ -235,7 +235,7 @@ static void reach_machine(struct mind_world *w, const struct mind_event *e)
 {
 	struct mind_machine *m = &w->machine[e->machine];
 	struct coh_cache *c = &m->cache;
-	struct coh_range range = region_range(w, e->at);
+	struct coh_range range = mind_leave_range(w->config, e->at);
 	struct mind_msg *get = &m->get[e->at];
 	struct coh_cache_out out;
 	bool fresh = get->fresh;
@@ -288,6 +288,25 @@ static void reach_machine(struct mind_world *w, const struct mind_event *e)
 	touch_again(w, m);
 }
 
+/* As an epoch of bounded splitting may do, whatever the counts say; what the
+ * directory refuses stays as it is. */
+static void resize(struct mind_world *w, const struct mind_event *e)
+{
+	uint64_t page = region_range(w, e->at).page;
+
+	for (uint32_t i = 0; i < w->dir.entry_count; i++) {
+		struct coh_dir_entry *at = &w->entries[i];
+
+		if (at->state == COH_DIR_FREE || at->page != page)
+			continue;
+		if (e->kind == MIND_E_split)
+			(void)coh_dir_split(&w->dir, at);
+		else
+			(void)coh_dir_merge(&w->dir, at);
+		return;
+	}
+}
+
 void mind_apply(struct mind_world *w, const struct mind_event *e)
 {
 	struct coh_dir_out out;
@@ -299,6 +318,10 @@ void mind_apply(struct mind_world *w, const struct mind_event *e)
 	case MIND_E_recall:
 		coh_dir_recall(&w->dir, region_range(w, e->at).page, &out);
 		mind_dir_did(w, &out, false);
+		break;
+	case MIND_E_split:
+	case MIND_E_merge:
+		resize(w, e);
 		break;
 	case MIND_E_die:
 		mind_die(w, &w->machine[e->machine]);

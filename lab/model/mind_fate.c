@@ -133,14 +133,21 @@ void mind_repair(struct mind_world *w, uint8_t region)
 	struct coh_dir_out out;
 	bool all = w->dir.lost;
 	struct coh_range r = region_range(w, region);
-	int err = coh_dir_repair(&w->dir, r.page, &out);
+	const struct coh_dir_entry *e = coh_dir_find(&w->dir, r.page);
+	int err;
 
+	if (e) /* the whole region, however large it is by now */
+		r = (struct coh_range){e->page, coh_dir_pages(e)};
+	err = coh_dir_repair(&w->dir, r.page, &out);
 	ASSERT(!err);
 	mind_dir_did(w, &out, false);
-	w->kept_lost = w->kept_region_lost[region] = false;
-	for (uint32_t p = 0; p < w->config->pages; p++)
+	w->kept_lost = false;
+	for (uint32_t p = 0; p < w->config->pages; p++) {
+		if (coh_range_has(&r, p))
+			w->kept_region_lost[region_at(w, p)] = false;
 		if (all || coh_range_has(&r, p))
 			decree(w, p);
+	}
 }
 
 /* A store may have been lost, and the others go on, which the directory has

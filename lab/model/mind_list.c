@@ -66,17 +66,29 @@ static void list_programs(struct list *l, uint32_t i)
 	}
 }
 
+static bool is_sharer(const struct mind_world *w, uint32_t i,
+		      const struct coh_range *r)
+{
+	for (uint32_t p = 0; p < r->count; p++) {
+		const struct coh_dir_entry *e =
+			coh_dir_find(&w->dir, r->page + p);
+
+		if (e && e->sharers & 1u << i)
+			return true;
+	}
+	return false;
+}
+
 /* Whether coh_cache_leave would take it; and the directory believes that the
  * machine has something there, or it would be for nothing. */
 static bool may_leave(const struct mind_world *w, uint32_t i, uint32_t region)
 {
 	const struct mind_machine *m = &w->machine[i];
-	uint32_t first = region * w->config->region_pages;
-	const struct coh_dir_entry *e = coh_dir_find(&w->dir, first);
-	const struct coh_range r = {first, w->config->region_pages};
+	const struct coh_range r = mind_leave_range(w->config, region);
+	uint32_t first = (uint32_t)r.page;
 
-	if (!w->config->evict || m->cache.link != COH_CACHE_MEMBER || !e ||
-	    !(e->sharers & 1u << i))
+	if (!w->config->evict || m->cache.link != COH_CACHE_MEMBER ||
+	    first + r.count > w->config->pages || !is_sharer(w, i, &r))
 		return false;
 	for (uint32_t k = 0; k < mind_region_count(w->config); k++)
 		if ((m->jobs[k].state != COH_JOB_FREE &&
@@ -153,13 +165,20 @@ static void list_machine(struct list *l, uint32_t i)
 static void list_region(struct list *l, uint32_t r)
 {
 	const struct mind_world *w = l->w;
-	uint32_t first = r * w->config->region_pages;
+	uint32_t first = r * mind_unit_pages(w->config);
 	const struct coh_dir_entry *e = coh_dir_find(&w->dir, first);
 	bool idle = !w->dir.unclean;
+	bool is_held =
+		e && e->page == first &&
+		(e->state == COH_DIR_SHARED || e->state == COH_DIR_MODIFIED);
 
-	if (w->config->recall && e &&
-	    (e->state == COH_DIR_SHARED || e->state == COH_DIR_MODIFIED))
+	if (w->config->recall && is_held)
 		add(l, MIND_E_recall, 0, r, 0);
+	if (w->config->split && is_held && e->order &&
+	    w->dir.used < w->dir.entry_count)
+		add(l, MIND_E_split, 0, r, 0);
+	if (w->config->split && is_held && !e->order && !first)
+		add(l, MIND_E_merge, 0, r, 0);
 	for (uint32_t p = 0; p < w->config->pages; p++)
 		idle &= !w->queue_len[p];
 	if (idle && ((e && e->state == COH_DIR_LOST) || w->dir.lost))

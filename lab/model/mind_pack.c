@@ -120,14 +120,26 @@ static void sequence(struct codec *c, uint32_t *seq)
 
 /* ---- parts --------------------------------------------------------------- */
 
+/* That of a message about a region, which has one size unless it is split. */
+static void range(struct codec *c, struct coh_range *r, uint32_t region)
+{
+	const struct mind_config *k = c->w->config;
+	uint32_t pages = mind_unit_pages(k);
+
+	r->page = (uint64_t)region * pages;
+	if (k->split)
+		FIELD(c, r->count, 2);
+	else
+		r->count = pages;
+}
+
 static void inval(struct codec *c, const struct mind_machine *m,
 		  struct coh_inval *v, uint32_t region)
 {
 	const struct mind_config *k = c->w->config;
 
 	v->term = c->w->dir.term;
-	v->range = (struct coh_range){(uint64_t)region * k->region_pages,
-				      k->region_pages};
+	range(c, &v->range, region);
 	sequence(c, &v->seq);
 	FIELD(c, v->to, 1);
 	FIELD(c, v->target, 1);
@@ -148,7 +160,7 @@ static void sort_job(struct mind_machine *m, const struct mind_config *k,
 		struct coh_cache_job job = m->jobs[i];
 
 		if (job.state == COH_JOB_FREE ||
-		    job.inval.range.page / k->region_pages != region)
+		    job.inval.range.page / mind_unit_pages(k) != region)
 			continue;
 		m->jobs[i] = m->jobs[region];
 		m->jobs[region] = job;
@@ -163,7 +175,7 @@ static void sort_leave(struct mind_machine *m, const struct mind_config *k,
 		struct coh_cache_leave leave = m->leaves[i];
 
 		if (!leave.range.count ||
-		    leave.range.page / k->region_pages != region)
+		    leave.range.page / mind_unit_pages(k) != region)
 			continue;
 		m->leaves[i] = m->leaves[region];
 		m->leaves[region] = leave;
@@ -182,15 +194,15 @@ static void region(struct codec *c, struct mind_machine *m, uint32_t r)
 		FIELD(c, m->jobs[r].at, 2);
 	}
 	leaves = put(c, m->leaves[r].range.count != 0, 1);
-	m->leaves[r].range = (struct coh_range){(uint64_t)r * k->region_pages,
-						leaves ? k->region_pages : 0};
+	m->leaves[r].range = mind_leave_range(k, r);
+	if (!leaves)
+		m->leaves[r].range.count = 0;
 	FIELD(c, m->has_inval[r], 1);
 	if (m->has_inval[r])
 		inval(c, m, &m->inval[r], r);
 	FIELD(c, m->has_fin[r], 1);
 	if (m->has_fin[r]) {
-		m->fin[r].range = (struct coh_range){
-			(uint64_t)r * k->region_pages, k->region_pages};
+		range(c, &m->fin[r].range, r);
 		m->fin[r].term = c->w->dir.term;
 		sequence(c, &m->fin[r].seq);
 	}
@@ -290,6 +302,10 @@ static void entry(struct codec *c, struct coh_dir_entry *e)
 	if (e->state == COH_DIR_FREE)
 		return;
 	FIELD(c, e->page, 1);
+	if (c->w->config->split)
+		FIELD(c, e->order, 1);
+	else
+		e->order = (uint8_t)__builtin_ctz(c->w->dir.region_pages);
 	machine_bits(c, &e->sharers);
 	machine_bits(c, &e->waiting);
 	slot_number(c, &e->asker);
@@ -314,8 +330,6 @@ static void rebuild(struct coh_dir *d)
 		e->next = *list;
 		*list = i;
 		if (e->state != COH_DIR_FREE) {
-			/* Regions have one size in the model. */
-			e->order = (uint8_t)__builtin_ctz(d->region_pages);
 			d->order_count[e->order]++;
 			d->used++;
 		}

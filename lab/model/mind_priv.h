@@ -7,14 +7,15 @@
 
 static inline uint8_t region_at(const struct mind_world *w, uint64_t page)
 {
-	return (uint8_t)(page / w->config->region_pages);
+	return (uint8_t)(page / mind_unit_pages(w->config));
 }
 
 static inline struct coh_range region_range(const struct mind_world *w,
 					    uint8_t region)
 {
-	return (struct coh_range){(uint64_t)region * w->config->region_pages,
-				  w->config->region_pages};
+	uint32_t pages = mind_unit_pages(w->config);
+
+	return (struct coh_range){(uint64_t)region * pages, pages};
 }
 
 /* Executes what the directory wants; `fresh`: the bytes that came with the

@@ -60,6 +60,12 @@ static void say_program(struct text *t, const struct mind_event *e)
 	case MIND_E_recall:
 		say(t, "switch: recalls region %u", e->at);
 		break;
+	case MIND_E_split:
+		say(t, "switch: splits region %u", e->at);
+		break;
+	case MIND_E_merge:
+		say(t, "switch: joins region %u with the next", e->at);
+		break;
 	case MIND_E_die:
 		say(t, "%c: DIES", m);
 		break;
@@ -218,7 +224,7 @@ void mind_world_text(const struct mind_world *w, char *text, size_t size_bytes)
 	}
 	for (uint32_t r = 0; r < mind_region_count(w->config); r++) {
 		const struct coh_dir_entry *e =
-			coh_dir_find(&w->dir, r * w->config->region_pages);
+			coh_dir_find(&w->dir, r * mind_unit_pages(w->config));
 
 		say(&t, " ");
 		if (e)

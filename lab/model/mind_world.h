@@ -36,6 +36,9 @@ enum {
 struct mind_config {
 	uint32_t machines, pages, region_pages, entries;
 	bool evict, recall;
+	/* The region of two pages is split and joined, at any moment at which
+	 * it is idle; messages then say how many pages they mean. */
+	bool split;
 	bool machine_dies, switch_dies; /* once each */
 	bool keep_going;		/* after a loss, with memory's bytes */
 };
@@ -100,9 +103,24 @@ struct mind_world {
 	bool doubt; /* whether a store is lost with which all went on */
 };
 
+/* The smallest size of a region: messages of regions are told apart by where
+ * they begin. */
+static inline uint32_t mind_unit_pages(const struct mind_config *c)
+{
+	return c->split ? 1 : c->region_pages;
+}
+
 static inline uint32_t mind_region_count(const struct mind_config *c)
 {
-	return c->pages / c->region_pages;
+	return c->pages / mind_unit_pages(c);
+}
+
+/* What a machine leaves at a time: it does not know how large regions are. */
+static inline struct coh_range mind_leave_range(const struct mind_config *c,
+						uint32_t region)
+{
+	return (struct coh_range){(uint64_t)region * mind_unit_pages(c),
+				  c->region_pages};
 }
 
 /* All machines are members and have nothing. */
@@ -129,6 +147,8 @@ enum mind_event_kind {
 	MIND_E_evict,
 	MIND_E_leave,
 	MIND_E_recall,
+	MIND_E_split,
+	MIND_E_merge,
 	MIND_E_die,
 	MIND_E_switch_dies,
 	MIND_E_repair,

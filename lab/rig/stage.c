@@ -164,7 +164,8 @@ int rig_host_add_model(struct rig_stage *s, const char *name,
 		return -ENOMEM;
 	h->stage = s;
 	snprintf(h->name, sizeof(h->name), "%s", name);
-	h->clock = (struct client_clock){clock_now_ns, clock_relax, h};
+	h->clock = (struct client_clock){
+		.now_ns = clock_now_ns, .relax = clock_relax, .ctx = h};
 	cfg.relax_max_ps = s->cfg.relax_max_ps;
 	cfg.knows_senders = s->cfg.knows_senders;
 	if (s->cfg.hardware) {

@@ -2,7 +2,7 @@
 """libaquifer.so.1: where it is, and its functions.
 
 Functions have the names of <aquifer/aquifer.h>, <aquifer/kv.h>,
-<aquifer/index.h> and <aquifer/walk.h>. While one of them runs, other Python threads do.
+<aquifer/index.h>, <aquifer/walk.h> and <aquifer/elastic.h>. While one of them runs, other Python threads do.
 """
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from typing import Any, Iterator
 
 from ._structs import (
     AsyncOptions,
+    ElasticOptions,
     IndexClientOptions,
     IndexInfo,
     IndexOptions,
     IndexRange,
     IndexReduced,
     IndexReport,
+    Item,
+    JobOptions,
     KvClientOptions,
     KvHealth,
     KvInfo,
@@ -27,9 +30,11 @@ from ._structs import (
     KvOptions,
     KvPutOptions,
     KvReport,
+    Name,
     RegionOptions,
     RegionStat,
     Response,
+    Taken,
     WalkInfo,
     WalkOptions,
     WalkResult,
@@ -94,6 +99,8 @@ KV_ITEM_FN = c.CFUNCTYPE(c.c_int, c.POINTER(KvItem), c.c_void_p)
 INDEX_PAIR_FN = c.CFUNCTYPE(
     c.c_int, c.c_void_p, c.c_void_p, c.c_size_t, c.c_void_p, c.c_size_t
 )
+
+NAME_FN = c.CFUNCTYPE(c.c_int, c.POINTER(Name), c.c_void_p)
 
 _ptr, _out, _str = c.c_void_p, c.POINTER(c.c_void_p), c.c_char_p
 _size, _u32, _u64, _uint = c.c_size_t, c.c_uint32, c.c_uint64, c.c_uint
@@ -222,3 +229,41 @@ aq_walk_info = _f("aq_walk_info", None, _ptr, _ref(WalkInfo))
 aq_walk_run = _f(
     "aq_walk_run", c.c_int, _ptr, _ptr, _u64, _ptr, _size, _ref(WalkResult)
 )
+
+aq_job_create = _f("aq_job_create", c.c_int, _ptr, _str, _ref(JobOptions))
+aq_job_renew = _f("aq_job_renew", c.c_int, _ptr, _str, _ref(_u32))
+aq_name_make = _f("aq_name_make", c.c_int, _ptr, _str)
+aq_name_move = _f("aq_name_move", c.c_int, _ptr, _str, _str)
+aq_name_remove = _f("aq_name_remove", c.c_int, _ptr, _str, c.c_bool)
+aq_name_stat = _f("aq_name_stat", c.c_int, _ptr, _str, _ref(Name))
+aq_name_each = _f("aq_name_each", c.c_int, _ptr, _str, NAME_FN, _ptr)
+aq_file_open = _f(
+    "aq_file_open", c.c_int, _ptr, _str, _ref(ElasticOptions), _out
+)
+aq_file_close = _f("aq_file_close", None, _ptr)
+aq_file_append = _f("aq_file_append", c.c_int, _ptr, _ptr, _size, _ref(_u64))
+aq_file_read = _f(
+    "aq_file_read", c.c_int, _ptr, _u64, _ptr, _size, _ref(_size)
+)
+aq_file_size = _f("aq_file_size", c.c_int, _ptr, _ref(_u64))
+aq_file_seal = _f("aq_file_seal", c.c_int, _ptr)
+aq_file_record_max = _f("aq_file_record_max", _u64, _ptr)
+aq_queue_open = _f(
+    "aq_queue_open", c.c_int, _ptr, _str, _ref(ElasticOptions), _out
+)
+aq_queue_close = _f("aq_queue_close", None, _ptr)
+aq_queue_put = _f("aq_queue_put", c.c_int, _ptr, _str, _size, _u32)
+aq_queue_put_many = _f(
+    "aq_queue_put_many", c.c_int, _ptr, _ref(Item), _uint, _u32,
+    _ref(_uint),
+)
+aq_queue_get = _f(
+    "aq_queue_get", c.c_int, _ptr, _ptr, _size, _ref(_size), _u32
+)
+aq_queue_take = _f(
+    "aq_queue_take", c.c_int, _ptr, _ptr, _size, _ref(_size),
+    _ref(Taken), _u32,
+)
+aq_queue_ack = _f("aq_queue_ack", c.c_int, _ptr, _ref(Taken))
+aq_queue_length = _f("aq_queue_length", c.c_int, _ptr, _ref(_u64))
+aq_queue_seal = _f("aq_queue_seal", c.c_int, _ptr)

@@ -321,3 +321,45 @@ class WalkResult(c.Structure):
         ("crossings", c.c_uint32),
         ("carried", c.c_uint32),
     ]
+
+
+class ElasticOptions(c.Structure):
+    _fields_ = [
+        ("flags", c.c_uint32),
+        ("block_bytes", c.c_uint64),
+        ("bound", c.c_uint64),
+        ("reserved_more", c.c_uint64 * 4),
+    ]
+
+
+class JobOptions(c.Structure):
+    _fields_ = [
+        ("lease_ms", c.c_uint32),
+        ("on_expiry", c.c_char_p),
+        ("plan", c.c_char_p),
+        ("reserved_more", c.c_uint64 * 4),
+    ]
+
+
+class Name(c.Structure):
+    _fields_ = [
+        ("path", c.c_char * 512),
+        ("kind", c.c_uint32),
+        ("is_ready", c.c_bool),
+        ("used_bytes", c.c_uint64),
+        ("reserved_more", c.c_uint64 * 4),
+    ]
+
+
+class Item(c.Structure):
+    _fields_ = [
+        ("data", c.c_void_p),
+        ("len_bytes", c.c_size_t),
+    ]
+
+
+class Taken(c.Structure):
+    _fields_ = [
+        ("block", c.c_uint64),
+        ("name", c.c_uint64),
+    ]

@@ -63,6 +63,11 @@ static bool is_absolute(const char *text)
 	return text[0] == '\0' || text[0] == '/';
 }
 
+static bool is_vault(const char *text)
+{
+	return is_absolute(text) && strlen(text) < 256;
+}
+
 static bool is_zone(const char *text)
 {
 	return text[0] == '\0' || rundir_rack_is_valid(text);
@@ -141,6 +146,11 @@ static const struct config_key keys[] = {
 	{"rack", "key", CONFIG_STRING, "",
 	 .help = "private key of rack.cert, a PEM file", .check = is_absolute,
 	 .allowed = "an absolute path"},
+	{"rack", "vault", CONFIG_STRING, "",
+	 .help = "folder for images of elastic files and queues, which exists "
+		 "and which all memory nodes see under this name. None: what "
+		 "expires is dropped",
+	 .check = is_vault, .allowed = "an absolute path below 256 characters"},
 	{"rack", "zone", CONFIG_STRING, "",
 	 .help = "what this machine's nodes may fail together with; copies go "
 		 "to different ones",

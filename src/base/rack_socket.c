@@ -163,8 +163,8 @@ int rack_socket_end(const struct rack_sockets *r, int lock, int socket, int err,
 }
 
 /* The file's name: the namespace in front. */
-static int file_of(const struct rack_sockets *r, const char *name,
-		   char out[RACK_SOCKET_NAME_MAX])
+int rack_socket_file(const struct rack_sockets *r, const char *name,
+		     char out[RACK_SOCKET_NAME_MAX])
 {
 	int n = snprintf(out, RACK_SOCKET_NAME_MAX, "%" PRIu64 ":%s", r->net,
 			 name);
@@ -208,7 +208,7 @@ int rack_socket_bind(const struct rack_sockets *r, const char *name, int fd)
 {
 	char file[RACK_SOCKET_NAME_MAX];
 	struct sockaddr_un sa;
-	int err = file_of(r, name, file);
+	int err = rack_socket_file(r, name, file);
 
 	if (!err)
 		err = address_of(r, file, &sa);
@@ -240,7 +240,7 @@ void rack_socket_release(const struct rack_sockets *r, const char *name, int fd)
 	/* With the lock, and while the socket still lives: otherwise the name
 	 * could be somebody else's already. Without it the file stays, which
 	 * is as good. */
-	if (file_of(r, name, file) == 0) {
+	if (rack_socket_file(r, name, file) == 0) {
 		lock = rack_sockets_lock(r);
 		if (lock >= 0) {
 			(void)unlinkat(r->dir_fd, file, 0);
@@ -254,7 +254,7 @@ int rack_socket_connect(const struct rack_sockets *r, const char *name, int *fd)
 {
 	char file[RACK_SOCKET_NAME_MAX];
 	struct sockaddr_un sa;
-	int err = file_of(r, name, file);
+	int err = rack_socket_file(r, name, file);
 	int s;
 
 	if (!err)

@@ -42,6 +42,9 @@ int rack_socket_bind(const struct rack_sockets *r, const char *name,
 void rack_socket_release(const struct rack_sockets *r, const char *name,
 			 int fd);
 
+/* The file of a name in the directory; -EINVAL as of rack_socket_bind. */
+int rack_socket_file(const struct rack_sockets *r, const char *name,
+		     char out[RACK_SOCKET_NAME_MAX]) MUST_CHECK;
 /* A new socket that is connected, without waiting for the owner to accept.
  * -ECONNREFUSED: no process listens. */
 int rack_socket_connect(const struct rack_sockets *r, const char *name,

@@ -112,6 +112,18 @@ until_lost() {
 	fail "lost is not $1: $(<"$TMP/out")"
 }
 
+# machines_are COUNT: waits until so many are members.
+machines_are() {
+	for _ in {1..1200}; do
+		expect 0 "$AQUIFER" shared machines --json
+		! json "$TMP/out" \
+			"sum(m['state'] == 'member' for m in d['members']) == $1" \
+			>/dev/null 2>&1 || return 0
+		sleep 0.05
+	done
+	fail "not $1 machines: $(<"$TMP/out")"
+}
+
 # directory_is_sound: the switch's own check of all entries.
 directory_is_sound() {
 	expect 0 "$AQUIFER" switch --name s1 --tell 'coherence check'

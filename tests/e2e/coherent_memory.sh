@@ -45,12 +45,13 @@ grep -q 'I was number 2' "$TMP/out" || fail "$(<"$TMP/out")"
 # One server for each address.
 AQUIFER_NIC_ADDRESS=127.0.0.2 expect 1 "$AQUIFER" shared serve
 grep -q 'already' "$TMP/err" || fail "$(<"$TMP/err")"
-# Where there is none a program is told what to do.
-AQUIFER_NIC_ADDRESS=127.0.0.9 expect 1 \
-	env ${AQ_PRELOAD:+LD_PRELOAD="$AQ_PRELOAD"} "$CLIENT" words show 0 0
-grep -q 'aquifer shared serve' "$TMP/err" || fail "$(<"$TMP/err")"
+# Where there is none the first program starts it, and it ends after the last.
+ADDRESS[c]=127.0.0.9
+on c add 0 5 >"$TMP/add" 2>&1 || fail "add: $(<"$TMP/add")"
+machines_are 2
+sum_is 300005 a
 # A clean end gives everything back, so others find it.
 on a add 0 7 >"$TMP/add" 2>&1 || fail "add: $(<"$TMP/add")"
 kill -TERM "${SERVER[a]}"
 wait "${SERVER[a]}" || fail "serve a: $(<"$TMP/serve.a.err")"
-sum_is 300007 b
+sum_is 300012 b

@@ -6,9 +6,8 @@
 # is this test's own place. Before that, ETCD_HOST may have an address for each
 # member, and ETCD_ENTER a command that starts a member somewhere else.
 need etcd
-declare -a ETCD_HOST ETCD_ENTER
-((${#ETCD_HOST[@]})) || ETCD_HOST=(127.0.0.1 127.0.0.1 127.0.0.1)
-((${#ETCD_ENTER[@]})) || ETCD_ENTER=("" "" "")
+[[ -n ${ETCD_HOST[*]+set} ]] || ETCD_HOST=(127.0.0.1 127.0.0.1 127.0.0.1)
+[[ -n ${ETCD_ENTER[*]+set} ]] || ETCD_ENTER=("" "" "")
 export ETCD_DIR=$TMP
 [[ -z ${AQ_OWN_NET:-} ]] || ETCD_DIR=/dev/shm
 ETCD_CLIENT=() ETCD_PEER=() ETCD_PID=() CONTROL_PORT=() CONTROL_PID=()

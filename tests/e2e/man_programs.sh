@@ -9,8 +9,9 @@ source "$(dirname "$0")/rack_lib.sh"
 need cc
 [[ -z $AQ_PRELOAD ]] || skip "programs of a reader are not sanitized"
 
+export AQUIFER_RACK_CONTROL=c0 # names of elastic memory are kept there
 expect 0 "$AQUIFER" up
-for name in kv index shared; do
+for name in elastic kv index shared; do
 	page=$AQ_SOURCE/man/aquifer_$name.3.scd
 	# scdoc takes two backslashes for one.
 	# shellcheck disable=SC2016 # these are no commands
@@ -28,6 +29,7 @@ for name in kv index shared; do
 	done
 	cp "$TMP/out" "$TMP/$name.out"
 done
+[[ $(cat "$TMP/elastic.out") == hello ]] || fail "elastic: $(cat "$TMP/elastic.out")"
 [[ $(cat "$TMP/kv.out") == 42 ]] || fail "kv: $(cat "$TMP/kv.out")"
 [[ $(cat "$TMP/index.out") == "2024-05-17 ann" ]] ||
 	fail "index: $(cat "$TMP/index.out")"

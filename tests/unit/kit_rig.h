@@ -48,7 +48,8 @@ static void rig_relax(void *ctx)
 	sched_yield();
 }
 
-static const struct client_clock rig_clock = {rig_now_ns, rig_relax, NULL};
+static const struct client_clock rig_clock = {.now_ns = rig_now_ns,
+					      .relax = rig_relax};
 
 static struct ibv_qp *rig_qp(struct kit_rig *r, struct ibv_cq *cq)
 {

@@ -249,7 +249,8 @@ static struct bed *bed_make(uint64_t seed, uint32_t nodes, uint32_t entries,
 	b->context.ops.poll_cq = bed_poll;
 	b->cq.context = &b->context;
 	b->now_ns = 1;
-	b->clock = (struct client_clock){bed_now, bed_relax, b};
+	b->clock = (struct client_clock){
+		.now_ns = bed_now, .relax = bed_relax, .ctx = b};
 	assert_int_equal(
 		offload_map_make(entries, data_bytes, data_bytes, &map), 0);
 	b->ring_bytes = align_up(map.total_bytes, 4096);

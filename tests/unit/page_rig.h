@@ -249,7 +249,8 @@ static uint32_t rig_node_count(void *ctx)
 static void rig_make(struct rig *r, uint32_t nodes)
 {
 	memset(r, 0, sizeof(*r));
-	r->clock = (struct client_clock){rig_now_ns, rig_relax, r};
+	r->clock = (struct client_clock){
+		.now_ns = rig_now_ns, .relax = rig_relax, .ctx = r};
 	pair_open(&r->pair);
 	r->pair.pd = ibv_alloc_pd(r->pair.ctx);
 	r->page_pd = ibv_alloc_pd(r->pair.ctx);

@@ -150,6 +150,33 @@ static void what_is_done_meanwhile_does_not_add_up(void **state)
 	mind_trace_free(t);
 }
 
+/* A machine whose NIC repeats its get is not the next one that asks. */
+static void a_get_that_is_repeated_is_the_same(void **state)
+{
+	static const struct frame x[] = {
+		{'b', 0, 0, 0},
+		{'i', OWNER, WIRE_RC_READ_REQ, PAGE_VA},
+		{'o', NODE, WIRE_RC_READ_REQ, 0x1000},
+		{'b', 0, 0, 0},
+		{'i', OWNER, WIRE_RC_READ_REQ, PAGE_VA},
+		{'i', NODE, WIRE_RC_READ_RESP_ONLY, 0},
+		{'o', OWNER, WIRE_RC_READ_RESP_ONLY, 0},
+		{'b', 0, 0, 0},
+		{'i', ASKER, WIRE_RC_READ_REQ, PAGE_VA},
+		{'o', OWNER, WIRE_RC_SEND_ONLY, 0},
+		{'b', 0, 0, 0},
+		{'i', OWNER, WIRE_RC_WRITE_ONLY, PAGE_VA},
+		{'o', ASKER, WIRE_RC_READ_RESP_ONLY, 0},
+	};
+	struct mind_trace *t = trace_of(x, ARRAY_LEN(x), "");
+
+	(void)state;
+	assert_int_equal(mind_trace_hops(t, PAGE_VA, 0), 4);
+	assert_int_equal(mind_trace_hops(t, PAGE_VA, 1), 4);
+	assert_int_equal(mind_trace_hops(t, PAGE_VA, 2), 0);
+	mind_trace_free(t);
+}
+
 static void frames_between_two_gets(void **state)
 {
 	struct frame x[2 * ARRAY_LEN(miss) + 1];
@@ -189,6 +216,7 @@ int main(void)
 		cmocka_unit_test(a_miss_is_four_frames),
 		cmocka_unit_test(steps_that_wait_for_each_other_add_up),
 		cmocka_unit_test(what_is_done_meanwhile_does_not_add_up),
+		cmocka_unit_test(a_get_that_is_repeated_is_the_same),
 		cmocka_unit_test(frames_between_two_gets),
 		cmocka_unit_test(lines_that_are_no_packets_count_for_nothing),
 	};

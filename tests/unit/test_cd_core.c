@@ -280,6 +280,55 @@ static void orders_end_a_held_beat(void **state)
 	bed_end(&b);
 }
 
+/* A change that is not committed holds up what could tell of it, but not the
+ * word that the controller is there, or that it does not know. */
+static void a_slow_ledger_puts_beats_off(void **state)
+{
+	struct ctl_request q = {
+		.method = CTL_POST,
+		.path = "/v1/nodes/m0/drain",
+		.token = TOKEN_ADMIN,
+	};
+	struct ctl_reply reply = {0};
+	struct cd_held held, change;
+	uint64_t epoch, mark;
+	struct bed b;
+
+	bed_make(&b);
+	epoch = join(&b, "m0", FIRST);
+	(void)beat(&b, "m0", epoch, 0, 0, 0, 0);
+	hold(&b, "m0", epoch, &held);
+	cd_core_handle(b.core, &q, &reply, &change);
+	assert_int_equal(reply.status, 200);
+	assert_false(change.is_hint);
+	ctl_reply_release(&reply);
+	assert_int_equal(answer_to(&b, &held), 200);
+	mark = cd_core_mark(b.core);
+	assert_false(cd_core_is_late(b.core, &held, mark));
+	b.clock_ns += 1999 * 1000000ull;
+	assert_false(cd_core_is_late(b.core, &held, mark));
+	b.clock_ns += 1000000;
+	assert_true(cd_core_is_late(b.core, &held, mark));
+	reply = (struct ctl_reply){0};
+	cd_core_put_off(b.core, &reply);
+	assert_int_equal(reply.status, 204);
+	/* Not sure any more: nodes may look for another one at once. */
+	hold(&b, "m0", epoch, &held);
+	assert_false(cd_core_is_late(b.core, &held, mark));
+	cd_core_keep(b.core, b.clock_ns);
+	assert_true(cd_core_is_late(b.core, &held, mark));
+	reply = (struct ctl_reply){0};
+	cd_core_put_off(b.core, &reply);
+	assert_int_equal(reply.status, 503);
+	ctl_reply_release(&reply);
+	/* What is committed has nothing to wait for. */
+	cd_core_keep(b.core, UINT64_MAX);
+	commit(&b);
+	b.clock_ns += 5000 * 1000000ull;
+	assert_false(cd_core_is_late(b.core, &held, mark));
+	bed_end(&b);
+}
+
 static void two_processes_cannot_have_one_name(void **state)
 {
 	static const char elsewhere[] =
@@ -716,6 +765,7 @@ int main(void)
 		cmocka_unit_test(silence_is_noticed),
 		cmocka_unit_test(a_broken_beat_is_noticed),
 		cmocka_unit_test(orders_end_a_held_beat),
+		cmocka_unit_test(a_slow_ledger_puts_beats_off),
 		cmocka_unit_test(two_processes_cannot_have_one_name),
 		cmocka_unit_test(a_failed_commit_changes_nothing),
 		cmocka_unit_test(who_does_not_lead_says_who_does),

@@ -113,6 +113,9 @@ static const struct row {
 	/* No node lends blocks here. */
 	{"POST /v1/blocks/*", "/v1/blocks/f/sub/o", "{\"after\":-1}", 403, 507,
 	 403},
+	/* There is no vault here, and nothing to load. */
+	{"POST /v1/flush/*", "/v1/flush/f/sub/o", NULL, 403, 400, 403},
+	{"POST /v1/load/*", "/v1/load/f/sub/o", NULL, 403, 202, 403},
 };
 
 static const struct row *row_of(const struct ctl_route *r, char line[100])

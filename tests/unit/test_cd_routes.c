@@ -136,6 +136,11 @@ static const struct row rows[] = {
 	/* No node lends blocks here. */
 	{"POST /v1/blocks/*", "/v1/blocks/hidden-f/hidden-o", "{\"after\":-1}",
 	 401, 507, 404, 403, 403, 403},
+	/* There is no vault, and it need not be loaded. */
+	{"POST /v1/flush/*", "/v1/flush/hidden-f/hidden-o", "{}", 401, 400, 404,
+	 403, 403, 403},
+	{"POST /v1/load/*", "/v1/load/hidden-f/hidden-o", "{}", 401, 202, 404,
+	 403, 403, 403},
 };
 
 static const struct row *row_of(const struct ctl_route *r)
@@ -375,6 +380,7 @@ static const struct field fields[] = {
 	{"blocks", LIST, false, {"[[]]", "[[0,1,2]]", "[[65536,1,2,3]]"}},
 	{"freed", LIST, false, {"[[]]", "[[0,-1]]"}},
 	{"failed", LIST, false, {"[[]]", "[[0,1]]", "[[0,1,2]]"}},
+	{"tasks", LIST, false, {"[[]]", "[{\"id\":1}]"}},
 	{"plan",
 	 OBJECT,
 	 false,

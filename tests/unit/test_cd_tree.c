@@ -101,8 +101,9 @@ static void bad_plans_are_refused_in_words(void **state)
 		{"{\"name\":\"j\",\"lease_ms\":99}", 400, "\"lease_ms\""},
 		{"{\"name\":\"j\",\"lease_ms\":86400001}", 400, "\"lease_ms\""},
 		{"{\"name\":\"j\",\"lease_ms\":\"1\"}", 400, "\"lease_ms\""},
-		{"{\"name\":\"j\",\"on_expiry\":\"flush\"}", 400,
-		 "drop or keep"},
+		{"{\"name\":\"j\",\"on_expiry\":\"flush\"}", 400, "no vault"},
+		{"{\"name\":\"j\",\"on_expiry\":\"sell\"}", 400,
+		 "flush, drop or keep"},
 		{"{\"name\":\"j\",\"colour\":1}", 400, "colour"},
 	};
 	struct bed b;

@@ -265,6 +265,90 @@ static void memory_is_charged_and_comes_back(void **state)
 	assert_true(answer_u64(&b->f, "id") > id);
 }
 
+static uint64_t used(struct bed *b)
+{
+	assert_int_equal(ask_as(&b->f, TOKEN_ADMIN, "GET /v1/status", NULL),
+			 200);
+	return (uint64_t)json_integer_value(json_object_get(
+		json_object_get(b->f.answer, "shared"), "used"));
+}
+
+static void an_object_gets_its_length_later_and_outlives_its_name(void **state)
+{
+	struct bed *b = *state;
+	char body[64];
+	uint64_t id, va;
+
+	join(b);
+	assert_int_equal(of_member(b, "POST", "/open", "{\"name\":\"o\"}"),
+			 404);
+	assert_int_equal(of_member(b, "POST", "/open",
+				   "{\"name\":\"o\",\"create\":true}"),
+			 201);
+	id = answer_u64(&b->f, "id");
+	assert_int_equal(answer_u64(&b->f, "size"), 0);
+	assert_int_equal(of_member(b, "POST", "/open",
+				   "{\"name\":\"o\",\"create\":true}"),
+			 200);
+	assert_int_equal(answer_u64(&b->f, "id"), id);
+	assert_int_equal(of_member(b, "POST", "/open",
+				   "{\"name\":\"o\",\"create\":true,"
+				   "\"exclusive\":true}"),
+			 409);
+	snprintf(body, sizeof(body), "{\"id\":%llu,\"size\":5000}",
+		 (unsigned long long)id);
+	assert_int_equal(of_member(b, "POST", "/resize", body), 200);
+	va = answer_u64(&b->f, "va");
+	assert_int_equal(answer_u64(&b->f, "length"), 5000);
+	assert_int_equal(answer_u64(&b->f, "size"), 8192);
+	assert_int_equal(used(b), 8192);
+	/* Longer within its place, at the same address; never shorter. */
+	assert_int_equal(of_member(b, "POST", "/resize",
+				   "{\"name\":\"o\",\"size\":2097152}"),
+			 200);
+	assert_int_equal(answer_u64(&b->f, "va"), va);
+	assert_int_equal(used(b), 2 * M);
+	assert_int_equal(of_member(b, "POST", "/resize",
+				   "{\"name\":\"o\",\"size\":2097153}"),
+			 507);
+	assert_string_equal(error_code(&b->f), "-ENOSPC");
+	assert_int_not_equal(
+		of_member(b, "POST", "/resize", "{\"name\":\"o\",\"size\":1}"),
+		200);
+	/* Without a name it is there for who knows it. */
+	assert_int_equal(of_member(b, "POST", "/unlink", "{\"name\":\"o\"}"),
+			 204);
+	assert_int_equal(ask(&b->f, "GET /v1/shared/segments/o", NULL), 404);
+	snprintf(body, sizeof(body), "{\"id\":%llu}", (unsigned long long)id);
+	assert_int_equal(of_member(b, "POST", "/open", body), 200);
+	assert_int_equal(answer_u64(&b->f, "va"), va);
+	assert_int_equal(used(b), 2 * M);
+	assert_int_equal(of_member(b, "POST", "/close", body), 204);
+	assert_int_equal(of_member(b, "POST", "/open", body), 404);
+	look(b, 2);
+	assert_int_equal(used(b), 0);
+}
+
+static void objects_of_a_machine_that_is_gone_go_too(void **state)
+{
+	struct bed *b = *state;
+
+	join(b);
+	assert_int_equal(of_member(b, "POST", "/open",
+				   "{\"name\":\"o\",\"create\":true}"),
+			 201);
+	assert_int_equal(
+		of_member(b, "POST", "/resize", "{\"name\":\"o\",\"size\":1}"),
+		200);
+	assert_int_equal(of_member(b, "POST", "/unlink", "{\"name\":\"o\"}"),
+			 204);
+	assert_int_equal(used(b), 4096);
+	assert_int_equal(of_member(b, "DELETE", "", NULL), 204);
+	for (unsigned i = 0; i < 8 && used(b); i++)
+		look(b, 2);
+	assert_int_equal(used(b), 0);
+}
+
 static unsigned allow(struct bed *b, const char *more)
 {
 	char body[128];
@@ -657,6 +741,8 @@ int main(void)
 		BED(a_node_that_comes_again_begins_anew),
 		BED(one_node_leads),
 		BED(without_a_switch_nothing_is_promised),
+		BED(an_object_gets_its_length_later_and_outlives_its_name),
+		BED(objects_of_a_machine_that_is_gone_go_too),
 		cmocka_unit_test(settings_that_cannot_be_are_refused),
 		cmocka_unit_test(other_nodes_have_none),
 	};

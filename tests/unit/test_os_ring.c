@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The frame ring: order and content between two threads, full and empty, wrap,
- * and everything a hostile other side can write into it. */
+ * a consumer that dozes, and everything a hostile other side can write into
+ * it. */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -12,6 +13,8 @@
 
 #include "os/cable_ring.h"
 
+#define NEVER_NS 3600000000000ull
+
 struct pair {
 	struct ring_ctl *ctl;
 	uint8_t *data;
@@ -19,6 +22,7 @@ struct pair {
 	struct ring_tx tx;
 	struct ring_rx rx;
 	uint32_t frames;
+	bool dozes; /* the consumer, between frames */
 };
 
 static void pair_init(struct pair *p, uint32_t size_bytes)
@@ -82,6 +86,7 @@ static void *produce(void *arg)
 		/* Reserve more than is used, now and then nothing is sent. */
 		size_t max = len + n % 3 > OS_FRAME_MAX ? len : len + n % 3;
 		uint8_t *frame;
+		uint64_t pos;
 
 		while (!(frame = ring_reserve(&p->tx, max)))
 			sched_yield();
@@ -91,12 +96,26 @@ static void *produce(void *arg)
 				sched_yield();
 			fill(frame, len, n);
 		}
+		pos = p->tx.pos;
 		ring_publish(&p->tx, len);
+		if (p->dozes)
+			ring_rouse(&p->tx, pos);
 	}
 	return NULL;
 }
 
-static void run_stress(uint32_t size_bytes, uint32_t frames)
+/* Its end is the next frame: no time that anybody would wait for. */
+static void await_frame(struct pair *p)
+{
+	struct doze_word word;
+
+	if (!p->dozes)
+		sched_yield();
+	else if (ring_doze_word(&p->rx, &word))
+		assert_true(doze_wait(&word, 1, NEVER_NS));
+}
+
+static void run_stress(uint32_t size_bytes, uint32_t frames, bool dozes)
 {
 	struct pair p;
 	pthread_t thread;
@@ -104,6 +123,7 @@ static void run_stress(uint32_t size_bytes, uint32_t frames)
 
 	pair_init(&p, size_bytes);
 	p.frames = frames;
+	p.dozes = dozes;
 	assert_int_equal(pthread_create(&thread, NULL, produce, &p), 0);
 	for (uint32_t n = 0; n < frames; n++) {
 		size_t expect = frame_len(&seed);
@@ -113,7 +133,7 @@ static void run_stress(uint32_t size_bytes, uint32_t frames)
 		while (!(frame = ring_peek(&p.rx, &len))) {
 			assert_false(p.rx.broken);
 			ring_rx_publish(&p.rx);
-			sched_yield();
+			await_frame(&p);
 		}
 		assert_int_equal(len, expect);
 		assert_true(holds(frame, len, n));
@@ -129,12 +149,47 @@ static void run_stress(uint32_t size_bytes, uint32_t frames)
 
 static void test_stress_small(void **state)
 {
-	run_stress(OS_RING_BYTES_MIN, 30000);
+	run_stress(OS_RING_BYTES_MIN, 30000, false);
 }
 
 static void test_stress_large(void **state)
 {
-	run_stress(OS_RING_BYTES, 60000);
+	run_stress(OS_RING_BYTES, 60000, false);
+}
+
+/* A frame that nobody is roused for ends the test by the suite's time. Markers
+ * of a small ring are what a consumer waits for, too. */
+static void test_stress_dozing(void **state)
+{
+	run_stress(OS_RING_BYTES_MIN, 500, true);
+}
+
+static void test_doze_ends(void **state)
+{
+	struct doze_word words[DOZE_WORDS_MAX];
+	struct pair p;
+
+	pair_init(&p, OS_RING_BYTES_MIN);
+	assert_true(ring_doze_word(&p.rx, &words[0]));
+	for (unsigned i = 1; i < ARRAY_LEN(words); i++)
+		words[i] = words[0];
+	/* By time; and at once by a frame that came before the wait. */
+	assert_true(doze_wait(words, 1, 1));
+	assert_non_null(ring_reserve(&p.tx, 60));
+	ring_publish(&p.tx, 60);
+	assert_true(doze_wait(words, 1, NEVER_NS));
+	/* The same for any of several, where the kernel has it (5.16). */
+	if (doze_wait(words, 2, 1))
+		assert_true(doze_wait(words, ARRAY_LEN(words), NEVER_NS));
+	assert_false(ring_doze_word(&p.rx, &words[0]));
+	/* There is nothing to wait for any more. */
+	p.rx.broken = true;
+	assert_false(ring_doze_word(&p.rx, &words[0]));
+	/* No memory of ours: an error, and no sleep. */
+	words[0].at = NULL;
+	assert_false(doze_wait(words, 1, NEVER_NS));
+	doze_rouse(NULL);
+	pair_release(&p);
 }
 
 static void test_full_and_empty(void **state)
@@ -305,6 +360,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stress_small),
 		cmocka_unit_test(test_stress_large),
+		cmocka_unit_test(test_stress_dozing),
+		cmocka_unit_test(test_doze_ends),
 		cmocka_unit_test(test_full_and_empty),
 		cmocka_unit_test(test_peek_ahead),
 		cmocka_unit_test(test_hostile_header),

@@ -166,7 +166,8 @@ static int start(struct rig *r, int who)
 			 0);
 	assert_int_equal(count, 1);
 	(void)close(sock[0]);
-	return shd_mem_add(&r->mem, &r->view[who], uffd, AT);
+	return shd_mem_add(&r->mem, &r->view[who], uffd, AT, 0,
+			   r->mem.page_count);
 }
 
 static int set_up(void **state)
@@ -347,7 +348,7 @@ static void a_view_of_something_else_is_dropped(void **state)
 
 	assert_ptr_not_equal(mem, MAP_FAILED);
 	assert_int_equal(shd_mem_add(&r->mem, &liar, uffd_new(-1),
-				     (uint64_t)(uintptr_t)mem),
+				     (uint64_t)(uintptr_t)mem, 0, PAGES),
 			 0);
 	out[0] = 5;
 	assert_int_equal(shd_mem_put(&r->mem, 0, out, &liar, true), 0);

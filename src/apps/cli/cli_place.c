@@ -98,6 +98,13 @@ int cli_place_run_library(char out[PATH_MAX])
 	return find_file(places, ARRAY_LEN(places), "libaquifer-run.so", out);
 }
 
+int cli_place_shm_library(char out[PATH_MAX])
+{
+	static const char *const places[] = {"src/apps/shm", "../lib/aquifer"};
+
+	return find_file(places, ARRAY_LEN(places), "libaquifer-shm.so", out);
+}
+
 int cli_place_nbd_plugin(char out[PATH_MAX])
 {
 	static const char *const places[] = {"src/apps/nbd",

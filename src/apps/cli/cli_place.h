@@ -28,6 +28,8 @@ int cli_place_verbs_libdir(char out[PATH_MAX]) MUST_CHECK;
 /* The library that programs under `aquifer run` get. On -ENOENT `out` holds
  * the file that an installed one would be. */
 int cli_place_run_library(char out[PATH_MAX]) MUST_CHECK;
+/* The same for programs with --shared. */
+int cli_place_shm_library(char out[PATH_MAX]) MUST_CHECK;
 /* The same for the plugin of nbdkit. */
 int cli_place_nbd_plugin(char out[PATH_MAX]) MUST_CHECK;
 /* The same for a program of the laboratory. */

@@ -18,7 +18,7 @@ enum {
 struct file_args {
 	struct cli_action_args common; /* PATH, FILE */
 	struct aq_elastic_options options;
-	bool is_sealed;
+	bool is_sealed, is_loaded;
 	struct aq_file *file;
 };
 
@@ -29,6 +29,9 @@ const struct opt cmd_file_options[] = {
 		 "(default 8M)"),
 	OPT_FLAG(struct file_args, is_sealed, "seal",
 		 "put, append: nothing can be appended afterwards"),
+	OPT_FLAG(struct file_args, is_loaded, "load",
+		 "append, get, cat: from the rack's vault, if its lease was "
+		 "over"),
 	CLI_OPT_TIMEOUT(struct file_args),
 	OPT_FLAG(struct file_args, common.json, "json", "print JSON"),
 	OPT_END,
@@ -36,7 +39,7 @@ const struct opt cmd_file_options[] = {
 
 static int open_file(struct file_args *a, uint32_t flags)
 {
-	a->options.flags = flags;
+	a->options.flags = flags | (a->is_loaded ? AQ_ELASTIC_LOAD : 0);
 	return aq_file_open(a->common.rack, a->common.word[0], &a->options,
 			    &a->file);
 }

@@ -13,7 +13,7 @@ struct ns_args {
 	struct cli_action_args common; /* PATH [PATH] */
 	bool parents, recursive, keep;
 	uint32_t lease_ms;
-	const char *plan, *after;
+	const char *plan, *after, *on_expiry;
 	char **command; /* after "--"; NULL: none */
 };
 
@@ -30,6 +30,10 @@ const struct opt cmd_ns_options[] = {
 		24 * 3600 * 1000, "mkdir: of a root (default 10000)"),
 	OPT_FLAG(struct ns_args, keep, "keep",
 		 "mkdir: of a root: nothing of it ends by itself"),
+	OPT_TEXT(struct ns_args, on_expiry, "on-expiry", "flush|drop|keep",
+		 "mkdir: of a root: what becomes of files and queues whose "
+		 "lease is over (default: flush, where the rack has a vault, "
+		 "else drop)"),
 	OPT_FLAG(struct ns_args, recursive, "recursive",
 		 "rm: with all that is below"),
 	OPT_FLAG(struct ns_args, common.json, "json", "print JSON"),
@@ -107,9 +111,10 @@ static void add_options(const struct ns_args *a, json_t *body)
 	if (a->lease_ms)
 		(void)json_object_set_new(body, "lease_ms",
 					  json_integer(a->lease_ms));
-	if (a->keep)
-		(void)json_object_set_new(body, "on_expiry",
-					  json_string("keep"));
+	if (a->keep || a->on_expiry)
+		(void)json_object_set_new(
+			body, "on_expiry",
+			json_string(a->keep ? "keep" : a->on_expiry));
 }
 
 static int read_plan(const char *file, json_t **out)
@@ -167,7 +172,7 @@ static int ns_mkdir(void *args)
 	if (a->plan)
 		return make_job(a);
 	/* "--parents": who finds it there is content. */
-	if (a->parents && !a->lease_ms && !a->keep) {
+	if (a->parents && !a->lease_ms && !a->keep && !a->on_expiry) {
 		char path[CLI_NS_PATH_MAX];
 		struct cli_admin m;
 		int err;
@@ -240,6 +245,25 @@ static int ns_renew(void *args)
 	return code == CLI_OK ? report(a, reply) : code;
 }
 
+static int move_images(const struct ns_args *a, bool is_load)
+{
+	json_t *tree = NULL;
+	int code = cli_ns_vault(is_load, path_of(a),
+				a->common.json ? &tree : NULL);
+
+	return code == CLI_OK && tree ? report(a, tree) : code;
+}
+
+static int ns_flush(void *args)
+{
+	return move_images(args, false);
+}
+
+static int ns_load(void *args)
+{
+	return move_images(args, true);
+}
+
 static int ns_hold(void *args)
 {
 	const struct ns_args *a = args;
@@ -268,6 +292,10 @@ int cmd_ns(const struct cli_command *self, int argc, char **argv)
 		 "remove it, and give its memory back: PATH"},
 		{"renew", 1, 1, NULL, CLI_NEEDS_NOTHING, ns_renew,
 		 "renew its lease once: PATH"},
+		{"flush", 1, 1, NULL, CLI_NEEDS_NOTHING, ns_flush,
+		 "write it, or all below it, to the vault: PATH"},
+		{"load", 1, 1, NULL, CLI_NEEDS_NOTHING, ns_load,
+		 "bring it, or all below it, back from the vault: PATH"},
 		{"hold", 1, 1, NULL, CLI_NEEDS_NOTHING, ns_hold,
 		 "renew it while the command after '--' runs: PATH"},
 		{0},

@@ -15,6 +15,7 @@ struct queue_args {
 	struct aq_elastic_options options;
 	uint64_t count;	  /* get */
 	uint32_t wait_ms; /* for items, or for room */
+	bool is_loaded;
 	struct aq_queue *queue;
 };
 
@@ -29,6 +30,8 @@ const struct opt cmd_queue_options[] = {
 		"get: so many items, one per line (default 1)"),
 	OPT_U32(struct queue_args, wait_ms, "wait", "MILLISECONDS", 0, 3600000,
 		"put, get: for room, or for an item (default 0)"),
+	OPT_FLAG(struct queue_args, is_loaded, "load",
+		 "from the rack's vault, if its lease was over"),
 	CLI_OPT_TIMEOUT(struct queue_args),
 	OPT_FLAG(struct queue_args, common.json, "json", "print JSON"),
 	OPT_END,
@@ -36,7 +39,7 @@ const struct opt cmd_queue_options[] = {
 
 static int open_queue(struct queue_args *a, uint32_t flags)
 {
-	a->options.flags = flags;
+	a->options.flags = flags | (a->is_loaded ? AQ_ELASTIC_LOAD : 0);
 	return aq_queue_open(a->common.rack, a->common.word[0], &a->options,
 			     &a->queue);
 }

@@ -15,6 +15,7 @@
 #include "cli.h"
 #include "cli_place.h"
 #include "cli_rack.h"
+#include "cli_run_group.h"
 #include "run/run.h"
 #include "tier/promote.h"
 
@@ -35,7 +36,8 @@ struct run_args {
 	bool has_overflow;
 	uint32_t patience_s;
 	const char *tier, *ratio, *promote; /* NULL: not given */
-	const char *user; /* NULL: the caller, also behind sudo */
+	const char *user;   /* NULL: the caller, also behind sudo */
+	const char *shared; /* the group, or NULL */
 };
 
 /* keep, fail, or how much may be kept. */
@@ -55,6 +57,9 @@ static int take_overflow(void *args, const char *word)
 }
 
 const struct opt cmd_run_options[] = {
+	OPT_TEXT(struct run_args, shared, "shared", "GROUP",
+		 "POSIX and System V shared memory and named semaphores are "
+		 "common to all programs of the group on all machines"),
 	OPT_SIZE(struct run_args, run.local_bytes, "local", "SIZE", 0,
 		 1ull << 48,
 		 "how much of the program's heap and anonymous mappings may be "
@@ -177,8 +182,10 @@ static int parse(const struct cli_command *self, int argc, char **argv,
 		cli_error("run: %s", error_last());
 		return CLI_USAGE;
 	}
-	if (a->run.local_bytes < RUN_LOCAL_MIN) {
-		cli_error("run needs --local SIZE, at least 1M, or --tier");
+	if (a->run.local_bytes < RUN_LOCAL_MIN &&
+	    (a->run.local_bytes || !a->shared)) {
+		cli_error("run needs --local SIZE, at least 1M, --tier or "
+			  "--shared");
 		return CLI_USAGE;
 	}
 	if (program->count == 0) {
@@ -304,7 +311,7 @@ int cmd_run(const struct cli_command *self, int argc, char **argv)
 {
 	struct run_result result;
 	struct run_user user;
-	char library[PATH_MAX], size[16];
+	char library[CLI_RUN_GROUP_LIBRARIES_MAX] = "", size[16];
 	struct cli_words program;
 	struct run_args a;
 	int code = parse(self, argc, argv, &a, &program);
@@ -313,9 +320,16 @@ int cmd_run(const struct cli_command *self, int argc, char **argv)
 	/* 1 would be the program's own. */
 	if (code != CLI_GO)
 		return code == CLI_FAILED ? CLI_CANNOT_RUN : code;
-	if (cli_place_run_library(library) != 0) {
+	if (a.run.local_bytes && cli_place_run_library(library) != 0) {
 		cli_error("no %s; run 'make' or 'make install'", library);
 		return CLI_CANNOT_RUN;
+	}
+	if (a.shared) {
+		code = cli_run_group_join(a.shared, library);
+		if (code != CLI_GO)
+			return code;
+		if (!a.run.local_bytes)
+			return cli_run_group_become(library, program.word);
 	}
 	a.run.preload = library;
 	err = run_user_find(a.user, &user);

@@ -267,10 +267,20 @@ static void print_nodes(const json_t *rows)
 	}
 }
 
+/* The alarm: data waits in memory because the vault does not take it. */
+static void print_vault(const json_t *vault)
+{
+	if (number(vault, "failing"))
+		printf("the vault does not take %" PRIu64
+		       " files or queues, whose memory stays: %s\n",
+		       number(vault, "failing"), text(vault, "why"));
+}
+
 static void print_control(const json_t *c)
 {
 	if (!c)
 		return;
+	print_vault(json_object_get(c, "vault"));
 	if (json_object_get(c, "error"))
 		printf("controller down: %s\n\n", text(c, "error"));
 	else if (json_is_true(json_object_get(c, "leads")))

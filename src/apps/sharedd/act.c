@@ -74,6 +74,7 @@ static void unmap(struct shd *s, const struct coh_range *r)
 		if (part_of(g, r, &page, &count))
 			unmap_part(s, g, page, count);
 	}
+	shd_futex_left(s, r);
 }
 
 static void map(struct shd *s, uint64_t page, enum coh_right right,
@@ -86,6 +87,7 @@ static void map(struct shd *s, uint64_t page, enum coh_right right,
 		      shd_us(clock_mono_ns()));
 	shd_count(s, SHD_C_pages);
 	shd_fault_mapped(s, g, page, right, bytes);
+	shd_futex_came(s, page);
 }
 
 static void give(struct shd *s, uint64_t page)
@@ -191,6 +193,7 @@ static void act(struct shd *s, const struct coh_cache_action *a, int lane)
 		break;
 	case COH_CACHE_FAIL:
 		shd_fault_lost(s, &a->range);
+		shd_futex_lost(s, &a->range);
 		break;
 	}
 }

@@ -48,6 +48,14 @@ int shd_attach_open(struct shd *s)
 	return shd_watch_add(s, s->listen, &s->on_listen);
 }
 
+void shd_attach_stop(struct shd *s)
+{
+	if (s->listen < 0)
+		return;
+	rack_socket_release(&s->sockets, s->socket, s->listen);
+	s->listen = -1;
+}
+
 /* Only this user's programs, and root's: all have the rights of our token. */
 static bool is_ours(int fd, pid_t *pid)
 {
@@ -77,6 +85,7 @@ void shd_attach_accept(struct shd *s)
 	}
 	p->sock = fd;
 	p->pid = pid;
+	p->serial = ++s->last_serial;
 	if (clock_getcpuclockid(pid, &p->clock) != 0)
 		p->clock = 0;
 	p->on_sock = (struct shd_watch){SHD_WATCH_SOCKET, p};
@@ -90,6 +99,15 @@ void shd_attach_accept(struct shd *s)
 	s->program_count++;
 }
 
+static void close_socket(struct shd *s, struct shd_program *p)
+{
+	if (p->sock < 0)
+		return;
+	(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->sock, NULL);
+	(void)close(p->sock);
+	p->sock = -1;
+}
+
 void shd_attach_end(struct shd *s, struct shd_program *p)
 {
 	shd_fault_forget(s, p);
@@ -97,21 +115,34 @@ void shd_attach_end(struct shd *s, struct shd_program *p)
 		(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->view.uffd, NULL);
 		shd_mem_drop(&p->segment->mem, &p->view);
 	}
-	(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->sock, NULL);
-	(void)close(p->sock);
+	close_socket(s, p);
 	if (p->segment)
 		shd_segment_put(s, p->segment);
+	if (p->object)
+		shd_object_put(s, p->object);
 	list_remove(&p->node);
 	s->program_count--;
 	s->used_ns = clock_mono_ns();
-	free(p);
+	p->is_ended = true;
+	list_append(&s->ended, &p->node);
+}
+
+void shd_attach_free(struct shd *s)
+{
+	struct list *next;
+
+	for (struct list *l = s->ended.next; l != &s->ended; l = next) {
+		next = l->next;
+		free(container_of(l, struct shd_program, node));
+	}
+	list_init(&s->ended);
 }
 
 /* ---- asks ---------------------------------------------------------------- */
 
-static int answer(const struct shd_program *p, int err,
-		  const struct coherent_answer *with, const int *fd,
-		  unsigned count)
+int shd_attach_answer(const struct shd_program *p, int err,
+		      const struct coherent_answer *with, const int *fd,
+		      unsigned count)
 {
 	struct coherent_answer a = with ? *with : (struct coherent_answer){0};
 
@@ -130,34 +161,71 @@ static int open_segment(struct shd *s, struct shd_program *p,
 	int fd[2];
 
 	if (err)
-		return answer(p, err, NULL, NULL, 0);
+		return shd_attach_answer(p, err, NULL, NULL, 0);
 	fd[0] = p->segment->mem.fd;
 	fd[1] = s->device;
-	return answer(p, 0, &a, fd, a.has_device ? 2 : 1);
+	return shd_attach_answer(p, 0, &a, fd, a.has_device ? 2 : 1);
+}
+
+static bool is_part(const struct shd_segment *g, const struct coherent_ask *ask)
+{
+	uint64_t size_bytes = (uint64_t)g->mem.page_count
+			      << COHERENCE_PAGE_SHIFT;
+
+	return !((ask->va | ask->offset | ask->size_bytes) %
+		 COHERENCE_PAGE_BYTES) &&
+	       ask->size_bytes && ask->size_bytes <= size_bytes &&
+	       ask->offset <= size_bytes - ask->size_bytes;
 }
 
 /* The userfaultfd is ours from here on. */
-static int take_view(struct shd *s, struct shd_program *p, int uffd)
+static int take_view(struct shd *s, struct shd_program *p,
+		     const struct coherent_ask *ask, int uffd)
 {
-	uint64_t start;
 	int err;
 
 	if (uffd < 0)
 		return -EPROTO;
-	if (!p->segment || p->has_view) {
+	if (!p->segment || p->has_view || !is_part(p->segment, ask)) {
 		(void)close(uffd);
 		return -EPROTO;
 	}
-	start = p->segment->page << COHERENCE_PAGE_SHIFT;
-	err = shd_mem_add(&p->segment->mem, &p->view, uffd, start);
+	err = shd_mem_add(&p->segment->mem, &p->view, uffd, ask->va,
+			  (uint32_t)(ask->offset >> COHERENCE_PAGE_SHIFT),
+			  (uint32_t)(ask->size_bytes >> COHERENCE_PAGE_SHIFT));
 	if (!err)
 		err = shd_watch_add(s, uffd, &p->on_uffd);
 	if (err) {
 		shd_mem_drop(&p->segment->mem, &p->view);
-		return answer(p, err, NULL, NULL, 0);
+		return shd_attach_answer(p, err, NULL, NULL, 0);
 	}
 	p->has_view = true;
-	return answer(p, 0, NULL, NULL, 0);
+	p->stays = ask->flags & COHERENT_STAYS;
+	return shd_attach_answer(p, 0, NULL, NULL, 0);
+}
+
+/* A process has unmapped memory: mappings of which nothing is left end. */
+static int end_views(struct shd *s, const struct shd_program *asker,
+		     const struct coherent_ask *ask)
+{
+	struct list *next;
+
+	for (struct list *l = s->programs.next; l != &s->programs; l = next) {
+		struct shd_program *p =
+			container_of(l, struct shd_program, node);
+		uint64_t from, size_bytes;
+
+		next = l->next;
+		if (p == asker || p->pid != asker->pid || !p->stays)
+			continue;
+		from = p->view.base +
+		       ((uint64_t)p->view.first << COHERENCE_PAGE_SHIFT);
+		size_bytes = (uint64_t)p->view.count << COHERENCE_PAGE_SHIFT;
+		if (from >= ask->va && size_bytes <= ask->size_bytes &&
+		    from - ask->va <= ask->size_bytes - size_bytes)
+			shd_attach_end(s, p);
+	}
+	return shd_attach_answer(asker, 0, NULL, NULL, 0);
 }
 
 static int flush(struct shd *s, struct shd_program *p,
@@ -169,7 +237,7 @@ static int flush(struct shd *s, struct shd_program *p,
 
 	if (!p->segment || p->is_flushing || from < p->segment->page ||
 	    end < from || end - p->segment->page > p->segment->mem.page_count)
-		return answer(p, -ERANGE, NULL, NULL, 0);
+		return shd_attach_answer(p, -ERANGE, NULL, NULL, 0);
 	p->is_flushing = true;
 	p->flush_from = p->flush_sent = p->flush_done = from;
 	p->flush_end = end;
@@ -190,14 +258,18 @@ static int stat_segment(const struct shd_program *p)
 				     .gets = g->gets,
 				     .invals = g->invals,
 				     .gives = g->gives};
-	return answer(p, 0, &a, NULL, 0);
+	return shd_attach_answer(p, 0, &a, NULL, 0);
 }
 
 static int do_ask(struct shd *s, struct shd_program *p,
 		  const struct coherent_ask *ask, int fd)
 {
 	if (ask->kind == COHERENT_MAPPED)
-		return take_view(s, p, fd);
+		return take_view(s, p, ask, fd);
+	if (ask->kind == COHERENT_LISTEN && fd >= 0)
+		return shd_attach_answer(
+			p, shd_futex_listen(s, p->pid, ask->va, fd), NULL, NULL,
+			0);
 	if (fd >= 0) {
 		(void)close(fd);
 		return -EPROTO;
@@ -209,7 +281,14 @@ static int do_ask(struct shd *s, struct shd_program *p,
 		return flush(s, p, ask);
 	case COHERENT_STAT:
 		return stat_segment(p);
+	case COHERENT_FIND:
+	case COHERENT_RESIZE:
+	case COHERENT_UNLINK:
+		return shd_object_ask(s, p, ask);
+	case COHERENT_UNMAP:
+		return end_views(s, p, ask);
 	case COHERENT_MAPPED:
+	case COHERENT_LISTEN:
 		break;
 	}
 	return -EPROTO;
@@ -229,7 +308,11 @@ void shd_attach_read(struct shd *s, struct shd_program *p)
 		err = ask.magic == COHERENT_MAGIC
 			      ? do_ask(s, p, &ask, count ? fd : -1)
 			      : -EPROTO;
-	if (err)
+	if (!err)
+		return;
+	if (p->stays)
+		close_socket(s, p);
+	else
 		shd_attach_end(s, p);
 }
 
@@ -272,7 +355,7 @@ void shd_flush_run(struct shd *s, bool from_start)
 		else if (run_flush(s, p)) {
 			p->is_flushing = false;
 			/* Who is gone is noticed by its socket. */
-			(void)!answer(p, 0, NULL, NULL, 0);
+			(void)!shd_attach_answer(p, 0, NULL, NULL, 0);
 		}
 	}
 }

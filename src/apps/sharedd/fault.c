@@ -40,7 +40,7 @@ static void take(struct shd *s, struct shd_program *p,
 		 const struct uffd_msg *msg)
 {
 	uint64_t flags = msg->arg.pagefault.flags;
-	uint64_t at = msg->arg.pagefault.address - p->view.start;
+	uint64_t at = msg->arg.pagefault.address - p->view.base;
 	struct shd_wait w = {.page = p->segment->page +
 				     (at >> COHERENCE_PAGE_SHIFT),
 			     .program = p,

@@ -3,6 +3,7 @@
 #include "keeper.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -18,6 +20,7 @@
 
 enum {
 	LOOK_MS = 100,
+	PATIENCE_MS = 1000,
 };
 
 /* Between the time at which the server hides everything by itself and the end
@@ -48,17 +51,70 @@ static void cut_all(struct shd_keeper *k)
 	}
 }
 
+struct question {
+	int64_t pid;
+	uint64_t addr, serial;
+};
+
+struct words {
+	uint64_t word[2], serial;
+	int64_t err;
+};
+
+static void answer(const struct shd_keeper *k)
+{
+	struct question q;
+	struct words w = {{0}, 0, 0};
+	struct iovec to = {w.word, sizeof(w.word)}, from;
+
+	if (read(k->ask[0], &q, sizeof(q)) != sizeof(q))
+		return;
+	w.serial = q.serial;
+	from = (struct iovec){(void *)(uintptr_t)q.addr, sizeof(w.word)};
+	if (process_vm_readv((pid_t)q.pid, &to, 1, &from, 1, 0) !=
+	    (ssize_t)sizeof(w.word))
+		w.err = errno ? -errno : -EFAULT;
+	(void)!write(k->reply[1], &w, sizeof(w));
+}
+
 /* The other process may have stopped in the middle of any call of the library,
  * so there are none here but system calls. */
 static void keep(struct shd_keeper *k, int server)
 {
-	struct pollfd p = {.fd = server, .events = POLLIN};
+	struct pollfd p[2] = {{.fd = server, .events = POLLIN},
+			      {.fd = k->ask[0], .events = POLLIN}};
 
-	while (poll(&p, 1, LOOK_MS) != 1)
+	do {
+		p[0].revents = p[1].revents = 0;
+		(void)poll(p, 2, LOOK_MS);
+		if (p[1].revents)
+			answer(k);
 		if (is_overdue(k))
 			cut_all(k);
+	} while (!p[0].revents);
 	cut_all(k);
 	_exit(0);
+}
+
+int shd_keeper_read(struct shd_keeper *k, pid_t pid, uint64_t addr,
+		    uint64_t out[2])
+{
+	struct question q = {.pid = pid, .addr = addr, .serial = ++k->serial};
+	struct pollfd p = {.fd = k->reply[0], .events = POLLIN};
+	struct words w;
+
+	if (write(k->ask[1], &q, sizeof(q)) != sizeof(q))
+		return -EIO;
+	/* A keeper that is killed answers nothing, and a late answer is that to
+	 * an earlier question. */
+	do {
+		if (poll(&p, 1, PATIENCE_MS) != 1 ||
+		    read(k->reply[0], &w, sizeof(w)) != sizeof(w))
+			return -EIO;
+	} while (w.serial != q.serial);
+	out[0] = w.word[0];
+	out[1] = w.word[1];
+	return (int)w.err;
 }
 
 int shd_keeper_start(struct shd_keeper **out, pid_t *pid)
@@ -69,7 +125,8 @@ int shd_keeper_start(struct shd_keeper **out, pid_t *pid)
 	sigset_t all, former;
 	pid_t child;
 
-	if (k == MAP_FAILED || self < 0)
+	if (k == MAP_FAILED || self < 0 || pipe2(k->ask, O_CLOEXEC) != 0 ||
+	    pipe2(k->reply, O_CLOEXEC) != 0)
 		return error_set(-errno, "a keeper: %s", strerror(errno));
 	/* What ends the server must not end the keeper first. */
 	(void)sigfillset(&all);

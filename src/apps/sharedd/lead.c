@@ -24,6 +24,7 @@ enum {
 	REPLY_MAX = 1 << 16,
 	MEMBER_MAX = 64,
 	NAME_MAX_BYTES = 64,
+	WANTS = 256,
 	MS = 1000000,
 };
 
@@ -45,6 +46,10 @@ struct shd_lead {
 	bool has_ends;
 	struct shd_ends ends;
 	struct shd_news news;
+	/* Rings; what was asked and not taken yet is WANTS at most. */
+	struct shd_want want[WANTS];
+	struct shd_got got[WANTS];
+	uint32_t want_begin, want_end, got_begin, got_end;
 };
 
 static int call_within(struct shd_lead *l, uint32_t ms, const char *method,
@@ -241,6 +246,47 @@ static void leave(struct shd_lead *l)
 	json_decref(reply);
 }
 
+/* One of them, under the lock but for the call. */
+static void do_want(struct shd_lead *l)
+{
+	const struct client_caller c = {.http = l->http, .token = l->token};
+	struct shd_want want = l->want[l->want_begin++ % WANTS];
+	struct shd_got got;
+
+	pthread_mutex_unlock(&l->lock);
+	shd_want_do(&c, &l->node, l->member, &want, &got);
+	pthread_mutex_lock(&l->lock);
+	l->got[l->got_end++ % WANTS] = got;
+	tell(l);
+}
+
+int shd_lead_want(struct shd_lead *l, const struct shd_want *want)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&l->lock);
+	if (l->want_end - l->got_begin == WANTS) {
+		err = -EAGAIN;
+	} else {
+		l->want[l->want_end++ % WANTS] = *want;
+		pthread_cond_signal(&l->wake);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return err;
+}
+
+bool shd_lead_got(struct shd_lead *l, struct shd_got *out)
+{
+	bool has;
+
+	pthread_mutex_lock(&l->lock);
+	has = l->got_begin != l->got_end;
+	if (has)
+		*out = l->got[l->got_begin++ % WANTS];
+	pthread_mutex_unlock(&l->lock);
+	return has;
+}
+
 /* ---- the thread ---------------------------------------------------------- */
 
 static void wait_until(struct shd_lead *l, uint64_t at_ns)
@@ -263,6 +309,11 @@ static void *run(void *arg)
 		bool must_connect = l->has_ends && now_ns >= retry_ns;
 		bool must_beat = l->member[0] && now_ns >= beat_ns;
 
+		if (!must_connect && !must_beat && l->member[0] &&
+		    l->want_begin != l->want_end) {
+			do_want(l);
+			continue;
+		}
 		if (!must_connect && !must_beat) {
 			uint64_t at_ns = now_ns + COH_HEARTBEAT_NS;
 

@@ -11,6 +11,7 @@
 #include <infiniband/verbs.h>
 
 #include "base/base.h"
+#include "want.h"
 #include "wire/coherence_wire.h"
 
 struct config;
@@ -58,6 +59,10 @@ void shd_lead_connect(struct shd_lead *l, const struct shd_ends *ends);
 /* Readable when there may be news. */
 int shd_lead_fd(const struct shd_lead *l);
 void shd_lead_news(struct shd_lead *l, struct shd_news *out);
+/* Asks for it, in turn. -EAGAIN: too many wait. */
+int shd_lead_want(struct shd_lead *l, const struct shd_want *want) MUST_CHECK;
+/* The next answer; false: none. */
+bool shd_lead_got(struct shd_lead *l, struct shd_got *out);
 /* Leaves, if it is a member, and ends the thread. */
 void shd_lead_close(struct shd_lead *l);
 

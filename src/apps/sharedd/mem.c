@@ -16,6 +16,7 @@
 enum {
 	PAGE = COHERENCE_PAGE_BYTES,
 	WORD_BITS = 64,
+	COPIED = 1,
 };
 
 static uint64_t at(uint32_t page)
@@ -33,12 +34,35 @@ static struct shd_view *view_of(struct list *l)
 	return container_of(l, struct shd_view, node);
 }
 
-/* What an ioctl said; a view whose memory is gone is none. */
+static uint64_t place(const struct shd_view *v, uint32_t page)
+{
+	return v->base + at(page);
+}
+
+static bool shows(const struct shd_view *v, uint32_t page)
+{
+	return !v->is_gone && page - v->first < v->count;
+}
+
+/* What an ioctl on one page said. A view whose memory is gone is none; and
+ * where a page is not mapped any more, nobody can use it. */
 static int noted(struct shd_view *v, int err)
 {
-	if (err == -ESRCH || err == -ENOENT)
+	if (err == -ESRCH)
 		v->is_gone = true;
-	return v->is_gone ? 0 : err;
+	return v->is_gone || err == -ENOENT ? 0 : err;
+}
+
+/* Also where a part of it is not mapped any more. */
+static int protect_run(struct shd_view *v, uint32_t page, uint32_t count)
+{
+	int err = run_uffd_protect(v->uffd, place(v, page), at(count));
+
+	if (err != -ENOENT || count == 1)
+		return noted(v, err);
+	for (err = 0; !err && !v->is_gone && count; count--, page++)
+		err = noted(v, run_uffd_protect(v->uffd, place(v, page), PAGE));
+	return err;
 }
 
 /* ---- what is in the file ------------------------------------------------- */
@@ -83,30 +107,41 @@ static int protect_view(const struct shd_mem *m, struct shd_view *v,
 	uint32_t n;
 	int err = 0;
 
+	page = u32_max(page, v->first);
+	end = u32_min(end, v->first + v->count);
 	for (; !err && !v->is_gone && (n = next_run(m, &page, end)); page += n)
-		err = noted(v, run_uffd_protect(v->uffd, v->start + at(page),
-						at(n)));
+		err = protect_run(v, page, n);
 	return err;
 }
 
-int shd_mem_add(struct shd_mem *m, struct shd_view *v, int uffd, uint64_t start)
+int shd_mem_add(struct shd_mem *m, struct shd_view *v, int uffd, uint64_t start,
+		uint32_t first, uint32_t count)
 {
 	int err = run_uffd_enable_file(uffd);
 
-	*v = (struct shd_view){.uffd = uffd, .start = start};
+	*v = (struct shd_view){.uffd = uffd,
+			       .base = start - at(first),
+			       .first = first,
+			       .count = count};
 	list_init(&v->node);
 	/* Whoever sent it, we do not wait in it. */
 	if (!err && fcntl(uffd, F_SETFL, O_NONBLOCK) != 0)
 		err = -errno;
 	if (!err)
-		err = run_uffd_register(uffd, start, at(m->page_count));
+		err = run_uffd_register(uffd, start, at(count));
 	if (!err)
-		err = protect_view(m, v, 0, m->page_count);
+		err = protect_view(m, v, first, first + count);
 	if (!err && v->is_gone)
 		err = -ENOENT;
 	if (!err)
 		list_append(&m->views, &v->node);
 	return err;
+}
+
+void shd_mem_look(struct shd_view *v)
+{
+	/* A page that is not registered anywhere: the question unprotects. */
+	v->is_gone |= !run_uffd_is_alive(v->uffd, COHERENCE_BASE - PAGE);
 }
 
 void shd_mem_drop(struct shd_mem *m, struct shd_view *v)
@@ -119,14 +154,15 @@ void shd_mem_drop(struct shd_mem *m, struct shd_view *v)
 
 void shd_mem_wake(struct shd_view *v, uint32_t page)
 {
-	if (!v->is_gone)
-		run_uffd_wake(v->uffd, v->start + at(page), PAGE);
+	if (shows(v, page))
+		run_uffd_wake(v->uffd, place(v, page), PAGE);
 }
 
 int shd_mem_poison(struct shd_view *v, uint32_t page)
 {
-	uint64_t at_va = v->start + at(page);
-	int err = v->is_gone ? 0 : noted(v, run_uffd_poison(v->uffd, at_va));
+	uint64_t at_va = place(v, page);
+	int err =
+		!shows(v, page) ? 0 : noted(v, run_uffd_poison(v->uffd, at_va));
 
 	/* A mark is left where the page was protected when it went. */
 	if (err == -EEXIST)
@@ -142,17 +178,18 @@ int shd_mem_poison(struct shd_view *v, uint32_t page)
 
 /* ---- pages --------------------------------------------------------------- */
 
+/* COPIED, 0: there is no such place any more, or -errno. */
 static int copy_into(struct shd_view *v, uint32_t page, const void *bytes,
 		     bool may_write)
 {
-	uint64_t to = v->start + at(page);
+	uint64_t to = place(v, page);
 	int n;
 
 	do {
 		n = may_write ? run_uffd_copy(v->uffd, to, bytes, 1)
 			      : run_uffd_copy_protected(v->uffd, to, bytes);
 	} while (n == -EAGAIN);
-	return n < 0 ? noted(v, n) : 0;
+	return n < 0 ? noted(v, n) : COPIED;
 }
 
 static bool is_in_file(const struct shd_mem *m, uint32_t page)
@@ -173,39 +210,36 @@ int shd_mem_put(struct shd_mem *m, uint32_t page, const void *bytes,
 		return 0;
 	}
 	for (struct list *l = m->views.next; !err && is_view(m, l); l = l->next)
-		if (view_of(l) != v && !view_of(l)->is_gone)
-			err = noted(
-				view_of(l),
-				run_uffd_protect(view_of(l)->uffd,
-						 view_of(l)->start + at(page),
-						 PAGE));
+		if (view_of(l) != v && shows(view_of(l), page))
+			err = protect_run(view_of(l), page, 1);
 	if (err)
 		return err;
-	if (v && !v->is_gone) {
+	if (v && shows(v, page)) {
 		err = copy_into(v, page, bytes, may_write);
-		if (err)
+		if (err < 0)
 			return err;
-		/* A program that has mapped something else there got the bytes,
-		 * and nobody else did. */
-		v->is_gone |= !is_in_file(m, page);
-		if (!v->is_gone) {
+		if (is_in_file(m, page)) {
 			set_here(m, page, true);
 			return 0;
 		}
+		/* A program that has mapped something else there got the bytes,
+		 * and nobody else did. Or it is not mapped any more. */
+		v->is_gone |= err == COPIED;
 	}
 	err = copy_into(&m->own, page, bytes, false);
-	if (!err)
-		set_here(m, page, true);
-	return err;
+	if (err < 0)
+		return err;
+	set_here(m, page, true);
+	return 0;
 }
 
 void shd_mem_unprotect(struct shd_mem *m, struct shd_view *v, uint32_t page)
 {
 	ASSERT(shd_mem_has(m, page) && m->aside < 0);
 	/* Fails only where there is no mapping any more. */
-	if (!v->is_gone)
-		(void)noted(v, run_uffd_unprotect(v->uffd, v->start + at(page),
-						  PAGE));
+	if (shows(v, page))
+		(void)noted(v,
+			    run_uffd_unprotect(v->uffd, place(v, page), PAGE));
 }
 
 void shd_mem_again(struct shd_mem *m, struct shd_view *v, uint32_t page)
@@ -213,7 +247,7 @@ void shd_mem_again(struct shd_mem *m, struct shd_view *v, uint32_t page)
 	static const uint8_t zeros[PAGE];
 
 	ASSERT(shd_mem_has(m, page) && m->aside < 0);
-	if (!v->is_gone && copy_into(v, page, zeros, false) == -EEXIST)
+	if (shows(v, page) && copy_into(v, page, zeros, false) == -EEXIST)
 		shd_mem_wake(v, page);
 }
 
@@ -342,8 +376,9 @@ static int open_own(struct shd_mem *m, int uffd)
 		return error_set(-errno, "no room for %llu bytes of addresses",
 				 (unsigned long long)at(m->page_count));
 	m->own = (struct shd_view){.uffd = uffd,
-				   .start = (uint64_t)(uintptr_t)mem};
-	err = run_uffd_register(uffd, m->own.start, at(m->page_count));
+				   .base = (uint64_t)(uintptr_t)mem,
+				   .count = m->page_count};
+	err = run_uffd_register(uffd, m->own.base, at(m->page_count));
 	if (err) {
 		(void)munmap(mem, at(m->page_count));
 		return error_set(err, "userfaultfd for shared memory: %s",
@@ -379,7 +414,7 @@ int shd_mem_init(struct shd_mem *m, uint32_t page_count, int own_uffd)
 void shd_mem_release(struct shd_mem *m)
 {
 	shd_mem_cut(m);
-	(void)munmap((void *)(uintptr_t)m->own.start, at(m->page_count));
+	(void)munmap((void *)(uintptr_t)m->own.base, at(m->page_count));
 	(void)close(m->fd);
 	if (m->aside >= 0)
 		(void)close(m->aside);

@@ -23,12 +23,14 @@
 #include "base/list.h"
 #include "wire/coherence_wire.h"
 
-/* A mapping of the segment; embedded by who owns it. */
+/* A mapping of pages [first, first + count) of the segment; embedded by who
+ * owns it. Its process may unmap parts of it at any time. */
 struct shd_view {
 	struct list node; /* of the mem */
 	int uffd;
-	uint64_t start;
-	bool is_gone; /* its process has ended, or has no such mapping */
+	uint64_t base; /* where page 0 would be */
+	uint32_t first, count;
+	bool is_gone; /* its process has ended, or something else is there */
 };
 
 struct shd_mem {
@@ -51,11 +53,14 @@ int shd_mem_init(struct shd_mem *m, uint32_t page_count,
 void shd_mem_release(struct shd_mem *m);
 
 /* Takes a view whose uffd (which becomes the mem's) was made by the process
- * that mapped the file at `start`. -EPROTO: it is no userfaultfd; -ENOENT: it
- * has no such mapping; -EOPNOTSUPP: not with this kernel. */
-int shd_mem_add(struct shd_mem *m, struct shd_view *v, int uffd,
-		uint64_t start) MUST_CHECK;
+ * that mapped these pages of the file at `start`. -EPROTO: it is no
+ * userfaultfd; -ENOENT: it has no such mapping; -EOPNOTSUPP: not with this
+ * kernel. */
+int shd_mem_add(struct shd_mem *m, struct shd_view *v, int uffd, uint64_t start,
+		uint32_t first, uint32_t count) MUST_CHECK;
 void shd_mem_drop(struct shd_mem *m, struct shd_view *v);
+/* Looks whether its process has ended, or executes another program. */
+void shd_mem_look(struct shd_view *v);
 
 bool shd_mem_has(const struct shd_mem *m, uint32_t page);
 /* The page appears, protected everywhere but in v, which may write it if so

@@ -42,6 +42,10 @@ static int allow(struct daemon *d)
 	s->sockets.dir_fd = -1;
 	list_init(&s->segments);
 	list_init(&s->programs);
+	list_init(&s->ended);
+	list_init(&s->listeners);
+	list_init(&s->objects);
+	s->inotify = -1;
 	s->device = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
 	s->own_uffd = shd_mem_own_uffd();
 	if (s->own_uffd < 0)
@@ -144,6 +148,10 @@ static int open_server(struct daemon *d)
 	if (!err)
 		err = watch_all(s);
 	if (!err)
+		err = shd_object_start(s);
+	if (!err)
+		err = shd_futex_start(s);
+	if (!err)
 		err = shd_attach_open(s);
 	return err ? err : shd_member_start(s);
 }
@@ -160,10 +168,14 @@ static void look(struct shd *s, uint64_t now_ns)
 			container_of(l, struct shd_program, node);
 
 		next = l->next;
+		if (p->stays && p->sock < 0)
+			shd_mem_look(&p->view);
 		if (p->has_view && p->view.is_gone)
 			shd_attach_end(s, p);
 	}
-	if (s->program_count)
+	shd_futex_look(s);
+	if (s->program_count || s->placeholder_count ||
+	    !list_is_empty(&s->listeners))
 		s->used_ns = now_ns;
 }
 
@@ -211,6 +223,7 @@ static int run(struct daemon *d)
 	}
 	if (s->is_over)
 		return error_set(-ESTALE, "shared memory was lost");
+	shd_attach_stop(s);
 	if (!shd_member_drain(s))
 		log_err("shared", "not all stores could be given back");
 	return 0;
@@ -227,16 +240,18 @@ static int close_server(struct daemon *d)
 		next = l->next;
 		shd_attach_end(s, container_of(l, struct shd_program, node));
 	}
+	shd_attach_free(s);
 	for (struct list *l = s->segments.next; l != &s->segments; l = next) {
 		next = l->next;
 		shd_segment_destroy(s,
 				    container_of(l, struct shd_segment, node));
 	}
+	shd_object_stop(s);
+	shd_futex_stop(s);
 	if (s->lead)
 		shd_lead_close(s->lead);
 	shd_nic_close(&s->nic);
-	if (s->listen >= 0)
-		rack_socket_release(&s->sockets, s->socket, s->listen);
+	shd_attach_stop(s);
 	rack_sockets_close(&s->sockets);
 	if (s->epoll >= 0)
 		(void)close(s->epoll);

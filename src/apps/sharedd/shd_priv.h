@@ -28,6 +28,8 @@ enum {
 	SHD_PROGRAMS = 1024, /* mappings of programs */
 	SHD_FAULTS = 64,     /* read at once */
 	SHD_EVICTS = 16,     /* in one turn */
+	SHD_PLACEHOLDERS = 16384,
+	SHD_WAITERS = 4096,
 };
 
 #define SHD_CACHE_BYTES (512ull << 20)
@@ -43,6 +45,8 @@ enum {
 	X(gives, "pages given back")                                \
 	X(evictions, "pages given up for others")                   \
 	X(leaves, "regions left")                                   \
+	X(sleeps, "threads that slept on a word of shared memory")  \
+	X(wakes, "threads that were woken, or whose word changed")  \
 	X(terms, "connections to a switch that had been restarted") \
 	X(hidden, "times that the lease was nearly over")           \
 	X(strange, "messages of the switch that made no sense")
@@ -63,6 +67,20 @@ struct shd_segment {
 	uint64_t faults, gets, invals, gives;
 };
 
+/* A segment that programs know as an object: open at the lead while somebody
+ * here uses it. */
+struct shd_object {
+	struct list node;
+	uint64_t id;
+	unsigned users; /* programs, and placeholders */
+};
+
+/* By the number of its watch. */
+struct shd_placeholder {
+	int watch;
+	struct shd_object *object;
+};
+
 struct shd_program;
 
 enum shd_watch_kind {
@@ -72,6 +90,8 @@ enum shd_watch_kind {
 	SHD_WATCH_NIC,
 	SHD_WATCH_LEAD,
 	SHD_WATCH_SIGNAL,
+	SHD_WATCH_OBJECTS,
+	SHD_WATCH_LISTENER,
 };
 
 struct shd_watch {
@@ -82,11 +102,17 @@ struct shd_watch {
 /* A program's connection, and its mapping. */
 struct shd_program {
 	struct list node;
-	int sock;
+	int sock; /* -1: its mapping stays without it */
+	uint64_t serial;
 	pid_t pid;
 	clockid_t clock; /* of the processor time that it uses; 0: none */
 	bool has_view;
+	bool stays;
+	bool is_asking; /* the lead */
+	bool is_bare;	/* and wants no placeholder */
 	bool is_flushing;
+	bool is_ended;
+	struct shd_object *object; /* that it uses, or NULL */
 	struct shd_view view;
 	struct shd_segment *segment; /* NULL: nothing is open */
 	struct shd_watch on_sock, on_uffd;
@@ -151,7 +177,18 @@ struct shd {
 	uint64_t held_ns; /* when the first may go; 0: not known */
 
 	struct list segments;
-	struct list programs;
+	struct list objects;
+	int inotify; /* of placeholders */
+	struct shd_watch on_objects;
+	uint32_t placeholder_count;
+	struct shd_placeholder *placeholders; /* SHD_PLACEHOLDERS */
+	/* Futex calls that are held. */
+	struct list listeners;
+	struct shd_waiter *waiters; /* SHD_WAITERS */
+	unsigned waiter_count;
+	uint64_t futex_ns; /* when one wants a look; 0: none */
+	struct list programs, ended;
+	uint64_t last_serial;
 	unsigned program_count;
 	uint64_t page_count; /* cached */
 	uint64_t page_max;
@@ -195,8 +232,16 @@ void shd_fault_forget(struct shd *s, const struct shd_program *p);
 
 int shd_attach_open(struct shd *s) MUST_CHECK;
 void shd_attach_accept(struct shd *s);
+/* The name is free for the next server, and nobody else comes to this one. */
+void shd_attach_stop(struct shd *s);
 void shd_attach_read(struct shd *s, struct shd_program *p);
+/* It is freed when no event can name it any more. */
 void shd_attach_end(struct shd *s, struct shd_program *p);
+void shd_attach_free(struct shd *s);
+/* Answers the program; `with` may be NULL. */
+int shd_attach_answer(const struct shd_program *p, int err,
+		      const struct coherent_answer *with, const int *fd,
+		      unsigned count) MUST_CHECK;
 /* Goes on with flushes; from_start: what was given did not arrive. */
 void shd_flush_run(struct shd *s, bool from_start);
 int shd_watch_add(struct shd *s, int fd, struct shd_watch *w) MUST_CHECK;
@@ -210,6 +255,40 @@ void shd_segment_put(struct shd *s, struct shd_segment *g);
 /* NULL: none has it. */
 struct shd_segment *shd_segment_of(struct shd *s, uint64_t page);
 void shd_segment_destroy(struct shd *s, struct shd_segment *g);
+
+/* ---- object.c: POSIX and System V shared memory ----------------------------
+ */
+
+int shd_object_start(struct shd *s) MUST_CHECK;
+void shd_object_stop(struct shd *s);
+/* Asks the lead for the program; an error ends it. */
+int shd_object_ask(struct shd *s, struct shd_program *p,
+		   const struct coherent_ask *ask) MUST_CHECK;
+/* Takes what the lead has answered. */
+void shd_object_got(struct shd *s);
+/* Placeholders that nobody has any more. */
+void shd_object_read(struct shd *s);
+void shd_object_put(struct shd *s, struct shd_object *o);
+
+/* ---- futex.c: threads that sleep on a word --------------------------------
+ */
+
+int shd_futex_start(struct shd *s) MUST_CHECK;
+void shd_futex_stop(struct shd *s);
+/* Takes a listener, which is ours from here on. `addr`: of a word of the
+ * program, which must be readable. */
+int shd_futex_listen(struct shd *s, pid_t pid, uint64_t addr,
+		     int fd) MUST_CHECK;
+/* After its descriptor was ready, in that way. */
+void shd_futex_read(struct shd *s, struct shd_watch *w, uint32_t events);
+/* Pages have come, or go. */
+void shd_futex_came(struct shd *s, uint64_t page);
+void shd_futex_left(struct shd *s, const struct coh_range *r);
+/* They cannot be had. */
+void shd_futex_lost(struct shd *s, const struct coh_range *r);
+void shd_futex_run(struct shd *s, uint64_t now_ns);
+/* Drops those whose thread has gone on, for a signal. */
+void shd_futex_look(struct shd *s);
 
 /* ---- evict.c: a bounded cache -------------------------------------------- */
 

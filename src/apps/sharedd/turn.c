@@ -205,8 +205,10 @@ bool shd_turn(struct shd *s)
 		run_held(s, now_ns);
 	shd_flush_run(s, false);
 	shd_evict(s);
-	if (!s->is_draining)
+	if (!s->is_draining) {
 		shd_fault_touch(s);
+		shd_futex_run(s, now_ns);
+	}
 	*s->cached_bytes = s->page_count << COHERENCE_PAGE_SHIFT;
 	return n > 0;
 }
@@ -233,24 +235,37 @@ static void take_event(struct shd *s, const struct epoll_event *e)
 		break;
 	case SHD_WATCH_LEAD:
 		shd_member_news(s);
+		shd_object_got(s);
+		break;
+	case SHD_WATCH_LISTENER:
+		shd_futex_read(s, w, e->events);
+		break;
+	case SHD_WATCH_OBJECTS:
+		shd_object_read(s);
 		break;
 	case SHD_WATCH_SIGNAL:
 		break; /* the caller looks */
 	}
 }
 
-/* A program's socket and its userfaultfd may both be in one batch of events,
- * and the one may end the program: sockets come last. */
+/* One event may end the program of another one of the same batch. */
 static void take_events(struct shd *s, const struct epoll_event *e, int n)
 {
-	for (int i = 0; i < n; i++)
-		if (((struct shd_watch *)e[i].data.ptr)->kind !=
-		    SHD_WATCH_SOCKET)
+	for (int i = 0; i < n; i++) {
+		const struct shd_watch *w = e[i].data.ptr;
+
+		if (!w->program || !w->program->is_ended)
 			take_event(s, &e[i]);
-	for (int i = 0; i < n; i++)
-		if (((struct shd_watch *)e[i].data.ptr)->kind ==
-		    SHD_WATCH_SOCKET)
-			take_event(s, &e[i]);
+	}
+	shd_attach_free(s);
+}
+
+/* How long to sleep, where something is due at a time (0: nothing). */
+static uint64_t until(uint64_t at_ns, uint64_t now_ns, uint64_t most_ns)
+{
+	if (!at_ns)
+		return most_ns;
+	return u64_min(most_ns, at_ns > now_ns ? at_ns - now_ns : 0);
 }
 
 void shd_sleep(struct shd *s, uint64_t most_ns)
@@ -264,9 +279,8 @@ void shd_sleep(struct shd *s, uint64_t most_ns)
 		s->is_armed = true;
 		most_ns = 0; /* look once more */
 	}
-	if (s->held_ns)
-		most_ns = u64_min(
-			most_ns, s->held_ns > now_ns ? s->held_ns - now_ns : 0);
+	most_ns = until(s->held_ns, now_ns, most_ns);
+	most_ns = until(s->futex_ns, now_ns, most_ns);
 	t = (struct timespec){.tv_sec = (time_t)(most_ns / 1000000000u),
 			      .tv_nsec = (long)(most_ns % 1000000000u)};
 	take_events(s, e, epoll_pwait2(s->epoll, e, EVENTS, &t, NULL));

@@ -11,10 +11,14 @@ struct coherent_mapping {
 	uint64_t va, size_bytes;
 };
 
+/* As the lead tells it. */
+struct coherent_segment {
+	uint64_t va, size_bytes, reserved_bytes, id;
+};
+
 /* Maps it; -errno with words. */
-int coherent_attach(const char *rack, uint64_t va, uint64_t size_bytes,
-		    uint64_t id, bool may_write,
-		    struct coherent_mapping *out) MUST_CHECK;
+int coherent_attach(const char *rack, const struct coherent_segment *g,
+		    bool may_write, struct coherent_mapping *out) MUST_CHECK;
 void coherent_detach(struct coherent_mapping *m);
 /* One question, until it is answered. -EHOSTDOWN: the server has ended. */
 int coherent_ask(const struct coherent_mapping *m, enum coherent_ask_kind kind,

@@ -121,13 +121,17 @@ static int map_segment(struct aq_shared *s, const json_t *segment,
 	const char *right =
 		json_string_value(json_object_get(segment, "right"));
 	bool is_read_only = flags & AQ_SHARED_READ_ONLY;
-	uint64_t va, size_bytes, id;
-	int err = client_json_u64(segment, "va", INT64_MAX, &va);
+	struct coherent_segment g;
+	int err = client_json_u64(segment, "va", INT64_MAX, &g.va);
 
 	if (!err)
-		err = client_json_u64(segment, "size", INT64_MAX, &size_bytes);
+		err = client_json_u64(segment, "size", INT64_MAX,
+				      &g.size_bytes);
 	if (!err)
-		err = client_json_u64(segment, "id", INT64_MAX, &id);
+		err = client_json_u64(segment, "reserved", INT64_MAX,
+				      &g.reserved_bytes);
+	if (!err)
+		err = client_json_u64(segment, "id", INT64_MAX, &g.id);
 	if (err || !right)
 		return error_set(-EPROTO, "the lead's answer makes no sense");
 	if (!is_read_only && strcmp(right, "rw") != 0)
@@ -135,12 +139,12 @@ static int map_segment(struct aq_shared *s, const json_t *segment,
 				 "this tenant may only read the segment: open "
 				 "it with AQ_SHARED_READ_ONLY");
 	/* Where we map it: nothing else may be said to be there. */
-	if (va % COHERENCE_PAGE_BYTES || !size_bytes ||
-	    size_bytes % COHERENCE_PAGE_BYTES || va < COHERENCE_BASE ||
-	    va + size_bytes > coherence_arena(COHERENCE_NODES))
+	if (g.va % COHERENCE_PAGE_BYTES || !g.size_bytes ||
+	    g.size_bytes % COHERENCE_PAGE_BYTES || g.va < COHERENCE_BASE ||
+	    g.va + g.size_bytes > coherence_arena(COHERENCE_NODES))
 		return error_set(-EPROTO, "the lead's answer makes no sense");
-	return coherent_attach(client_shared_rack(s->rack), va, size_bytes, id,
-			       !is_read_only, &s->mapping);
+	return coherent_attach(client_shared_rack(s->rack), &g, !is_read_only,
+			       &s->mapping);
 }
 
 AQ_API int aq_shared_open(struct aq_rack *rack, const char *name,

@@ -221,6 +221,39 @@ static int create(struct el_object *o, const struct aq_elastic_options *options,
 	return err;
 }
 
+/* Begins to load it, if there is anything to load. */
+static int ask_to_load(const struct el_object *o, uint64_t deadline_ns)
+{
+	char path[EL_PATH_MAX + 32];
+	json_t *reply = NULL;
+	int err;
+
+	(void)snprintf(path, sizeof(path), "/v1/load%s", o->path);
+	err = client_control_call(o->rack, "POST", path, NULL, deadline_ns,
+				  &reply);
+	json_decref(reply);
+	return err;
+}
+
+/* Until it has been loaded; the controller says -EAGAIN while it is on the way
+ * to the vault or back. 0 also where there is no such name. */
+static int load(struct el_object *o)
+{
+	uint64_t end_ns = el_now_ns() + EL_LOAD_MS * 1000000ull;
+	unsigned tries = 0;
+	int err;
+
+	do {
+		err = ask_to_load(o, el_deadline_ns(o));
+	} while (err == -EAGAIN && el_pause(&tries, end_ns));
+	tries = 0;
+	while (!err && (err = el_refresh(o, el_deadline_ns(o))) == -EAGAIN &&
+	       el_pause(&tries, end_ns))
+		err = 0;
+	/* A lost one without an image is -ENOENT, too: opening says more. */
+	return err == -ENOENT ? 0 : err;
+}
+
 static bool is_path(const char *path)
 {
 	size_t len = strnlen(path, EL_PATH_MAX);
@@ -247,6 +280,9 @@ int el_open(struct el_object *o, struct aq_rack *rack, const char *path,
 	(void)snprintf(o->path, sizeof(o->path), "%s", path);
 	if (getrandom(o->session, sizeof(o->session), 0) != sizeof(o->session))
 		return error_set(-EIO, "the kernel gives no random numbers");
+	err = options->flags & AQ_ELASTIC_LOAD ? load(o) : 0;
+	if (err)
+		return err;
 	deadline_ns = el_deadline_ns(o);
 	err = options->flags & (AQ_ELASTIC_CREATE | AQ_ELASTIC_NEW)
 		      ? create(o, options, deadline_ns)

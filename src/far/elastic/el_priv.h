@@ -20,6 +20,7 @@ enum {
 	EL_BLOCKS_MAX = 1 << 16, /* of an object */
 	EL_PAUSE_US = 50,	 /* the first between two tries */
 	EL_PAUSE_MAX_US = 5000,
+	EL_LOAD_MS = 60000, /* from the vault, at most */
 };
 
 /* A block, as the map and the block itself say. */

@@ -221,7 +221,7 @@ int kit_poll(struct kit_client *k, bool *batch_done)
 	if (n > 0)
 		k->polled_ns = kit_now_ns(k);
 	else
-		client_clock_relax(k->clock);
+		client_clock_polled(k->clock);
 	for (int i = 0; i < n; i++) {
 		if (wc[i].status != IBV_WC_SUCCESS)
 			err = failed(k, wc[i].status);

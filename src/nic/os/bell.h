@@ -26,6 +26,9 @@
  * A producer that remembers the sleep it rang for rings again for the next one,
  * whose number is another, so ringing once per sleep loses nothing either.
  *
+ * Threads of the owner may doze instead (doze.h). The page has their number and
+ * how many dozes there were, by which a producer rouses once for each.
+ *
  * Trust: a NIC writes to no descriptor and no memory that a peer chose. The
  * send never waits and raises no signal. If the peer's queue is full, its
  * socket is readable: the peer is awake, or does not want to be woken.
@@ -51,7 +54,10 @@ struct bell_page {
 	_Atomic uint64_t sleeps; /* odd: asleep */
 	/* The processor that its owner polls on, plus 1; 0: not said. */
 	_Atomic uint32_t place;
-	uint8_t pad[52];
+	uint8_t pad[4];
+	/* Lower half: threads that doze; upper half: dozes so far. */
+	_Atomic uint64_t dozes;
+	uint8_t pad1[40];
 	/* Turns of moving frames so far, plus 1. On a line of its own: peers
 	 * read the one above after each frame and this one hardly ever. */
 	_Atomic uint64_t turns;
@@ -71,6 +77,7 @@ struct bell {
 struct bell_peer {
 	const struct bell_page *page; /* NULL: not known yet */
 	uint64_t rang_for;	      /* the last sleep that was rung for */
+	uint32_t roused_for;	      /* the last doze that was ended */
 	bool is_rung;		      /* since bell_settle */
 	bool is_owed;		      /* one more ring, in bell_settle */
 };
@@ -98,6 +105,20 @@ static inline bool bell_must_ring(struct bell_peer *p)
 	if (LIKELY(!(sleeps & 1)) || sleeps == p->rang_for)
 		return false;
 	p->rang_for = sleeps;
+	return true;
+}
+
+/* Whether somebody dozes who was not roused yet; it then counts as roused. The
+ * caller has looked with bell_must_ring before, which keeps the compiler from
+ * moving this load above the record's store (BELL-2). */
+static inline bool bell_must_rouse(struct bell_peer *p)
+{
+	uint64_t dozes =
+		atomic_load_explicit(&p->page->dozes, memory_order_relaxed);
+
+	if (LIKELY((uint32_t)dozes == 0) || dozes >> 32 == p->roused_for)
+		return false;
+	p->roused_for = (uint32_t)(dozes >> 32);
 	return true;
 }
 
@@ -143,6 +164,21 @@ static inline bool bell_settle(struct bell_peer *p, int sock)
  * afterwards. Without `barrier` a frame published in the same instant may be
  * missed; only for a caller that looks again soon by itself. */
 void bell_sleep(struct bell *b, bool barrier);
+
+/* A thread of the owner is about to doze, looks into its rings afterwards, and
+ * has dozed. Several may at once; no lock is needed. */
+static inline void bell_doze_begin(struct bell *b)
+{
+	/* BELL-2, with bell_must_rouse, which looks after the record's store:
+	 * that store is seen here, or the doze is seen there. */
+	atomic_fetch_add_explicit(&b->page->dozes, (1ull << 32) + 1,
+				  memory_order_seq_cst);
+}
+
+static inline void bell_doze_end(struct bell *b)
+{
+	atomic_fetch_sub_explicit(&b->page->dozes, 1, memory_order_relaxed);
+}
 
 static inline bool bell_page_is_asleep(const struct bell_page *page)
 {

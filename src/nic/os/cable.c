@@ -80,24 +80,53 @@ static COLD void wake_peer(struct cable *c)
 		h->stats->wakes_put_off++;
 }
 
+/*
+ * At the end of a turn: a peer that is woken by the first of many answers only
+ * dozes again before the last one comes. So one that says at every look that it
+ * dozes anew costs one system call for each turn.
+ */
+static COLD void rouse_peer(struct cable *c, uint64_t pos)
+{
+	struct os_host *h = c->path.host;
+
+	if (h->in_turn) {
+		h->has_woken = true;
+		c->owes_rouse = true;
+		c->rouse_pos = pos;
+		return;
+	}
+	ring_rouse(&c->tx, pos);
+	h->stats->rouses_sent++;
+}
+
 void cable_settle(struct os_host *h)
 {
 	h->has_woken = false;
-	for (struct cable *c = h->cables; c; c = c->next)
+	for (struct cable *c = h->cables; c; c = c->next) {
 		if (c->peer.is_rung && bell_settle(&c->peer, c->sock))
 			h->stats->wakes_sent++;
+		if (c->owes_rouse) {
+			c->owes_rouse = false;
+			rouse_peer(c, c->rouse_pos);
+		}
+	}
 }
 
 HOT static void cable_tx_end(struct env_path *path, size_t len_bytes)
 {
 	struct cable *c = cable_of(path);
+	uint64_t pos = c->tx.pos;
 
 	if (c->small_frame)
 		ring_publish_copy(&c->tx, path->host->scratch, len_bytes);
 	else
 		ring_publish(&c->tx, len_bytes);
-	if (LIKELY(c->peer.page != NULL) && UNLIKELY(bell_must_ring(&c->peer)))
+	if (UNLIKELY(!c->peer.page))
+		return;
+	if (UNLIKELY(bell_must_ring(&c->peer)))
 		wake_peer(c);
+	if (UNLIKELY(bell_must_rouse(&c->peer)))
+		rouse_peer(c, pos);
 }
 
 /* The memory of several frames at once: misses overlap only if they lie close
@@ -158,6 +187,14 @@ static bool cable_ready(struct env_path *path)
 	struct cable *c = cable_of(path);
 
 	return !c->rx.broken && ring_ready(&c->rx);
+}
+
+/* A switch does not rouse. */
+static bool cable_doze(struct env_path *path, struct doze_word *out)
+{
+	struct cable *c = cable_of(path);
+
+	return c->state == CABLE_UP && c->slot && ring_doze_word(&c->rx, out);
 }
 
 static bool cable_unread(struct env_path *path)
@@ -233,6 +270,7 @@ static const struct port_ops cable_port = {
 	.from = cable_path_from,
 	.poll = cable_poll,
 	.ready = cable_ready,
+	.doze = cable_doze,
 	.nudge = cable_nudge,
 	.is_at = cable_is_at,
 	.turns = cable_turns,

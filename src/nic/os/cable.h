@@ -52,6 +52,8 @@ struct cable {
 	struct ring_tx tx;
 	struct ring_rx rx;
 	struct bell_peer peer;
+	bool owes_rouse;    /* at the end of this turn ... */
+	uint64_t rouse_pos; /* ... for the record there */
 	/* Words that say which mappings are valid: ours, and the peer's. */
 	_Atomic uint32_t *words_own;
 	const _Atomic uint32_t *words_peer;

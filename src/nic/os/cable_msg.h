@@ -11,7 +11,7 @@
 
 enum {
 	CABLE_MAGIC = 0x61714361, /* "aCqa" */
-	CABLE_MAJOR = 2,
+	CABLE_MAJOR = 3,
 	CABLE_MINOR = 0,
 	CABLE_FD_MAX = 2,
 };

@@ -29,6 +29,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "doze.h"
 #include "os_limits.h"
 
 enum {
@@ -56,7 +57,8 @@ struct ring_tx {
 	uint8_t *data;
 	struct ring_ctl *ctl;
 	uint64_t pos;
-	uint64_t read_seen; /* the consumer's position, as last read */
+	uint64_t read_seen;  /* the consumer's position, as last read */
+	uint64_t marker_off; /* where the last wrap marker was put */
 	uint32_t size_bytes;
 	bool broken;   /* the consumer wrote an impossible position */
 	bool exchange; /* publish with a full barrier, see bell.h */
@@ -85,6 +87,14 @@ bool ring_tx_refresh(struct ring_tx *tx);
 static inline _Atomic uint16_t *ring_header(uint8_t *data, uint64_t off)
 {
 	return (_Atomic uint16_t *)(void *)(data + off);
+}
+
+/* No record there yet. The word that a consumer may doze on is zero as a whole
+ * until the next frame is written. */
+static inline void ring_clear(uint8_t *data, uint64_t off)
+{
+	atomic_store_explicit((_Atomic uint32_t *)(void *)(data + off), 0,
+			      memory_order_relaxed);
 }
 
 static inline uint32_t ring_record_bytes(size_t len_bytes)
@@ -126,12 +136,12 @@ static inline uint8_t *ring_reserve(struct ring_tx *tx, size_t max_bytes)
 			return NULL;
 	}
 	if (UNLIKELY(need > to_end)) {
-		atomic_store_explicit(ring_header(tx->data, 0), 0,
-				      memory_order_relaxed);
+		ring_clear(tx->data, 0);
 		/* RING-1, for the marker. */
 		atomic_store_explicit(ring_header(tx->data, off),
 				      RING_READY | RING_WRAP,
 				      memory_order_release);
+		tx->marker_off = off;
 		tx->pos += to_end;
 		off = 0;
 	}
@@ -152,8 +162,7 @@ static inline void ring_publish_copy(struct ring_tx *tx, const uint8_t *record,
 	uint64_t next = tx->pos + ring_record_bytes(len_bytes);
 	size_t end = len_bytes + RING_HEADER_BYTES;
 
-	atomic_store_explicit(ring_header(tx->data, next & mask), 0,
-			      memory_order_relaxed);
+	ring_clear(tx->data, next & mask);
 	if (end > RING_UNIT) {
 		memcpy(to + RING_UNIT, record + RING_UNIT, end - RING_UNIT);
 		memcpy(to + RING_HEADER_BYTES, record + RING_HEADER_BYTES,
@@ -183,8 +192,7 @@ static inline void ring_publish(struct ring_tx *tx, size_t len_bytes)
 	uint64_t off = tx->pos & mask;
 	uint64_t next = tx->pos + ring_record_bytes(len_bytes);
 
-	atomic_store_explicit(ring_header(tx->data, next & mask), 0,
-			      memory_order_relaxed);
+	ring_clear(tx->data, next & mask);
 	/* RING-1, and the producer's half of BELL-1. */
 	if (UNLIKELY(tx->exchange))
 		atomic_exchange_explicit(ring_header(tx->data, off),
@@ -207,6 +215,27 @@ static inline bool ring_ready(const struct ring_rx *rx)
 	return atomic_load_explicit(
 		       ring_header(rx->data, rx->pos & (rx->size_bytes - 1)),
 		       memory_order_seq_cst) != 0;
+}
+
+/* What a consumer that dozes waits for (doze.h); false: a record is there. */
+static inline bool ring_doze_word(const struct ring_rx *rx,
+				  struct doze_word *out)
+{
+	*out = (struct doze_word){
+		.at = rx->data + (rx->pos & (rx->size_bytes - 1)),
+	};
+	return !rx->broken && !ring_ready(rx);
+}
+
+/* Rouses who waits for the record that was published at `pos`, or for the wrap
+ * marker before it. */
+static inline void ring_rouse(const struct ring_tx *tx, uint64_t pos)
+{
+	uint64_t off = pos & (tx->size_bytes - 1);
+
+	doze_rouse(tx->data + off);
+	if (off == 0)
+		doze_rouse(tx->data + tx->marker_off);
 }
 
 /* The slow half of ring_peek: a wrap marker, or an invalid header. */

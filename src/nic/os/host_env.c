@@ -81,6 +81,22 @@ bool host_ready(struct os_host *h)
 	return false;
 }
 
+unsigned host_doze_words(struct os_host *h,
+			 struct doze_word words[DOZE_WORDS_MAX])
+{
+	unsigned i;
+
+	if (h->polled_count > DOZE_WORDS_MAX)
+		return 0;
+	for (i = 0; i < h->polled_count; i++) {
+		struct env_path *path = h->polled[i];
+
+		if (!path->port->doze || !path->port->doze(path, &words[i]))
+			return 0;
+	}
+	return i;
+}
+
 bool host_tx_pending(const struct os_host *h)
 {
 	return h->udp && h->udp->tx.count;

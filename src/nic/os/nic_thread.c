@@ -22,8 +22,10 @@
  *  - Fewer cores than pollers: a NIC thread that finds itself on the core of
  *    the thread that drives works off what is there and sleeps, and whoever
  *    waits for a peer that polls on its own core (bell.h) yields at once.
- *  - Strangers who spin make each yield cost their slices: then the NIC thread
- *    sleeps and drivers nap (relax.h).
+ *  - Strangers on the core make a yield cost one of their slices, 3 ms since
+ *    Linux 6.18 whatever their priority: then the NIC thread and drivers doze
+ *    until the peer's next frame (doze.h), or, where they cannot, the NIC
+ *    thread sleeps and drivers nap (relax.h).
  */
 #include <errno.h>
 #include <sched.h>
@@ -43,8 +45,6 @@ enum {
 	DRIVES_TO_TAKE = 4,   /* then the application has the bell */
 	DRIVES_PER_LOOK = 16, /* at the clock */
 	DRIVES_PER_SOCKETS = 256,
-	LONG_YIELD_WEIGHT = 8, /* short yields that excuse a long one */
-	CROWDED_SCORE = 3 * LONG_YIELD_WEIGHT - 1,
 	CROWDED_IDLES = 64, /* empty turns before the sleep, then: some us */
 	EMPTIES_PER_NUDGE = 64,
 	EMPTIES_TO_YIELD = 400, /* some 6 us: longer than a round trip */
@@ -66,6 +66,11 @@ enum {
  * must not wait for one. */
 #define NET_FREE_NS 10000ull
 
+/* These bound what a lost wake-up costs. A driver may poll more than the NIC,
+ * so it dozes no longer than a nap would take. */
+#define DRIVER_DOZE_NS	 80000ull
+#define DOZE_NS		 500000ull
+#define DOZY_NS		 2000000ull /* after traffic; then it sleeps */
 #define EAGER_NS	 1000000000ull
 #define PROBATION_MIN_NS 20000ull
 #define PROBATION_MAX_NS 100000000ull
@@ -220,6 +225,39 @@ static void rest(uint32_t empties)
 		relax_briefly();
 }
 
+/*
+ * Sleeps until a peer sends, at most for this long; the lock is held and is
+ * dropped. False: that is not possible now, and the caller looks again, or
+ * rests otherwise.
+ */
+static bool doze(struct os_host *h, uint64_t now_ns, uint64_t limit_ns)
+{
+	struct nic *nic = h->base.nic;
+	uint64_t due = nic_next_deadline_ns(nic);
+	struct doze_word words[DOZE_WORDS_MAX];
+	unsigned count = 0;
+	bool dozed;
+
+	nic_release_acks(nic);
+	host_tx_flush(h);
+	if (due > now_ns && !nic_has_ready(nic) && !nic_has_chains(nic) &&
+	    !nic_has_walks(nic)) {
+		host_nudge(h, now_ns);
+		bell_doze_begin(&h->bell);
+		count = host_doze_words(h, words);
+		if (!count)
+			bell_doze_end(&h->bell);
+		else
+			h->stats->dozes++;
+	}
+	lock_drop(&h->base.lock);
+	if (!count)
+		return false;
+	dozed = doze_wait(words, count, u64_min(due - now_ns, limit_ns));
+	bell_doze_end(&h->bell);
+	return dozed;
+}
+
 /* The application drives, and was not found to stop in between. */
 static bool is_steady(const struct nic_thread *t)
 {
@@ -256,7 +294,13 @@ HOT void nic_thread_drive(struct nic_host *host)
 	empties = t->empties;
 	tired = empties > (h->uplink || t->beside ? EMPTIES_TO_YIELD_SHARED
 						  : EMPTIES_TO_YIELD);
-	lock_drop(&host->lock);
+	/* Without anything outstanding it may wait for something else. */
+	if (tired && nic_outstanding(h->base.nic) && relax_is_crowded()) {
+		if (doze(h, host_now(h), DRIVER_DOZE_NS))
+			return;
+	} else {
+		lock_drop(&host->lock);
+	}
 	if (tired)
 		rest(empties);
 }
@@ -448,20 +492,12 @@ static void give_way(struct nic_thread *t, const struct os_clock *clock,
 
 	sched_yield();
 	after_ns = os_clock_ns(clock);
-	if (LIKELY(after_ns - now_ns < OS_YIELD_LONG_NS)) {
-		if (UNLIKELY(t->long_yields))
-			t->long_yields--;
+	if (LIKELY(after_ns - now_ns < OS_YIELD_LONG_NS))
 		return;
-	}
 	again = now_ns < t->crowded_until_ns + 2 * t->crowded_span_ns;
-	/* Once may be the host's doing: it takes guests' cores away for as
-	 * long now and then. Who shares our core takes it each time; and who
-	 * did so just now is still there. */
-	t->long_yields += LONG_YIELD_WEIGHT;
-	if (!again && t->long_yields < CROWDED_SCORE)
-		return;
-	t->long_yields = 0;
-	/* Longer each time it happens again soon. */
+	/* Longer each time it happens again soon. Now and then it is the host's
+	 * doing, which takes guests' cores away for as long: that is soon over,
+	 * and it costs little to doze meanwhile. */
 	t->crowded_span_ns =
 		again ? u64_min(2 * t->crowded_span_ns, CROWDED_MAX_NS)
 		      : CROWDED_MIN_NS;
@@ -490,6 +526,18 @@ static bool wants_yield(const struct os_host *h, uint64_t now_ns,
 		return false;
 	return now_ns - busy_ns >= NET_FREE_NS ||
 	       !atomic_load_explicit(&h->has_net, memory_order_relaxed);
+}
+
+/* On a crowded core, while there is traffic: not to be woken through a socket
+ * for each frame. What else there is to hear of is heard afterwards. */
+static bool nic_thread_doze(struct os_host *h)
+{
+	struct nic_thread *t = &h->nic_thread;
+
+	if (!lock_try(&h->base.lock))
+		return false;
+	slice_set(&t->has_short_slice, true);
+	return doze(h, host_now(h), DOZE_NS);
 }
 
 static void *nic_thread_main(void *arg)
@@ -527,7 +575,14 @@ static void *nic_thread_main(void *arg)
 		}
 		if (!idle) {
 			busy_ns = now_ns;
-			slice_set(&t->has_short_slice, false);
+			if (!crowded)
+				slice_set(&t->has_short_slice, false);
+		}
+		if (crowded && idle > CROWDED_IDLES && !driven && !guest &&
+		    now_ns - busy_ns < DOZY_NS && nic_thread_doze(h)) {
+			turns = OS_SOCKET_TURNS;
+			idle = 0;
+			continue;
 		}
 		if (guest ||
 		    (idle && (driven || now_ns - busy_ns > patience_ns ||

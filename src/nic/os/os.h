@@ -22,6 +22,8 @@
 	X(engine_sleeps, "times the NIC thread went to sleep")              \
 	X(wakes_sent, "sleeping peers woken")                               \
 	X(wakes_put_off, "wakes of one peer put off to the turn's end")     \
+	X(dozes, "times a thread slept until a peer's next frame")          \
+	X(rouses_sent, "dozing peers woken")                                \
 	X(nudges_sent, "peers woken that had not read for too long")        \
 	X(direct_maps, "memory of peers mapped")                            \
 	X(direct_refusals, "mappings that a peer refused")                  \

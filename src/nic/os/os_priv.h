@@ -16,6 +16,7 @@
 #include "bell.h"
 #include "cable_ring.h"
 #include "clock.h"
+#include "doze.h"
 #include "entropy.h"
 #include "grant.h"
 #include "os.h"
@@ -51,6 +52,9 @@ struct port_ops {
 	uint32_t (*from)(struct env_path *path);
 	/* Whether poll would find something; the second half of BELL-1. */
 	bool (*ready)(struct env_path *path);
+	/* What changes when poll would find something; false: it would now, or
+	 * nobody says so. NULL: nobody does. */
+	bool (*doze)(struct env_path *path, struct doze_word *out);
 	/* Idle for a while: wake a peer that does not read. May be NULL. */
 	void (*nudge)(struct env_path *path, uint64_t now_ns);
 	/* Whether the peer polls on this processor (bell.h). May be NULL. */
@@ -104,7 +108,6 @@ struct nic_thread {
 	uint64_t drive_seen_ns;
 	uint64_t crowded_until_ns; /* yielding costs slices: sleep at once */
 	uint64_t crowded_span_ns;
-	uint32_t long_yields;	   /* a score; high: the core is shared */
 	uint64_t sockets_ns;	   /* when the sockets are looked at next */
 	uint64_t drive_sockets_ns; /* and by a thread that drives */
 };
@@ -130,7 +133,7 @@ struct os_host {
 	struct share share;    /* of each turn's frames */
 	struct cable *cables;  /* every cable that is not freed */
 	bool in_turn;	       /* frames are being moved */
-	bool has_woken;	       /* peers, since the turn began */
+	bool has_woken;	       /* peers, since the turn began, or owes it */
 	struct cable *by_slot[NIC_SLOT_COUNT];
 	unsigned pending_count; /* accepted, not introduced */
 	struct loop *loop;
@@ -195,6 +198,9 @@ void host_poll_remove(struct os_host *h, struct env_path *path);
 /* Moves up to `budget` frames per path; returns how many. */
 unsigned host_poll(struct os_host *h, unsigned budget);
 bool host_ready(struct os_host *h);
+/* What a thread that dozes waits for; 0: it must not, or cannot. */
+unsigned host_doze_words(struct os_host *h,
+			 struct doze_word words[DOZE_WORDS_MAX]);
 /* Whether frames are held back to leave together with others. */
 bool host_tx_pending(const struct os_host *h);
 void host_tx_flush(struct os_host *h);

@@ -34,6 +34,9 @@ enum {
 
 /* The address of a memory node's arena, the same for all machines. */
 #define COHERENCE_BASE 0x200000000000ull
+/* Where unmodified programs have shared memory (apps/shm/shm.h): arenas of node
+ * 0, one behind the other. */
+#define COHERENCE_WINDOW 0x100000000000ull
 
 static inline uint64_t coherence_arena(uint32_t node)
 {

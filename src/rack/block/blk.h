@@ -29,6 +29,8 @@ enum {
 	BLK_PARKED_MAX = 1024, /* items of a queue's block, at most */
 };
 
+struct blk_image; /* blk_image.h */
+
 /* The answer to a change that was executed. */
 struct blk_done {
 	uint64_t sequence;
@@ -147,6 +149,12 @@ struct blk_kind {
 	/* A session has ended; its answers are forgotten. */
 	void (*leave)(struct blk_block *b, uint32_t session);
 	void (*stat)(const struct blk_block *b, struct block_stat_wire *out);
+	/* For images (blk_image.h); NULL: there are none of this kind. `load`
+	 * fills a block of which nothing was used yet. */
+	int (*save)(const struct blk_block *b, struct blk_image *out,
+		    uint32_t *items);
+	int (*load)(struct blk_block *b, const struct blk_image *image,
+		    uint64_t start, uint32_t items);
 	bool (*is_drained)(const struct blk_block *b);
 };
 

@@ -4,8 +4,11 @@
  * that readers need nobody. A record lies in one block; the block in which one
  * has no room is sealed, and its end is final from then on.
  */
+#include <errno.h>
+
+#include "base/error.h"
 #include "base/plant.h"
-#include "blk.h"
+#include "blk_image.h"
 
 static void show(struct blk_block *b)
 {
@@ -90,6 +93,30 @@ static bool is_drained(const struct blk_block *b)
 	return false;
 }
 
+static int save(const struct blk_block *b, struct blk_image *out,
+		uint32_t *items)
+{
+	out->payload = blk_data(b);
+	out->bytes = b->file.end;
+	*items = 0;
+	return 0;
+}
+
+static int load(struct blk_block *b, const struct blk_image *image,
+		uint64_t start, uint32_t items)
+{
+	struct blk_file *f = &b->file;
+
+	if (image->bytes > blk_room(b))
+		return error_set(-EBADMSG, "it does not fit into a block");
+	memcpy(blk_data(b), image->payload, image->bytes);
+	f->end = image->bytes;
+	f->start = start;
+	f->has_start = b->flags & BLOCK_HAS_START;
+	show(b);
+	return 0;
+}
+
 const struct blk_kind blk_kind_file = {
 	.id = BLOCK_FILE,
 	.name = "file",
@@ -105,5 +132,7 @@ const struct blk_kind blk_kind_file = {
 	.forget = forget,
 	.leave = leave,
 	.stat = stat,
+	.save = save,
+	.load = load,
 	.is_drained = is_drained,
 };

@@ -84,7 +84,8 @@ static enum block_status find(struct blk_job *j, const struct block_op *op,
 	/* A block of another tenant is none at all. */
 	if (e && e->pd != j->guest->pd)
 		e = NULL;
-	if (!e || e->block.generation != op->generation || e->is_leaving)
+	if (!e || e->block.generation != op->generation || e->is_leaving ||
+	    e->is_frozen)
 		/* An order to make a block may come after its first client. */
 		return op->index < BLK_INDEX_MAX &&
 				       op->generation > s->heard[op->index]

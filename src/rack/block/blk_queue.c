@@ -11,8 +11,12 @@
  * tell it what it has counted there, at any time later, and the smallest number
  * holds.
  */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/error.h"
 #include "base/plant.h"
-#include "blk.h"
+#include "blk_image.h"
 
 enum state {
 	READY = 1,
@@ -306,6 +310,71 @@ static bool is_drained(const struct blk_block *b)
 	return b->queue.head == b->queue.tail;
 }
 
+/* ---- images -------------------------------------------------------------- */
+
+/* Also what waits for its acknowledgement: after a load nobody can give that
+ * any more. What was got is its consumer's. */
+static bool is_kept(const struct item *i)
+{
+	return i->state == READY || i->state == PARKED;
+}
+
+static int save(const struct blk_block *b, struct blk_image *out,
+		uint32_t *items)
+{
+	const struct blk_queue *q = &b->queue;
+	uint8_t *buf = malloc(q->tail - q->head + 1), *at = buf;
+
+	if (!buf)
+		return error_set(-ENOMEM, "no memory for the image of a block");
+	*items = 0;
+	for (uint64_t place = q->head; place < q->tail;) {
+		const struct item *i = item_at(b, place);
+		be32 length = be32_put(i->length);
+
+		place += size_of(i);
+		if (!is_kept(i))
+			continue;
+		memcpy(at, &length, sizeof(length));
+		memcpy(at + sizeof(length), i + 1, i->length);
+		at += sizeof(length) + i->length;
+		++*items;
+	}
+	out->own = buf;
+	out->payload = buf;
+	out->bytes = (uint64_t)(at - buf);
+	return 0;
+}
+
+/* The items come one after the other from the ring's first place on. */
+static int load(struct blk_block *b, const struct blk_image *image,
+		uint64_t start, uint32_t items)
+{
+	struct blk_queue *q = &b->queue;
+	const uint8_t *at = image->payload, *end = at + image->bytes;
+
+	while ((size_t)(end - at) >= sizeof(be32)) {
+		struct item i = {.state = READY};
+		be32 length;
+
+		memcpy(&length, at, sizeof(length));
+		at += sizeof(length);
+		i.length = be32_get(length);
+		if (i.length > (size_t)(end - at) ||
+		    size_of(&i) > room(b) - q->tail)
+			break;
+		*item_at(b, q->tail) = i;
+		memcpy(item_at(b, q->tail) + 1, at, i.length);
+		at += i.length;
+		q->tail += size_of(&i);
+		q->items++;
+	}
+	if (at != end || q->items != items)
+		return error_set(-EBADMSG, "its items are not as they were");
+	blk_head_write(b, 0, 0);
+	return 0;
+}
+
 const struct blk_kind blk_kind_queue = {
 	.id = BLOCK_QUEUE,
 	.name = "queue",
@@ -324,5 +393,7 @@ const struct blk_kind blk_kind_queue = {
 	.forget = forget,
 	.leave = leave,
 	.stat = stat,
+	.save = save,
+	.load = load,
 	.is_drained = is_drained,
 };

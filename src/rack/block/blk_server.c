@@ -104,6 +104,12 @@ int blk_server_add(struct blk_server *s, const struct blk_place *p)
 		free(e);
 		return error_set(err, "no memory for a block's sessions");
 	}
+	err = p->image ? blk_image_load(&e->block, p->image) : 0;
+	if (err) {
+		blk_release(&e->block);
+		free(e);
+		return err;
+	}
 	e->index = p->index;
 	e->object = p->object;
 	e->pd = p->pd;
@@ -181,6 +187,27 @@ int blk_server_report(struct blk_server *s, uint32_t index, uint64_t generation,
 			.is_drained = blk_is_drained(&e->block)};
 	pthread_mutex_unlock(&s->lock);
 	return e ? 0 : -ENOENT;
+}
+
+int blk_server_image(struct blk_server *s, uint32_t index, uint64_t generation,
+		     bool freeze, const struct blk_image_id *id,
+		     struct blk_image *out)
+{
+	struct blk_entry *e;
+	int err;
+
+	pthread_mutex_lock(&s->lock);
+	e = find(s, index, generation);
+	if (e && freeze)
+		e->is_frozen = true;
+	if (!e)
+		err = error_set(-ENOENT, "the node has no such block");
+	else if (freeze && (e->busy || !list_is_empty(&e->waiting)))
+		err = error_set(-EBUSY, "the block is in use");
+	else
+		err = blk_image_take(&e->block, id, out);
+	pthread_mutex_unlock(&s->lock);
+	return err;
 }
 
 /* ---- sessions ------------------------------------------------------------ */

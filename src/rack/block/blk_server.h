@@ -10,7 +10,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "blk.h"
+#include "blk_image.h"
 
 struct blk_server;
 struct blk_guest; /* one client's connection, of one session */
@@ -73,9 +73,11 @@ struct blk_place {
 	struct ibv_pd *pd; /* of its tenant */
 	struct ibv_mr *mr; /* of its memory, in that domain */
 	uint8_t *mem;	   /* zeros */
+	/* What it begins with; NULL: nothing. */
+	const struct blk_image *image;
 };
 
-/* -EEXIST, -ENOMEM. */
+/* -EEXIST, -ENOMEM; -EBADMSG: the image does not fit. */
 int blk_server_add(struct blk_server *s, const struct blk_place *p) MUST_CHECK;
 /* From now on it answers BLOCK_STALE. -EBUSY: something of it is under way; try
  * again. 0: its memory is the caller's again. -ENOENT. */
@@ -94,6 +96,16 @@ struct blk_report {
 };
 int blk_server_report(struct blk_server *s, uint32_t index, uint64_t generation,
 		      struct blk_report *out) MUST_CHECK;
+
+/*
+ * Its image between two operations; sums are the caller's. `freeze`: nobody
+ * changes or reads it by message from now on, and all that was acknowledged is
+ * in the image. The block must stay until the image is released. -ENOENT;
+ * -EBUSY: something of it is under way, try again; and as blk_image_take.
+ */
+int blk_server_image(struct blk_server *s, uint32_t index, uint64_t generation,
+		     bool freeze, const struct blk_image_id *id,
+		     struct blk_image *out) MUST_CHECK;
 
 /* ---- connections --------------------------------------------------------- */
 

@@ -34,6 +34,7 @@ struct blk_entry {
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
 	bool is_leaving;
+	bool is_frozen;	      /* it is kept for its image alone */
 	uint32_t under_way;   /* data that leaves from it, or comes to it */
 	struct blk_job *busy; /* fetches a value; others wait */
 	struct list waiting;  /* jobs, by their link */

@@ -24,6 +24,8 @@ struct client_clock {
 	uint64_t (*now_ns)(void *ctx);
 	void (*relax)(void *ctx);
 	void *ctx;
+	/* After a poll of completions that found nothing. NULL: as relax. */
+	void (*polled)(void *ctx);
 };
 
 static inline uint64_t client_clock_now_ns(const struct client_clock *c)
@@ -34,6 +36,14 @@ static inline uint64_t client_clock_now_ns(const struct client_clock *c)
 static inline void client_clock_relax(const struct client_clock *c)
 {
 	c->relax(c->ctx);
+}
+
+static inline void client_clock_polled(const struct client_clock *c)
+{
+	if (c->polled)
+		c->polled(c->ctx);
+	else
+		c->relax(c->ctx);
 }
 
 /* The owner may read all of it; one thread at a time posts and polls. */

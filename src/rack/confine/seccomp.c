@@ -55,6 +55,7 @@ bool confine_has_filter(void)
 static const int allowed[] = {
 	/* the hottest first, for kernels that do not remember the answer */
 	CALL(futex),
+	CALL(futex_waitv),
 	CALL(sched_yield),
 	CALL(epoll_pwait),
 	CALL(epoll_pwait2),
@@ -138,6 +139,8 @@ static const int allowed[] = {
 	CALL(fsync),
 	CALL(fdatasync),
 	CALL(flock),
+	CALL(inotify_init1),
+	CALL(inotify_add_watch),
 	CALL(fcntl),
 	CALL(dup),
 	CALL(dup3),

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/plant.h"
 #include "cd_page_priv.h"
-#include "tree_priv.h"
+#include "vault_priv.h"
 
 /* ---- what a node says --------------------------------------------------- */
 
@@ -245,6 +245,8 @@ void cd_handle_node_beat(void *ctx, struct ctl_call *call)
 		err = check_lists(call->body);
 	if (!err)
 		err = cd_blocks_check(call->body);
+	if (!err)
+		err = cd_tasks_check(call->body);
 	if (err) {
 		ctl_reply_last_error(call->reply, err);
 		return;
@@ -269,6 +271,7 @@ void cd_handle_node_beat(void *ctx, struct ctl_call *call)
 	take_shares(core, n, json_object_get(call->body, "shares"));
 	cd_stage_group(core);
 	cd_blocks_hear(core, n, call->body);
+	cd_tasks_hear(core, n, call->body);
 }
 
 /* ---- what it is told ---------------------------------------------------- */
@@ -281,6 +284,20 @@ static struct cd_node *node_of(const struct cd_core *core,
 	return n && n->epoch == held->epoch ? n : NULL;
 }
 
+static bool is_over(const struct cd_core *core, const struct cd_held *held,
+		    uint64_t ms)
+{
+	return env_now_ns(core->env) - held->since_ns >= ms * 1000000;
+}
+
+bool cd_core_is_late(const struct cd_core *core, const struct cd_held *held,
+		     uint64_t mark)
+{
+	return cd_core_settled(core, mark) == CD_PENDING &&
+	       (!cd_core_is_sure(core) ||
+		is_over(core, held, CD_HOLD_MS + CD_LATE_MS));
+}
+
 bool cd_core_is_due(const struct cd_core *core, const struct cd_held *held)
 {
 	const struct cd_node *n = node_of(core, held);
@@ -288,11 +305,10 @@ bool cd_core_is_due(const struct cd_core *core, const struct cd_held *held)
 
 	cd_tenants_name(core, tenants);
 	return !cd_core_is_sure(core) || !n || held->is_due ||
-	       cd_blocks_are_due(n) || n->beat != held->beat ||
-	       n->order != held->order ||
+	       cd_blocks_are_due(n) || cd_tasks_are_due(core, n) ||
+	       n->beat != held->beat || n->order != held->order ||
 	       (n->kind == CD_MEMORY && strcmp(tenants, held->tenants) != 0) ||
-	       env_now_ns(core->env) - held->since_ns >=
-		       CD_HOLD_MS * 1000000ull;
+	       is_over(core, held, CD_HOLD_MS);
 }
 
 static json_t *shares_for(struct cd_core *core, const struct cd_node *n)
@@ -317,6 +333,17 @@ static json_t *shares_for(struct cd_core *core, const struct cd_node *n)
 	return rows;
 }
 
+void cd_core_put_off(const struct cd_core *core, struct ctl_reply *reply)
+{
+	if (cd_core_is_sure(core)) {
+		ctl_reply_none(reply);
+		return;
+	}
+	ctl_reply_error(reply, -EHOSTDOWN, "%s",
+			core->leads ? "the ledger does not answer" : core->why);
+	reply->status = 503;
+}
+
 void cd_core_answer(struct cd_core *core, const struct cd_held *held,
 		    struct ctl_reply *reply)
 {
@@ -325,10 +352,7 @@ void cd_core_answer(struct cd_core *core, const struct cd_held *held,
 	json_t *tree;
 
 	if (!cd_core_is_sure(core)) {
-		ctl_reply_error(reply, -EHOSTDOWN, "%s",
-				core->leads ? "the ledger does not answer"
-					    : core->why);
-		reply->status = 503;
+		cd_core_put_off(core, reply);
 		return;
 	}
 	if (!n) {
@@ -350,6 +374,8 @@ void cd_core_answer(struct cd_core *core, const struct cd_held *held,
 					  cd_tenants_json(core));
 	if (n->kind == CD_MEMORY)
 		cd_blocks_say(core, n, tree);
+	if (n->kind == CD_MEMORY)
+		cd_tasks_say(core, n, tree);
 	ctl_reply_json(reply, 200, tree);
 }
 

@@ -9,7 +9,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/plant.h"
-#include "tree_priv.h"
+#include "vault_priv.h"
 
 /* ---- places ------------------------------------------------------------- */
 
@@ -163,6 +163,8 @@ void cd_block_release(struct cd_core *core, struct cd_block *b, bool is_staged)
 {
 	if (is_staged)
 		b->object->epoch = cd_id_take(core);
+	if (b->saving)
+		cd_tasks_drop(core, NULL, b, NULL);
 	forget_order(b);
 	leave_object(b);
 	note_order(b);
@@ -199,6 +201,8 @@ void cd_block_free(struct cd_core *core, struct cd_block *b)
 
 	key_of(b, key);
 	cd_stage(core, "block", key, NULL);
+	if (b->saving)
+		cd_tasks_drop(core, NULL, b, NULL);
 	drop(b);
 	cd_stage_part(core);
 }

@@ -12,7 +12,7 @@
 
 #include "base/env.h"
 #include "base/error.h"
-#include "tree_priv.h"
+#include "vault_priv.h"
 
 enum {
 	FLAG_SEALED = 1,
@@ -26,7 +26,7 @@ struct said {
 	uint64_t generation;
 	uint64_t used;
 	uint64_t flags;
-	const char *error;
+	const char *error, *why;
 };
 
 static bool number_at(const json_t *row, size_t i, uint64_t max, uint64_t *out)
@@ -53,6 +53,7 @@ static bool parse(const json_t *row, const char *list, struct said *s)
 		       number_at(row, 3, INT64_MAX, &s->flags);
 	if (strcmp(list, "failed") == 0) {
 		s->error = json_string_value(json_array_get(row, 2));
+		s->why = json_string_value(json_array_get(row, 3));
 		fits = fits && s->error;
 	}
 	return fits;
@@ -115,8 +116,8 @@ static void hear_state(struct cd_core *core, struct cd_node *n,
 	/* The front goes, as far as it is drained; the last one stays, for its
 	 * number. */
 	o = b->object;
-	while (o && o->kind == CD_QUEUE && o->block_count > 1 &&
-	       o->block[0]->is_drained) {
+	while (o && o->kind == CD_QUEUE && o->state == CD_READY &&
+	       o->block_count > 1 && o->block[0]->is_drained) {
 		cd_block_release(core, o->block[0], true);
 		cd_stage_part(core);
 	}
@@ -147,6 +148,10 @@ static void hear_failed(struct cd_core *core, struct cd_node *n,
 
 	if (!b || !b->object || b->is_made)
 		return;
+	if (b->object->state == CD_LOADING) {
+		cd_load_fail(core, b->object, s->why ? s->why : s->error);
+		return;
+	}
 	if (strcmp(s->error, "-EDQUOT") == 0)
 		b->object->failed = -EDQUOT;
 	else
@@ -201,16 +206,20 @@ bool cd_blocks_fit(const struct cd_core *core, const struct cd_node *n)
 		       CD_FULL_MS * 1000000ull;
 }
 
-static json_t *make_json(const struct cd_block *b)
+static json_t *make_json(const struct cd_core *core, const struct cd_block *b)
 {
 	const struct cd_object *o = b->object;
+	json_t *load = cd_load_json(core, b);
+	json_t *row = json_pack(
+		"{s:s, s:I, s:s, s:i, s:I, s:I, s:I, s:I}", "tenant",
+		o->prefix->job->tenant, "object", cd_int(o->id), "kind",
+		cd_object_kind_name(o->kind), "index", (int)b->index,
+		"generation", cd_int(b->generation), "bytes", cd_int(b->bytes),
+		"bound", cd_int(o->bound), "number", cd_int(b->number));
 
-	return json_pack("{s:s, s:I, s:s, s:i, s:I, s:I, s:I, s:I}", "tenant",
-			 o->prefix->job->tenant, "object", cd_int(o->id),
-			 "kind", cd_object_kind_name(o->kind), "index",
-			 (int)b->index, "generation", cd_int(b->generation),
-			 "bytes", cd_int(b->bytes), "bound", cd_int(o->bound),
-			 "number", cd_int(b->number));
+	if (load)
+		(void)json_object_set_new(row, "load", load);
+	return row;
 }
 
 static json_t *place_json(unsigned index, uint64_t generation)
@@ -218,11 +227,11 @@ static json_t *place_json(unsigned index, uint64_t generation)
 	return json_pack("[i, I]", (int)index, cd_int(generation));
 }
 
-static void tell(struct cd_block *b, json_t *list)
+static void tell(const struct cd_core *core, struct cd_block *b, json_t *list)
 {
 	(void)json_array_append_new(
-		list,
-		b->object ? make_json(b) : place_json(b->index, b->generation));
+		list, b->object ? make_json(core, b)
+				: place_json(b->index, b->generation));
 	b->node->lent->untold -= !b->is_told;
 	b->is_told = true;
 	b->round = b->node->lent->round;
@@ -230,8 +239,8 @@ static void tell(struct cd_block *b, json_t *list)
 
 /* Twice: what was never told first, since more may wait than one answer
  * takes. */
-static void collect(struct cd_lent *lent, bool repeats, json_t *make,
-		    json_t *gone)
+static void collect(const struct cd_core *core, struct cd_lent *lent,
+		    bool repeats, json_t *make, json_t *gone)
 {
 	for (unsigned i = 0, seen = 0; seen < lent->count; i++) {
 		struct cd_block *b = lent->block[i];
@@ -241,7 +250,7 @@ static void collect(struct cd_lent *lent, bool repeats, json_t *make,
 		if (b && cd_block_waits(b) && b->is_told == repeats &&
 		    (!repeats || b->round != lent->round) &&
 		    json_array_size(list) < CD_ORDERS_MAX)
-			tell(b, list);
+			tell(core, b, list);
 	}
 }
 
@@ -260,8 +269,8 @@ void cd_blocks_say(struct cd_core *core, struct cd_node *n, json_t *answer)
 	}
 	if (lent && lent->pending) {
 		lent->round++;
-		collect(lent, false, make, gone);
-		collect(lent, true, make, gone);
+		collect(core, lent, false, make, gone);
+		collect(core, lent, true, make, gone);
 	}
 	if (json_array_size(make) || json_array_size(gone))
 		(void)json_object_set_new(

@@ -6,6 +6,7 @@
 enum {
 	CD_NAME_MAX = 32,     /* characters, of nodes, tenants, zones */
 	CD_ADDRESS_MAX = 255, /* characters */
+	CD_VAULT_MAX = 256,   /* with the NUL */
 	CD_NODES_MAX = 128,
 	CD_TENANTS_MAX = 256,
 	CD_TOKENS_MAX = 8,	  /* of one tenant */
@@ -26,6 +27,7 @@ enum {
 	CD_LOOKS_EACH = 8,    /* by the right of one token */
 
 	CD_HOLD_MS = 1000,    /* a beat waits for orders at most */
+	CD_LATE_MS = 1000,    /* and then for the ledger */
 	CD_SUSPECT_MS = 3000, /* of silence */
 	CD_DOWN_MS = 10000,   /* of silence */
 	CD_BROKEN_MS = 1000,  /* after its held request broke: down */

@@ -176,6 +176,7 @@ struct cd_core {
 	char leader[LEDGER_WHO_MAX];
 	char why[200]; /* changes are refused */
 	uint64_t wall_s;
+	char vault[CD_VAULT_MAX]; /* "": none */
 
 	struct cd_node *node[CD_NODES_MAX];
 	struct cd_tenant *tenant[CD_TENANTS_MAX];

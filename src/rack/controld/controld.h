@@ -41,6 +41,8 @@ struct cd_config {
 	 * yet. NULL: there is no page for programs of this machine. */
 	int (*open_page)(void *ctx, uint16_t *port);
 	void *page_ctx;
+	/* Where images of what expires go; NULL: nowhere. */
+	const char *vault;
 };
 
 int cd_core_create(const struct cd_config *config,
@@ -103,6 +105,7 @@ void cd_core_excuse(const struct cd_core *core, enum cd_settled how,
  * of a beat that waits for orders. */
 struct cd_held {
 	bool is_quiet; /* no change that people want to know of */
+	bool is_hint;  /* who asks takes it for one: it need not be settled */
 	char who[CD_NAME_MAX + 1];
 	char name[CD_NAME_MAX + 1]; /* that the body has */
 	bool is_held;
@@ -133,6 +136,13 @@ bool cd_core_is_due(const struct cd_core *core, const struct cd_held *held);
  * there is to say is in the answer to that one. */
 void cd_core_answer(struct cd_core *core, const struct cd_held *held,
 		    struct ctl_reply *reply);
+
+/* Whether a beat whose answer has that mark need not wait for it any longer,
+ * because the ledger takes too long. It is put off then: the node comes again,
+ * or goes elsewhere, and has learned nothing. */
+bool cd_core_is_late(const struct cd_core *core, const struct cd_held *held,
+		     uint64_t mark);
+void cd_core_put_off(const struct cd_core *core, struct ctl_reply *reply);
 
 /* The connection of a held beat has ended: unless a newer one is there, the
  * node is suspect, and down after CD_BROKEN_MS. */

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/plant.h"
 #include "cd_page_priv.h"
-#include "tree_priv.h"
+#include "vault_priv.h"
 
 static const struct ctl_route routes[] = {
 	{CTL_GET, "/v1/status", cd_handle_status, CD_LEVEL_ANY},
@@ -50,6 +50,8 @@ static const struct ctl_route routes[] = {
 	{CTL_GET, "/v1/tree/*", cd_handle_tree_get, CD_LEVEL_TENANT},
 	{CTL_GET, "/v1/map/*", cd_handle_map_get, CD_LEVEL_TENANT},
 	{CTL_POST, "/v1/blocks/*", cd_handle_map_grow, CD_LEVEL_TENANT},
+	{CTL_POST, "/v1/flush/*", cd_handle_flush, CD_LEVEL_TENANT},
+	{CTL_POST, "/v1/load/*", cd_handle_load, CD_LEVEL_TENANT},
 	{CTL_GET, "/v1/audit", cd_handle_audit, CD_LEVEL_ADMIN},
 	{CTL_GET, "/v1/roles/:/tokens", cd_handle_role_list, CD_LEVEL_ADMIN},
 	{CTL_POST, "/v1/roles/:/tokens", cd_handle_role_create, CD_LEVEL_ADMIN},
@@ -88,7 +90,8 @@ static const struct ctl_members members[] = {
 	{cd_handle_node_join, "name kind address zone incarnation size proto"},
 	{cd_handle_node_beat,
 	 "incarnation epoch used regions connections tenants shares names "
-	 "names_complete own conflicts drained blocks freed failed"},
+	 "names_complete own conflicts drained blocks freed failed "
+	 "tasks"},
 	{cd_handle_node_leave, "incarnation"},
 	{cd_handle_node_drain, "drain"},
 	{cd_handle_place, "size copies policy"},
@@ -111,6 +114,8 @@ static const struct ctl_members members[] = {
 	{cd_handle_ns_patch, "to lease_ms on_expiry"},
 	{cd_handle_ns_delete, "recursive"},
 	{cd_handle_map_grow, "after"},
+	{cd_handle_flush, ""},
+	{cd_handle_load, ""},
 };
 
 static const struct ctl_body_max body_max[] = {
@@ -168,6 +173,8 @@ int cd_core_create(const struct cd_config *c, struct cd_core **out)
 	core->keep_ctx = c->keep_ctx;
 	core->open_page = c->open_page;
 	core->page_ctx = c->page_ctx;
+	(void)snprintf(core->vault, sizeof(core->vault), "%s",
+		       c->vault ? c->vault : "");
 	core->last = &core->first;
 	core->late = json_object();
 	core->events = cd_events_create();

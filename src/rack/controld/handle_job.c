@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "tree_priv.h"
+#include "vault_priv.h"
 
 int cd_tenant_of_names(const struct ctl_call *call, struct cd_tenant **out)
 {
@@ -18,21 +18,35 @@ int cd_tenant_of_names(const struct ctl_call *call, struct cd_tenant **out)
 					    "tenant's token");
 }
 
-int cd_job_options(const json_t *body, struct cd_job *job)
+const char *cd_job_expiry(const struct cd_job *job)
 {
-	const char *expiry = job->keep ? "keep" : "drop";
+	return job->keep ? "keep" : job->flush ? "flush" : "drop";
+}
+
+int cd_job_options(const struct cd_core *core, const json_t *body,
+		   struct cd_job *job)
+{
+	const char *expiry = cd_job_expiry(job);
 	uint64_t lease = job->lease_ms;
 	int err = ctl_field_u64(body, "lease_ms", false, CD_LEASE_MIN_MS,
 				CD_LEASE_MAX_MS, &lease);
 
 	if (!err)
 		err = ctl_field_string(body, "on_expiry", false, &expiry);
-	if (!err && strcmp(expiry, "drop") != 0 && strcmp(expiry, "keep") != 0)
-		err = error_set(-EINVAL, "\"on_expiry\" is drop or keep");
+	if (!err && strcmp(expiry, "drop") != 0 &&
+	    strcmp(expiry, "keep") != 0 && strcmp(expiry, "flush") != 0)
+		err = error_set(-EINVAL, "\"on_expiry\" is flush, drop or "
+					 "keep");
+	if (!err && strcmp(expiry, "flush") == 0 && !core->vault[0] &&
+	    !job->flush)
+		err = error_set(-EINVAL,
+				"\"on_expiry\" is flush, and the "
+				"controller has no vault (rack.vault)");
 	if (err)
 		return err;
 	job->lease_ms = (uint32_t)lease;
 	job->keep = strcmp(expiry, "keep") == 0;
+	job->flush = strcmp(expiry, "flush") == 0;
 	job->due_ns = 0;
 	return 0;
 }
@@ -68,7 +82,7 @@ static int create(struct cd_core *core, const struct cd_tenant *t,
 	if (err)
 		return err;
 	job->has_plan = true;
-	err = cd_job_options(body, job);
+	err = cd_job_options(core, body, job);
 	if (!err && plan)
 		err = cd_plan_build(core, job, plan);
 	if (err) {

@@ -11,7 +11,7 @@
 #include "base/release.h"
 #include "cd_page_priv.h"
 #include "control/ctl_metrics.h"
-#include "tree_priv.h"
+#include "vault_priv.h"
 
 static uint64_t uptime_s(const struct cd_core *core)
 {
@@ -52,6 +52,9 @@ void cd_handle_status(void *ctx, struct ctl_call *call)
 			tree, "nodes_up",
 			json_integer(count_state(core, CD_UP)));
 	}
+	if (call->sees_all || who->role != CD_ROLE_NONE)
+		(void)json_object_set_new(tree, "vault",
+					  cd_vault_json(core, call->sees_all));
 	if (call->sees_all) {
 		(void)json_object_set_new(tree, "tenants",
 					  json_integer(core->tenant_count));
@@ -89,6 +92,12 @@ static void core_metrics(struct ctl_metrics *m, const struct cd_core *core)
 			"Files and queues.", core->tree->objects.count);
 	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_control_expired_total",
 			"Names whose lease ran out.", core->tree->expired);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_control_vault_moving",
+			"Files and queues on their way to or from the vault.",
+			core->tree->moving.count);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_control_vault_failing",
+			"Of them, those that the vault does not take.",
+			cd_vault_failing(core));
 	ctl_metrics_family(m, CTL_METRIC_GAUGE, "aquifer_control_nodes",
 			   "Nodes by state.");
 	for (unsigned i = 0; i < ARRAY_LEN(states); i++) {

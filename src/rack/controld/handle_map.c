@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "tree_priv.h"
+#include "vault_priv.h"
 
 static const char *state_of(const struct cd_block *b)
 {
@@ -75,6 +75,11 @@ static int find_object(struct cd_core *core, const struct ctl_call *call,
 				call->rest,
 				at.prefix ? cd_prefix_kind(at.prefix)
 					  : "folder");
+	if (!err) {
+		err = cd_object_usable(at.object);
+		if (err)
+			err = error_prefix(err, "/%.200s: ", call->rest);
+	}
 	*out = at.object;
 	return err;
 }

@@ -115,7 +115,7 @@ void cd_handle_ns_patch(void *ctx, struct ctl_call *call)
 		err = error_set(-EINVAL, "\"lease_ms\" and \"on_expiry\" are "
 					 "those of the root of a path");
 	if (!err && options) {
-		err = cd_job_options(call->body, at.prefix->job);
+		err = cd_job_options(core, call->body, at.prefix->job);
 		if (!err)
 			cd_stage_job(core, at.prefix->job);
 	}

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "tree_priv.h"
+#include "vault_priv.h"
 
 static const char *path_of(const struct ctl_call *call)
 {
@@ -24,17 +24,24 @@ json_t *cd_describe_object(struct cd_core *core, const struct cd_object *o)
 	for (unsigned i = 0; i < o->block_count; i++)
 		used += o->block[i]->used_bytes;
 	cd_path_show(core, o->prefix, o, path);
-	row = json_pack(
-		"{s:s, s:s, s:s, s:I, s:s, s:i, s:I, s:I, s:I, s:o}", "path",
-		path, "name", o->name, "kind", cd_object_kind_name(o->kind),
-		"id", cd_int(o->id), "state", lost ? "lost" : "ready", "blocks",
-		(int)o->block_count, "block_bytes", cd_int(o->block_bytes),
-		"bytes", cd_int(o->block_count * o->block_bytes), "used",
-		cd_int(used), "lease", cd_lease_json(core, o->prefix));
+	row = json_pack("{s:s, s:s, s:s, s:I, s:s, s:i, s:I, s:I, s:I, s:o}",
+			"path", path, "name", o->name, "kind",
+			cd_object_kind_name(o->kind), "id", cd_int(o->id),
+			"state", lost ? "lost" : cd_object_state_name(o),
+			"blocks", (int)o->block_count, "block_bytes",
+			cd_int(o->block_bytes), "bytes",
+			cd_int(o->block_count * o->block_bytes), "used",
+			cd_int(used), "lease", cd_lease_json(core, o->prefix));
 	(void)json_object_set_new(row, "parent",
 				  json_integer(cd_int(o->prefix->id)));
-	if (lost)
-		(void)json_object_set_new(row, "why", json_string(lost));
+	if (lost || o->trouble[0])
+		(void)json_object_set_new(
+			row, "why", json_string(lost ? lost : o->trouble));
+	if (o->image)
+		(void)json_object_set_new(row, "image",
+					  cd_image_json(o->image));
+	if (o->flush)
+		(void)json_object_set_new(row, "flush", cd_flush_json(o));
 	if (o->kind == CD_QUEUE)
 		(void)json_object_set_new(row, "bound",
 					  json_integer(cd_int(o->bound)));
@@ -56,7 +63,7 @@ json_t *cd_describe_prefix(struct cd_core *core, const struct cd_prefix *p)
 			"name", cd_prefix_is_root(p) ? p->job->name : p->name,
 			"kind", cd_prefix_kind(p), "id", cd_int(p->id), "lease",
 			cd_lease_json(core, p), "on_expiry",
-			p->job->keep ? "keep" : "drop", "parents", parents);
+			cd_job_expiry(p->job), "parents", parents);
 	/* Of several the first, for who draws a tree. */
 	if (!cd_prefix_is_root(p))
 		(void)json_object_set_new(
@@ -198,7 +205,7 @@ static int make_folder(struct cd_core *core, const char *tenant,
 		err = cd_job_add(core, tenant, leaf, cd_id_take(core), &job);
 		if (err)
 			return err;
-		err = cd_job_options(body, job);
+		err = cd_job_options(core, body, job);
 		if (err) {
 			cd_job_free(core, job);
 			return err;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Leases: LIVE for a period after the last renewal, GRACE for another one, then
- * EXPIRED: the objects there are dropped, and a job of which nothing lives any
- * more goes altogether.
+ * EXPIRED: the objects there go to the vault or are dropped, as their job has
+ * it, and a job of which nothing lives any more, and that has no images, goes
+ * altogether.
  *
  * Renewing sets one stamp. A prefix lives by its own stamp, by those of its
  * children (what reads its data) and by those of all that is above it; so a
@@ -12,7 +13,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/plant.h"
-#include "tree_priv.h"
+#include "vault_priv.h"
 
 void cd_lease_renew(struct cd_core *core, struct cd_prefix *p)
 {
@@ -105,21 +106,42 @@ json_t *cd_lease_json(struct cd_core *core, const struct cd_prefix *p)
 
 /* ---- the end ------------------------------------------------------------ */
 
-static void drop_objects(struct cd_core *core, struct cd_prefix *p)
+/* Whether there is anything that the lease of a prefix could still end. */
+static bool has_ended(const struct cd_prefix *p)
+{
+	const struct cd_object *o = p->objects;
+
+	while (o && p->job->flush && o->state != CD_READY)
+		o = o->next;
+	return !o;
+}
+
+static void end_objects(struct cd_core *core, struct cd_prefix *p)
 {
 	char path[CTL_PATH_MAX];
 
-	if (!p->objects)
+	if (has_ended(p))
 		return;
 	cd_path_format(p, NULL, path);
 	log_info("controld", "the lease of %s of %s is over", path,
 		 p->job->tenant);
 	core->tree->expired++;
-	while (p->objects) {
-		cd_unstage_id(core, "object", p->objects->id);
+	for (struct cd_object *next, *o = p->objects; o; o = next) {
+		next = o->next;
+		if (p->job->flush && cd_flush_expire(core, o))
+			continue;
+		cd_unstage_id(core, "object", o->id);
 		cd_stage_part(core);
-		cd_object_remove(core, p->objects);
+		cd_object_remove(core, o);
 	}
+}
+
+static bool has_objects(const struct cd_job *job)
+{
+	for (unsigned i = 0; i < job->count; i++)
+		if (job->order[i]->objects)
+			return true;
+	return false;
 }
 
 static void look_after(struct cd_core *core, struct cd_job *job)
@@ -130,7 +152,10 @@ static void look_after(struct cd_core *core, struct cd_job *job)
 	job->has_expired = false;
 	for (unsigned i = 0; i < job->count; i++)
 		lives |= job->order[i]->life != CD_EXPIRED;
-	if (!lives) {
+	for (unsigned i = 0; i < job->count; i++)
+		if (job->order[i]->life == CD_EXPIRED && job->flush)
+			end_objects(core, job->order[i]);
+	if (!lives && (!job->flush || !has_objects(job))) {
 		log_info("controld", "the lease of /%s of %s is over",
 			 job->name, job->tenant);
 		core->tree->expired++;
@@ -140,8 +165,8 @@ static void look_after(struct cd_core *core, struct cd_job *job)
 		return;
 	}
 	for (unsigned i = 0; i < job->count; i++)
-		if (job->order[i]->life == CD_EXPIRED)
-			drop_objects(core, job->order[i]);
+		if (job->order[i]->life == CD_EXPIRED && !job->flush)
+			end_objects(core, job->order[i]);
 }
 
 /* Time counts while renewals can be heard: not while another one may lead, nor

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "tree_priv.h"
+#include "vault_priv.h"
 
 static const char *const kinds[CD_OBJECT_KINDS] = {"file", "queue", "ekv"};
 
@@ -84,6 +84,7 @@ int cd_object_add(struct cd_core *core, struct cd_prefix *p, const char *name,
 
 void cd_object_remove(struct cd_core *core, struct cd_object *o)
 {
+	cd_vault_forget(core, o);
 	while (o->block_count)
 		cd_block_release(core, o->block[o->block_count - 1], false);
 	cd_object_detach(o);

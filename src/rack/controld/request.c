@@ -95,6 +95,22 @@ static bool is_change(const struct ctl_call *call)
 	       call->route->run == cd_handle_map_get;
 }
 
+/* What nodes said last, and where memory may go: whoever asks asks the nodes
+ * themselves then, so it does not wait for changes that are not certain yet. */
+static bool is_hint(const struct ctl_call *call)
+{
+	static void (*const hints[])(void *ctx, struct ctl_call *call) = {
+		cd_handle_status,   cd_handle_metrics, cd_handle_node_list,
+		cd_handle_name_get, cd_handle_place,   cd_handle_overview,
+		cd_handle_history,  cd_handle_page,
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(hints); i++)
+		if (hints[i] == call->route->run)
+			return true;
+	return false;
+}
+
 /* Nothing is said by who does not know; nothing is changed by who does not
  * lead. 421 names who does. */
 static bool refuse(const struct cd_core *core, struct ctl_call *call)
@@ -128,6 +144,7 @@ static void run(struct cd_core *core, struct ctl_call *call, struct cd_who *who)
 
 	recognise(core, call->request->token, who);
 	cd_audit_remember(call, who, who->held);
+	who->held->is_hint = is_hint(call);
 	call->caller = who;
 	/* A tenant sees its own, wherever it comes from. */
 	call->sees_all = who->role == CD_ROLE_ADMIN ||

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/plant.h"
 #include "cd_page_priv.h"
-#include "tree_priv.h"
+#include "vault_priv.h"
 
 /* ---- things ------------------------------------------------------------- */
 
@@ -63,6 +63,7 @@ int cd_node_add(struct cd_core *core, const char *name, struct cd_node **out)
 
 void cd_node_free(struct cd_core *core, struct cd_node *n)
 {
+	cd_tasks_drop(core, NULL, NULL, n);
 	cd_blocks_forget(n);
 	core->node[n->slot] = NULL;
 	core->node_count--;

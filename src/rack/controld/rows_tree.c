@@ -10,7 +10,7 @@
 #include "base/hex.h"
 #include "base/plant.h"
 #include "base/rundir.h"
-#include "tree_priv.h"
+#include "vault_priv.h"
 
 /* ---- in ----------------------------------------------------------------- */
 
@@ -99,8 +99,11 @@ static int job_row(struct cd_core *core, const char *key, const json_t *row)
 		err = flag_of(row, "plan", &job->has_plan);
 	if (!err)
 		err = flag_of(row, "keep", &job->keep);
-	if (!err)
+	/* Rows of an earlier release have none. */
+	if (!err) {
 		job->lease_ms = (uint32_t)lease;
+		job->flush = json_is_true(json_object_get(row, "flush"));
+	}
 	return err;
 }
 
@@ -115,6 +118,7 @@ bool cd_tree_row(struct cd_core *core, const char *kind, const char *key,
 		{"prefix", tree->late_prefix},
 		{"object", tree->late_object},
 		{"block", tree->late_block},
+		{"image", tree->late_image},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(late); i++) {
@@ -228,7 +232,7 @@ static int link_prefix(struct cd_core *core, struct cd_prefix *p,
 
 static int object_row(struct cd_core *core, const char *key, const json_t *row)
 {
-	const char *kind = NULL, *lost = NULL;
+	const char *kind = NULL, *lost = NULL, *state = "ready";
 	char name[CD_STEP_MAX + 1];
 	uint64_t id = 0, prefix = 0;
 	struct cd_object *o = NULL;
@@ -260,6 +264,13 @@ static int object_row(struct cd_core *core, const char *key, const json_t *row)
 				    &o->bound);
 	if (!err)
 		err = ctl_field_string(row, "lost", true, &lost);
+	if (!err)
+		err = ctl_field_string(row, "state", false, &state);
+	if (!err)
+		err = cd_object_state_parse(state, o);
+	if (!err)
+		err = ctl_field_u64(row, "image", false, 0, INT64_MAX,
+				    &o->image_id);
 	if (!err) {
 		(void)snprintf(o->lost, sizeof(o->lost), "%s", lost);
 		o->epoch = core->tree->id_mark;
@@ -402,12 +413,24 @@ int cd_tree_rows_end(struct cd_core *core)
 				break;
 		}
 	}
+	if (!err) {
+		kind = "image";
+		json_object_foreach(tree->late_image, key, row)
+		{
+			err = cd_image_row(core, key, row);
+			if (err)
+				break;
+		}
+	}
+	if (!err)
+		err = cd_vault_rows_end(core);
 	if (err)
 		return error_prefix(err == -ENOMEM ? err : -EBADMSG,
 				    "row %s %.70s: ", kind, key);
 	(void)json_object_clear(tree->late_prefix);
 	(void)json_object_clear(tree->late_object);
 	(void)json_object_clear(tree->late_block);
+	(void)json_object_clear(tree->late_image);
 	for (unsigned i = 0; i < CD_NODES_MAX; i++)
 		if (core->node[i])
 			cd_blocks_lose(core, core->node[i]);

@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "cd_page_priv.h"
-#include "tree_priv.h"
+#include "vault_priv.h"
 
 /* ---- routes -------------------------------------------------------------- */
 
@@ -27,7 +27,7 @@ static const route_fn with_a_path[] = {
 	cd_handle_node_list, cd_handle_job_list, cd_handle_renew,
 	cd_handle_ns_get,    cd_handle_ns_make,	 cd_handle_ns_patch,
 	cd_handle_ns_delete, cd_handle_tree_get, cd_handle_map_get,
-	cd_handle_map_grow,
+	cd_handle_map_grow,  cd_handle_flush,	 cd_handle_load,
 };
 
 /* Requests other than GET that change nothing of the tenant's. */

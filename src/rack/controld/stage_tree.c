@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tree_priv.h"
+#include "vault_priv.h"
 
 /* ---- out ---------------------------------------------------------------- */
 
@@ -19,9 +19,10 @@ void cd_stage_job(struct cd_core *core, const struct cd_job *job)
 
 	job_key(job, key);
 	cd_stage(core, "job", key,
-		 json_pack("{s:I, s:b, s:i, s:b}", "id",
+		 json_pack("{s:I, s:b, s:i, s:b, s:b}", "id",
 			   cd_int(cd_job_root(job)->id), "plan", job->has_plan,
-			   "lease_ms", (int)job->lease_ms, "keep", job->keep));
+			   "lease_ms", (int)job->lease_ms, "keep", job->keep,
+			   "flush", job->flush));
 }
 
 void cd_unstage_job(struct cd_core *core, const struct cd_job *job)
@@ -59,11 +60,12 @@ void cd_stage_object(struct cd_core *core, const struct cd_object *o)
 
 	cd_id_format(o->id, key);
 	cd_stage(core, "object", key,
-		 json_pack("{s:I, s:s, s:s, s:I, s:I, s:s}", "prefix",
+		 json_pack("{s:I, s:s, s:s, s:I, s:I, s:s, s:s, s:I}", "prefix",
 			   cd_int(o->prefix->id), "name", o->name, "kind",
 			   cd_object_kind_name(o->kind), "block_bytes",
 			   cd_int(o->block_bytes), "bound", cd_int(o->bound),
-			   "lost", o->lost));
+			   "lost", o->lost, "state", cd_object_state_name(o),
+			   "image", cd_int(o->image ? o->image->id : 0)));
 }
 
 void cd_stage_block(struct cd_core *core, const struct cd_block *b)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "tree_priv.h"
+#include "vault_priv.h"
 
 static struct cd_job **slot_of(struct cd_tree *tree, const char *tenant)
 {
@@ -29,6 +29,7 @@ int cd_tree_create(struct cd_tree **out)
 	tree->late_prefix = json_object();
 	tree->late_object = json_object();
 	tree->late_block = json_object();
+	tree->late_image = json_object();
 	*out = tree;
 	return 0;
 }
@@ -40,6 +41,7 @@ void cd_tree_clear(struct cd_core *core)
 	for (unsigned i = 0; i < ARRAY_LEN(tree->jobs); i++)
 		while (tree->jobs[i])
 			cd_job_free(core, tree->jobs[i]);
+	cd_vault_clear(core);
 	cd_litter_clear(core);
 	tree->id_next = tree->id_mark = 1;
 	tree->ticked_ns = 0;
@@ -48,6 +50,7 @@ void cd_tree_clear(struct cd_core *core)
 	(void)json_object_clear(tree->late_prefix);
 	(void)json_object_clear(tree->late_object);
 	(void)json_object_clear(tree->late_block);
+	(void)json_object_clear(tree->late_image);
 }
 
 void cd_tree_destroy(struct cd_core *core)
@@ -59,9 +62,12 @@ void cd_tree_destroy(struct cd_core *core)
 	cd_tree_clear(core);
 	free(tree->prefixes.row);
 	free(tree->objects.row);
+	free(tree->images.row);
+	free(tree->moving.row);
 	json_decref(tree->late_prefix);
 	json_decref(tree->late_object);
 	json_decref(tree->late_block);
+	json_decref(tree->late_image);
 	free(tree);
 	core->tree = NULL;
 }
@@ -73,6 +79,7 @@ void cd_tree_tick(struct cd_core *core)
 		return;
 	cd_keys_tick(core);
 	cd_litter_tick(core);
+	cd_vault_tick(core);
 }
 
 /* ---- jobs --------------------------------------------------------------- */
@@ -133,6 +140,7 @@ int cd_job_add(struct cd_core *core, const char *tenant, const char *name,
 	(void)snprintf(job->tenant, sizeof(job->tenant), "%s", tenant);
 	(void)snprintf(job->name, sizeof(job->name), "%s", name);
 	job->lease_ms = CD_LEASE_MS;
+	job->flush = core->vault[0] != 0;
 	/* At the end: tenants that share a slot, and their jobs, stay in the
 	 * order in which they came. */
 	while (*at)

@@ -5,9 +5,10 @@
  *
  *   rack    ids            next: below it ids were given away
  *   rack    ticket-key-N   seed, made
- *   job     TENANT/NAME    id, plan, lease_ms, keep
+ *   job     TENANT/NAME    id, plan, lease_ms, keep, flush
  *   prefix  ID             name, parents
- *   object  ID             prefix, name, kind, block_bytes, bound, lost
+ *   object  ID             prefix, name, kind, block_bytes, bound, lost,
+ *                          state, image (vault_priv.h)
  *   block   NODE/INDEX     generation, object, number, bytes, run
  *
  * A root is a job with a plan (tasks have parents, their names are unique in
@@ -95,7 +96,8 @@ struct cd_job {
 	char name[CD_STEP_MAX + 1];
 	bool has_plan;
 	uint32_t lease_ms;
-	bool keep; /* it has no end */
+	bool keep;  /* it has no end */
+	bool flush; /* what expires goes to the vault */
 	/* Its prefixes: parents before their children, so the root first; and
 	 * by name, where a plan makes names unique. */
 	struct cd_prefix **order, **by_name;
@@ -112,6 +114,13 @@ enum cd_object_kind {
 	CD_OBJECT_KINDS,
 };
 
+enum cd_object_state {
+	CD_READY,
+	CD_FLUSHING,
+	CD_FLUSHED,
+	CD_LOADING,
+};
+
 struct cd_object {
 	struct cd_object *next; /* of the prefix */
 	struct cd_prefix *prefix;
@@ -122,12 +131,18 @@ struct cd_object {
 	uint64_t block_bytes;
 	uint64_t bound; /* items of a queue; 0: none */
 	char lost[80];	/* why it is lost; "": it is not */
+	enum cd_object_state state;
+	uint64_t image_id; /* while rows are read */
 	/* Soft. */
 	struct cd_block **block; /* by number */
 	unsigned block_count;
 	unsigned run; /* blocks that are made next time */
 	uint64_t epoch;
 	int failed; /* what a node said when it could not make a block */
+	/* At the vault, or on the way there (vault_priv.h); or NULL. */
+	struct cd_image *image;
+	struct cd_flush *flush;
+	char trouble[160]; /* with it; "": none */
 };
 
 struct cd_block {
@@ -144,6 +159,7 @@ struct cd_block {
 	bool is_told;	/* the order that there is for it */
 	unsigned round; /* of orders, when it was told last */
 	bool is_sealed, is_drained;
+	uint64_t saving; /* the task that writes its image; 0: none */
 	uint64_t used_bytes;
 };
 
@@ -202,8 +218,13 @@ struct cd_tree {
 	struct cd_litter *litter;
 	unsigned part;	  /* rows in this part of a long change */
 	uint64_t expired; /* prefixes, in this run */
+	/* The vault: images, objects on the way, tasks (vault_priv.h). */
+	struct cd_ids images, moving;
+	struct cd_task *tasks;
+	unsigned task_round;
+	char vault_why[160];
 	/* While rows are read: "prefix", "object" and "block" by key. */
-	json_t *late_prefix, *late_object, *late_block;
+	json_t *late_prefix, *late_object, *late_block, *late_image;
 };
 
 /* ---- tree.c ------------------------------------------------------------- */
@@ -437,7 +458,10 @@ int cd_tree_rows_end(struct cd_core *core) MUST_CHECK;
 int cd_tenant_of_names(const struct ctl_call *call,
 		       struct cd_tenant **out) MUST_CHECK;
 /* "lease_ms" and "on_expiry" of a body. -EINVAL. */
-int cd_job_options(const json_t *body, struct cd_job *job) MUST_CHECK;
+int cd_job_options(const struct cd_core *core, const json_t *body,
+		   struct cd_job *job) MUST_CHECK;
+/* What happens when its leases are over. */
+const char *cd_job_expiry(const struct cd_job *job);
 /* All its rows. */
 void cd_job_stage_all(struct cd_core *core, const struct cd_job *job);
 /* What a name is, for people and programs. */

@@ -36,6 +36,13 @@ bool cd_waits_gone(struct cd_waits *w, struct cd_core *core, uint64_t id)
 	return false;
 }
 
+/* Who has hung up meanwhile is told of by `gone`. */
+static void send(struct ctl_server *http, struct cd_wait *b)
+{
+	if (ctl_server_answer(http, b->id, &b->reply) == 0)
+		forget(b);
+}
+
 static void answer(struct cd_core *core, struct ctl_server *http,
 		   struct cd_wait *b)
 {
@@ -46,14 +53,21 @@ static void answer(struct cd_core *core, struct ctl_server *http,
 		b->mark = cd_core_mark(core);
 		b->has_reply = true;
 	}
+	/* What there is to say has to wait for the ledger; that the controller
+	 * is there, or is not sure to lead, has not. */
+	if (b->has_reply && cd_core_is_late(core, &b->held, b->mark)) {
+		ctl_reply_release(&b->reply);
+		b->reply = (struct ctl_reply){0};
+		cd_core_put_off(core, &b->reply);
+		send(http, b);
+		return;
+	}
 	how = b->has_reply ? cd_core_settled(core, b->mark) : CD_PENDING;
 	if (how == CD_PENDING)
 		return;
 	if (how != CD_COMMITTED)
 		cd_core_excuse(core, how, &b->reply);
-	/* Who has hung up meanwhile is told of by `gone`. */
-	if (ctl_server_answer(http, b->id, &b->reply) == 0)
-		forget(b);
+	send(http, b);
 }
 
 void cd_waits_answer(struct cd_waits *w, struct cd_core *core,

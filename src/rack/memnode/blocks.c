@@ -15,6 +15,7 @@
 #include "base/size.h"
 #include "control/ctl_metrics.h"
 #include "ruled.h"
+#include "task.h"
 
 /* ---- life ---------------------------------------------------------------- */
 
@@ -131,6 +132,8 @@ struct order {
 	uint64_t index;
 	uint64_t number;
 	struct blk_options options;
+	bool has_load;
+	struct mem_load load;
 };
 
 static int parse_order(const json_t *row, struct order *o)
@@ -161,6 +164,11 @@ static int parse_order(const json_t *row, struct order *o)
 	if (!err)
 		err = ctl_field_u64(row, "number", true, 0, INT64_MAX,
 				    &o->number);
+	if (!err && json_object_get(row, "load")) {
+		o->has_load = true;
+		err = mem_load_parse(json_object_get(row, "load"), &o->load);
+		o->load.id.number = o->number;
+	}
 	if (err)
 		return err;
 	o->options.kind = strcmp(kind, "queue") == 0  ? BLOCK_QUEUE
@@ -173,8 +181,8 @@ static int parse_order(const json_t *row, struct order *o)
 		       : 0;
 }
 
-/* Registers it for the server. */
-static int install(struct mem_node *node, const struct mem_block *m,
+/* Registers it for the server, or has it filled first. */
+static int install(struct mem_node *node, struct mem_block *m,
 		   const struct order *o)
 {
 	struct blk_place p = {
@@ -186,7 +194,10 @@ static int install(struct mem_node *node, const struct mem_block *m,
 		.mem = m->memory.addr,
 	};
 
-	return blk_server_add(node->blocks->server, &p);
+	if (!o->has_load)
+		return blk_server_add(node->blocks->server, &p);
+	m->is_busy = true;
+	return mem_task_load(node, m, &p, &o->load);
 }
 
 static int make(struct mem_node *node, struct mem_tenant *t,
@@ -265,6 +276,8 @@ static const char *code_of(int err)
 		return "-ENOENT";
 	case -EEXIST:
 		return "-EEXIST";
+	case -EBADMSG:
+		return "-EBADMSG";
 	default:
 		return "-ENOSPC";
 	}
@@ -276,6 +289,17 @@ static bool may_wait(struct mem_blocks *b, const struct mem_tenant *t,
 {
 	return err == -EDQUOT && t && t->is_ruled &&
 	       ++b->tries[o->index] < BLOCKS_TRIES;
+}
+
+static void say_failed(struct mem_blocks *b, uint64_t index,
+		       uint64_t generation, int err)
+{
+	log_info("memnode", "block %" PRIu64 " is not made: %s", index,
+		 error_last());
+	(void)json_array_append_new(b->failed,
+				    json_pack("[I, I, s, s]", (json_int_t)index,
+					      (json_int_t)generation,
+					      code_of(err), error_last()));
 }
 
 static void take_make(struct mem_node *node, const json_t *row)
@@ -315,12 +339,26 @@ static void take_make(struct mem_node *node, const json_t *row)
 			      o.options.generation);
 	if (!err)
 		return;
-	log_info("memnode", "block %" PRIu64 " is not made: %s", o.index,
-		 error_last());
-	(void)json_array_append_new(b->failed,
-				    json_pack("[I, I, s]", (json_int_t)o.index,
-					      (json_int_t)o.options.generation,
-					      code_of(err)));
+	say_failed(b, o.index, o.options.generation, err);
+}
+
+void mem_block_filled(struct mem_node *node, struct mem_block *m,
+		      const struct blk_place *p, int err)
+{
+	uint64_t index = m->index, generation = m->generation;
+
+	lock_assert_mutex_held(&node->lock);
+	m->is_busy = false;
+	if (!err && m->tenant->state == MEM_TENANT_ENDING)
+		err = error_set(-ESTALE, "tenant %s was deleted",
+				m->tenant->name);
+	if (!err)
+		err = blk_server_add(node->blocks->server, p);
+	if (!err)
+		return;
+	say_failed(node->blocks, index, generation, err);
+	m->is_busy = true;
+	give_back(node, m);
 }
 
 static void take_free(struct mem_node *node, const json_t *row)

@@ -61,6 +61,11 @@ void mem_blocks_end(struct mem_node *node, const struct mem_tenant *tenant);
 void mem_blocks_tick(struct mem_node *node);
 void mem_blocks_metrics(struct ctl_metrics *m, const struct mem_node *node);
 
+/* A block that was to be filled is, with what p->image has, or could not be:
+ * then it is given up, and the controller hears why. May let the lock go. */
+void mem_block_filled(struct mem_node *node, struct mem_block *m,
+		      const struct blk_place *p, int err);
+
 /* ---- block_thread.c ------------------------------------------------------ */
 
 int block_thread_start(struct mem_blocks *b) MUST_CHECK;

@@ -12,16 +12,19 @@ static const char *right_word(enum coh_right right)
 	return right == COH_WRITE ? "rw" : right == COH_READ ? "r" : "none";
 }
 
-static json_t *describe(const struct mem_shared *s, const struct mem_segment *g,
-			const struct mem_tenant *caller)
+json_t *segment_describe(const struct mem_shared *s,
+			 const struct mem_segment *g,
+			 const struct mem_tenant *caller)
 {
-	json_t *row = json_pack(
-		"{s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:I}", "name", g->name,
-		"tenant", g->tenant->name, "id", (json_int_t)g->id, "va",
-		(json_int_t)segment_va(g), "size", (json_int_t)g->size_bytes,
-		"reserved", (json_int_t)g->part.bytes, "right",
-		right_word(segment_right(g, caller)), "lost",
-		(json_int_t)lost_bytes(s, g));
+	json_t *row =
+		json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:I}",
+			  "name", g->name, "tenant", g->tenant->name, "id",
+			  (json_int_t)g->id, "va", (json_int_t)segment_va(g),
+			  "size", (json_int_t)g->size_bytes, "length",
+			  (json_int_t)g->length_bytes, "reserved",
+			  (json_int_t)g->part.bytes, "right",
+			  right_word(segment_right(g, caller)), "lost",
+			  (json_int_t)lost_bytes(s, g));
 
 	if (g->lost_by[0] && lost_bytes(s, g))
 		(void)json_object_set_new(row, "lost_by",
@@ -64,7 +67,7 @@ void handle_segment_create(void *ctx, struct ctl_call *call)
 		ctl_reply_last_error(call->reply, err);
 	else
 		ctl_reply_json(call->reply, 201,
-			       describe(node->shared, g, call->caller));
+			       segment_describe(node->shared, g, call->caller));
 }
 
 void handle_segment_list(void *ctx, struct ctl_call *call)
@@ -75,10 +78,11 @@ void handle_segment_list(void *ctx, struct ctl_call *call)
 	for (unsigned i = 0; node->shared && i < MEM_SEGMENT_MAX; i++) {
 		const struct mem_segment *g = node->shared->segments[i];
 
-		if (g && !g->is_leaving &&
+		if (g && !g->is_leaving && !g->is_unlinked &&
 		    segment_right(g, call->caller) != COH_NONE)
 			(void)json_array_append_new(
-				rows, describe(node->shared, g, call->caller));
+				rows, segment_describe(node->shared, g,
+						       call->caller));
 	}
 	ctl_reply_json(call->reply, 200, json_pack("{s:o}", "segments", rows));
 }
@@ -91,9 +95,10 @@ void handle_segment_get(void *ctx, struct ctl_call *call)
 	if (err)
 		ctl_reply_last_error(call->reply, err);
 	else
-		ctl_reply_json(call->reply, 200,
-			       describe(((struct mem_node *)ctx)->shared, g,
-					call->caller));
+		ctl_reply_json(
+			call->reply, 200,
+			segment_describe(((struct mem_node *)ctx)->shared, g,
+					 call->caller));
 }
 
 /* What a tenant may not use is not there for it. */
@@ -112,7 +117,7 @@ void handle_segment_get_of(void *ctx, struct ctl_call *call)
 				call->segment[1], call->segment[0]);
 	else
 		ctl_reply_json(call->reply, 200,
-			       describe(node->shared, g, call->caller));
+			       segment_describe(node->shared, g, call->caller));
 }
 
 /* ---- rights ---------------------------------------------------------------
@@ -212,7 +217,7 @@ void handle_segment_repair(void *ctx, struct ctl_call *call)
 		ctl_reply_last_error(call->reply, err);
 	else
 		ctl_reply_json(call->reply, 200,
-			       describe(node->shared, g, call->caller));
+			       segment_describe(node->shared, g, call->caller));
 }
 
 void handle_segment_delete(void *ctx, struct ctl_call *call)

@@ -246,6 +246,7 @@ int lead_free_segments(struct mem_node *node)
 {
 	struct mem_shared *s = node->shared;
 
+	segment_sweep(node);
 	for (unsigned i = 0; i < MEM_SEGMENT_MAX; i++) {
 		struct mem_segment *g = s->segments[i];
 		char line[128];
@@ -255,6 +256,10 @@ int lead_free_segments(struct mem_node *node)
 
 		if (!g || !g->is_leaving)
 			continue;
+		if (!g->part.bytes) {
+			segment_free(node, g);
+			continue;
+		}
 		err = g->is_withdrawn ? 0 : segment_withdraw(node, g);
 		snprintf(line, sizeof(line),
 			 "tell coherence clear va=%" PRIu64 " size=%" PRIu64,

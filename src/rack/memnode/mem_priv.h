@@ -369,6 +369,8 @@ struct mem_node {
 	struct mem_walk_config walk_config;
 	struct mem_walks *walks;   /* NULL: the NIC knows none */
 	struct mem_blocks *blocks; /* NULL: nobody has asked yet (blocks.h) */
+	struct mem_tasks *tasks;   /* the same (task.h) */
+	char vault[MEM_VAULT_MAX]; /* that orders may name; "": none */
 
 	struct mem_request_count requests[MEM_ROUTE_MAX];
 	uint64_t conns_started;
@@ -688,6 +690,10 @@ void handle_member_join(void *ctx, struct ctl_call *call);
 void handle_member_connect(void *ctx, struct ctl_call *call);
 void handle_member_beat(void *ctx, struct ctl_call *call);
 void handle_member_leave(void *ctx, struct ctl_call *call);
+void handle_object_open(void *ctx, struct ctl_call *call);
+void handle_object_close(void *ctx, struct ctl_call *call);
+void handle_object_resize(void *ctx, struct ctl_call *call);
+void handle_object_unlink(void *ctx, struct ctl_call *call);
 void handle_member_list(void *ctx, struct ctl_call *call);
 void handle_walk_create(void *ctx, struct ctl_call *call);
 void handle_walk_list(void *ctx, struct ctl_call *call);

@@ -153,6 +153,10 @@ int member_join(struct mem_node *node, struct mem_tenant *t, const char *name,
 		return error_set(-EAGAIN, "%d machines share memory at most",
 				 COH_MACHINES_MAX);
 	s->members[i] = (struct mem_member){.used = true, .tenant = t};
+	/* What a former one of this number had open is not open any more. */
+	for (unsigned j = 0; j < MEM_SEGMENT_MAX; j++)
+		if (s->segments[j])
+			s->segments[j]->users &= (uint16_t) ~(1u << i);
 	snprintf(s->members[i].name, sizeof(s->members[i].name), "%s", name);
 	env_random(node->env, &s->members[i].nonce,
 		   sizeof(s->members[i].nonce));

@@ -69,6 +69,8 @@ struct mem_node_config {
 	/* All memory that clients get lies on this NUMA node. */
 	bool has_numa;
 	uint32_t numa;
+	/* The vault that orders of the controller may name; NULL: none. */
+	const char *vault;
 };
 
 /* Opens the NIC. error_last() has the words. */

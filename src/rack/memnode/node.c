@@ -14,6 +14,7 @@
 #include "blocks.h"
 #include "census.h"
 #include "ruled.h"
+#include "task.h"
 #include "walks_priv.h"
 
 enum {
@@ -74,6 +75,14 @@ const struct ctl_route node_routes[] = {
 	 MEM_LEVEL_TENANT_QUIET},
 	{CTL_DELETE, "/v1/shared/members/:", handle_member_leave,
 	 MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/shared/members/:/open", handle_object_open,
+	 MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/shared/members/:/close", handle_object_close,
+	 MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/shared/members/:/resize", handle_object_resize,
+	 MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/shared/members/:/unlink", handle_object_unlink,
+	 MEM_LEVEL_TENANT},
 	{CTL_POST, "/v1/tenants", handle_tenant_create, MEM_LEVEL_ADMIN},
 	{CTL_GET, "/v1/tenants", handle_tenant_list, MEM_LEVEL_ADMIN},
 	{CTL_GET, "/v1/tenants/:", handle_tenant_get, MEM_LEVEL_ADMIN},
@@ -108,6 +117,10 @@ static const struct ctl_body_max body_max[] = {
 	{handle_member_connect, MEM_BODY_SMALL},
 	{handle_member_beat, MEM_BODY_SMALL},
 	{handle_member_leave, MEM_BODY_SMALL},
+	{handle_object_open, MEM_BODY_SMALL},
+	{handle_object_close, MEM_BODY_SMALL},
+	{handle_object_resize, MEM_BODY_SMALL},
+	{handle_object_unlink, MEM_BODY_SMALL},
 	{handle_tenant_create, MEM_BODY_SMALL},
 	{handle_tenant_patch, MEM_BODY_SMALL},
 	{handle_token_patch, MEM_BODY_SMALL},
@@ -233,6 +246,8 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	node->pool_bytes = c->pool_bytes;
 	node->has_numa = c->has_numa;
 	node->numa = c->numa;
+	(void)snprintf(node->vault, sizeof(node->vault), "%s",
+		       c->vault ? c->vault : "");
 	node->audit = c->audit;
 	node->has_auth = c->has_auth;
 	node->keep_token = c->keep_token;
@@ -283,6 +298,7 @@ void mem_node_destroy(struct mem_node *node)
 	struct mem_visit visit;
 	int err;
 
+	mem_tasks_stop(node);
 	node_enter(node, &visit);
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++)
 		if (node->conns[i])

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/size.h"
 #include "blocks.h"
+#include "task.h"
 
 static uint64_t used_of(const struct mem_tenant *t)
 {
@@ -336,6 +337,7 @@ void mem_node_say(void *ctx, json_t *beat)
 	if (node->names_told != node->names_now)
 		say_names(node, beat);
 	mem_blocks_say(node, beat);
+	mem_tasks_say(node, beat);
 	pthread_mutex_unlock(&node->lock);
 }
 
@@ -365,5 +367,6 @@ void mem_node_hear(void *ctx, const json_t *answer)
 	}
 	(void)pthread_cond_broadcast(&node->granted);
 	mem_blocks_hear(node, answer);
+	mem_tasks_hear(node, answer);
 	node_leave(node, &visit);
 }

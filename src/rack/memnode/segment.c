@@ -19,8 +19,20 @@ struct mem_segment *segment_find(const struct mem_shared *s,
 	for (unsigned i = 0; i < MEM_SEGMENT_MAX; i++) {
 		struct mem_segment *g = s->segments[i];
 
-		if (g && !g->is_leaving && g->tenant == owner &&
-		    strcmp(g->name, name) == 0)
+		if (g && !g->is_leaving && !g->is_unlinked &&
+		    g->tenant == owner && strcmp(g->name, name) == 0)
+			return g;
+	}
+	return NULL;
+}
+
+struct mem_segment *segment_find_id(const struct mem_shared *s,
+				    const struct mem_tenant *owner, uint64_t id)
+{
+	for (unsigned i = 0; i < MEM_SEGMENT_MAX; i++) {
+		struct mem_segment *g = s->segments[i];
+
+		if (g && !g->is_leaving && g->tenant == owner && g->id == id)
 			return g;
 	}
 	return NULL;
@@ -34,6 +46,8 @@ static const char *const right_words[] = {
 static int tell_right(struct mem_node *node, const struct mem_segment *g,
 		      const struct mem_allow *a)
 {
+	if (!a->length)
+		return 0; /* it has no memory yet */
 	return shared_tell(
 		node,
 		"allow domain=%u va=%" PRIu64 " size=%" PRIu64 " right=%s",
@@ -159,7 +173,7 @@ static int take_memory(struct mem_node *node, struct mem_segment *g)
 
 	if (!err)
 		err = ruled_charge(node, g->tenant, g->size_bytes);
-	if (err)
+	if (err || !g->size_bytes)
 		return err;
 	if (arena_take(&s->arena, g->size_bytes, &g->part))
 		return error_set(-ENOSPC,
@@ -187,15 +201,24 @@ static int insert(struct mem_shared *s, struct mem_segment *g)
 	return 0;
 }
 
-void segment_free(struct mem_node *node, struct mem_segment *g)
+static void give_memory(struct mem_node *node, struct mem_segment *g)
 {
 	struct mem_shared *s = node->shared;
 
+	if (!g->part.bytes)
+		return;
 	memory_scrub(&s->memory, g->part.at, g->part.bytes);
 	node->bytes_scrubbed += g->size_bytes;
 	arena_give(&s->arena, g->part.at);
 	g->tenant->used_bytes -= g->size_bytes;
 	s->used_bytes -= g->size_bytes;
+}
+
+void segment_free(struct mem_node *node, struct mem_segment *g)
+{
+	struct mem_shared *s = node->shared;
+
+	give_memory(node, g);
 	tenant_give(g->tenant, MEM_LIMIT_REGIONS, 1);
 	for (unsigned i = 0; i < MEM_SEGMENT_MAX; i++)
 		if (s->segments[i] == g)
@@ -224,6 +247,7 @@ int segment_create(struct mem_node *node, struct mem_tenant *t,
 	g = calloc(1, sizeof(*g));
 	if (g) {
 		g->tenant = t;
+		g->length_bytes = size_bytes;
 		g->size_bytes = align_up(size_bytes, COHERENCE_PAGE_BYTES);
 		snprintf(g->name, sizeof(g->name), "%s", name);
 		err = take_memory(node, g);
@@ -246,6 +270,99 @@ int segment_create(struct mem_node *node, struct mem_tenant *t,
 	}
 	*out = g;
 	return 0;
+}
+
+/* More of its place. */
+static int grow(struct mem_node *node, struct mem_segment *g,
+		uint64_t size_bytes)
+{
+	uint64_t more = size_bytes - g->size_bytes, former = g->size_bytes;
+	struct mem_allow own;
+	int err = size_bytes > g->part.bytes
+			  ? error_set(-ENOSPC,
+				      "segment %s has room for %s and no more",
+				      g->name, SIZE_TEXT(g->part.bytes))
+			  : ruled_charge(node, g->tenant, more);
+
+	if (err)
+		return err;
+	g->size_bytes = size_bytes;
+	own = owner_right(g, COH_WRITE);
+	err = g->is_lost ? 0 : tell_right(node, g, &own);
+	if (err) {
+		g->size_bytes = former;
+		return err;
+	}
+	g->tenant->used_bytes += more;
+	node->shared->used_bytes += more;
+	return 0;
+}
+
+/* Its first memory. */
+static int begin(struct mem_node *node, struct mem_segment *g,
+		 uint64_t size_bytes)
+{
+	struct mem_allow own;
+	int err;
+
+	g->size_bytes = size_bytes;
+	err = take_memory(node, g);
+	own = owner_right(g, COH_WRITE);
+	if (!err) {
+		err = tell_right(node, g, &own);
+		if (err)
+			give_memory(node, g);
+	}
+	if (err) {
+		g->size_bytes = 0;
+		g->part = (struct arena_part){0};
+	}
+	return err;
+}
+
+int segment_resize(struct mem_node *node, struct mem_segment *g,
+		   uint64_t length_bytes)
+{
+	uint64_t size_bytes = align_up(length_bytes, COHERENCE_PAGE_BYTES);
+	int err = 0;
+
+	if (length_bytes < g->length_bytes)
+		return error_set(-EOPNOTSUPP,
+				 "shared memory does not become shorter");
+	if (length_bytes > node->shared->arena.size_bytes)
+		return error_set(-ENOSPC, "the shared memory of %s has %s",
+				 node->name,
+				 SIZE_TEXT(node->shared->arena.size_bytes));
+	if (!g->part.bytes && size_bytes) {
+		err = begin(node, g, size_bytes);
+	} else if (size_bytes > g->size_bytes) {
+		err = grow(node, g, size_bytes);
+	}
+	if (!err)
+		g->length_bytes = length_bytes;
+	return err;
+}
+
+static bool is_used(const struct mem_shared *s, const struct mem_segment *g)
+{
+	for (unsigned i = 0; i < COH_MACHINES_MAX; i++)
+		if (g->users >> i & 1 && s->members[i].used &&
+		    !s->members[i].is_going)
+			return true;
+	return false;
+}
+
+void segment_sweep(struct mem_node *node)
+{
+	struct mem_shared *s = node->shared;
+
+	for (unsigned i = 0; i < MEM_SEGMENT_MAX; i++) {
+		struct mem_segment *g = s->segments[i];
+
+		/* In vain: the next time. */
+		if (g && g->is_unlinked && !g->is_leaving && !is_used(s, g))
+			(void)!segment_delete(node, g);
+	}
 }
 
 int segment_delete(struct mem_node *node, struct mem_segment *g)

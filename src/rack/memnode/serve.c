@@ -28,8 +28,12 @@ static bool has_jit(const struct daemon *d)
 /* Files, and, where walks become machine code, pages that hold it. */
 static int allow(struct daemon *d)
 {
+	int err = daemon_allow_state(d);
+
 	d->confine.makes_code = has_jit(d);
-	return daemon_allow_state(d);
+	return err ? err
+		   : confine_add(&d->confine, CONFINE_WRITE,
+				 config_string(d->config, "rack", "vault"));
 }
 
 static int set_walks(const struct daemon *d, struct mem_walk_config *c)
@@ -65,6 +69,7 @@ static int open_node(struct daemon *d)
 				   "psk") == 0,
 		.keep_token = keep_token,
 		.keep_ctx = d,
+		.vault = config_string(d->config, "rack", "vault"),
 	};
 	int err = statedir_make(d->rack, dir);
 

@@ -42,8 +42,15 @@ struct mem_segment {
 	uint64_t id; /* of all segments of this run of the node */
 	struct arena_part part;
 	uint64_t size_bytes; /* whole pages of the part; charged */
-	bool is_leaving;     /* deleted */
-	bool is_withdrawn;   /* and nobody has a right to it */
+	/* As it was asked for. An object begins with 0, and has no part then.
+	 */
+	uint64_t length_bytes;
+	/* Members that have it open. One that has no name any more is deleted
+	 * when nobody has it open. */
+	uint16_t users;
+	bool is_unlinked;
+	bool is_leaving;   /* deleted */
+	bool is_withdrawn; /* and nobody has a right to it */
 	/* Nobody knows what of it was lost: no right to it is declared. */
 	bool is_lost;
 	char lost_by[MEM_MEMBER_NAME_MAX + 1]; /* the last machine; or "" */
@@ -155,6 +162,20 @@ int segment_allow(struct mem_node *node, struct mem_segment *g,
 /* Tells the switch that nobody has a right to it. */
 int segment_withdraw(struct mem_node *node, struct mem_segment *g) MUST_CHECK;
 int segment_delete(struct mem_node *node, struct mem_segment *g) MUST_CHECK;
+/* One that is not deleted, with a name or without; NULL: none. */
+struct mem_segment *segment_find_id(const struct mem_shared *s,
+				    const struct mem_tenant *owner,
+				    uint64_t id);
+/* Longer, within its place; the first time it gets one. -EOPNOTSUPP: shorter;
+ * -ENOSPC: there is no room behind it. */
+int segment_resize(struct mem_node *node, struct mem_segment *g,
+		   uint64_t length_bytes) MUST_CHECK;
+/* Deletes those without a name that no machine has open. */
+void segment_sweep(struct mem_node *node);
+/* As callers see it. */
+json_t *segment_describe(const struct mem_shared *s,
+			 const struct mem_segment *g,
+			 const struct mem_tenant *caller);
 /* Whatever it has, without the switch. */
 void segment_free(struct mem_node *node, struct mem_segment *g);
 /* The most that a tenant may do somewhere in it. */

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What aquifer.elastic and aquifer.fs offer; run by python_elastic.sh."""
+import io
+import multiprocessing
+import os
+import pickle
+import queue
+import signal
+import threading
+import unittest
+
+import aquifer
+from aquifer import elastic
+from aquifer.elastic import Job
+
+
+class OnJob(unittest.TestCase):
+    def setUp(self):
+        self.job = Job("/" + self.id().split(".")[-1][:60], lease=60)
+        self.addCleanup(self.job.close)
+        self.addCleanup(self.job.remove)
+
+
+class Files(OnJob):
+    def test_what_is_written_is_read(self):
+        data = os.urandom(300000)
+        with self.job.open("a", "wb", block_bytes=65536) as f:
+            self.assertIsInstance(f, io.BufferedWriter)
+            f.write(data[:100])
+            f.write(data[100:])
+        with self.job.open("a", "rb") as f:
+            self.assertEqual(f.read(), data)
+            f.seek(1000)
+            self.assertEqual(f.read(10), data[1000:1010])
+            self.assertEqual(f.seek(-5, os.SEEK_END), len(data) - 5)
+            self.assertEqual(f.read(), data[-5:])
+            self.assertEqual(f.read(), b"")
+            with self.assertRaises(io.UnsupportedOperation):
+                f.write(b"x")
+
+    def test_modes_are_those_of_open(self):
+        with self.job.open("t", "w") as f:
+            print("ein Wörtchen", file=f)
+        with self.job.open("t", "a") as f:
+            print("more", file=f)
+        with self.job.open("t") as f:
+            self.assertEqual(list(f), ["ein Wörtchen\n", "more\n"])
+        with self.job.open("t", "w") as f:
+            f.write("anew")
+        with self.job.open("t") as f:
+            self.assertEqual(f.read(), "anew")
+        with self.assertRaises(FileExistsError):
+            self.job.open("t", "x")
+        with self.assertRaises(FileNotFoundError):
+            self.job.open("none")
+        with self.assertRaises(ValueError):
+            self.job.open("t", "r+")
+        f = self.job.open("t", "ab", 0)
+        f.seal()
+        with self.assertRaises(OSError):
+            f.write(b"x")
+        f.close()
+        with self.assertRaises(ValueError):
+            f.write(b"x")
+
+    def test_a_large_write_is_several_records(self):
+        with self.job.open("l", "wb", 0, block_bytes=65536) as f:
+            data = memoryview(os.urandom(200000))
+            at = 0
+            while at < len(data):
+                n = f.write(data[at:])
+                self.assertGreater(n, 0)
+                at += n
+        with self.job.open("l", "rb") as f:
+            self.assertEqual(f.read(), data)
+
+
+def consume(todo, done):
+    while True:
+        item = todo.get()
+        if item is None:
+            return
+        done.put(item * item)
+
+
+def take_and_die(todo, told):
+    told.put(todo.get())
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Queues(OnJob):
+    def test_the_methods_of_queue_queue(self):
+        q = self.job.queue("q", maxsize=2)
+        self.assertTrue(q.empty())
+        with self.assertRaises(queue.Empty):
+            q.get_nowait()
+        with self.assertRaises(queue.Empty):
+            q.get(timeout=0.01)
+        q.put({"a": 1})
+        q.put("two")
+        self.assertTrue(q.full())
+        self.assertEqual(q.qsize(), 2)
+        with self.assertRaises(queue.Full):
+            q.put_nowait(3)
+        with self.assertRaises(queue.Full):
+            q.put(3, timeout=0.01)
+        self.assertEqual(q.get(), {"a": 1})
+        self.assertEqual(q.get_nowait(), "two")
+        with self.assertRaises(ValueError):
+            q.get(timeout=-1)
+        with self.assertRaises(ValueError):
+            q.task_done()
+        q.seal()
+        with self.assertRaises(EOFError):
+            q.put(1)
+        with self.assertRaises(EOFError):
+            q.get()
+
+    def test_many_and_large_items(self):
+        q = self.job.queue("m", raw=True, block_bytes=65536)
+        items = [os.urandom(n) for n in (0, 1, 100, 5000, 40000)] * 20
+        q.put_many(items)
+        self.assertEqual([q.get() for _ in items], items)
+
+    def test_task_done_and_join(self):
+        q = self.job.queue("t", tasks=True)
+        for i in range(10):
+            q.put(i)
+        got = []
+
+        def work():
+            for _ in range(10):
+                got.append(q.get())
+                q.task_done()
+
+        worker = threading.Thread(target=work)
+        worker.start()
+        q.join()
+        worker.join()
+        self.assertEqual(got, list(range(10)))
+        with self.assertRaises(ValueError):
+            q.task_done()
+
+    def test_processes_share_it(self):
+        todo, done = self.job.queue("todo"), self.job.queue("done")
+        context = multiprocessing.get_context("spawn")
+        workers = [context.Process(target=consume, args=(todo, done))
+                   for _ in range(2)]
+        for w in workers:
+            w.start()
+        for i in list(range(20)) + [None, None]:
+            todo.put(i)
+        for w in workers:
+            w.join()
+            self.assertEqual(w.exitcode, 0)
+        self.assertEqual(sorted(done.get(False) for _ in range(20)),
+                         [i * i for i in range(20)])
+
+    def test_an_item_of_a_dead_consumer_comes_back(self):
+        todo = self.job.queue("d", tasks=True)
+        told = self.job.queue("told")
+        todo.put("precious")
+        context = multiprocessing.get_context("spawn")
+        victim = context.Process(target=take_and_die, args=(todo, told))
+        victim.start()
+        self.assertEqual(told.get(), "precious")
+        victim.join()
+        self.assertEqual(todo.get(), "precious")
+        todo.task_done()
+        self.assertTrue(todo.empty())
+
+
+class Jobs(unittest.TestCase):
+    def test_the_lease_is_renewed_while_it_is_open(self):
+        with Job("/renewed", lease=0.5, on_expiry="drop") as job:
+            with job.open("a", "wb") as f:
+                f.write(b"x")
+            threading.Event().wait(2)
+            self.assertTrue(job.stat("a").is_ready)
+        with aquifer.Rack() as rack:
+            for _ in range(1200):
+                try:
+                    elastic.stat(rack, "/renewed")
+                except FileNotFoundError:
+                    return
+                threading.Event().wait(0.05)
+        self.fail("the job goes on to live")
+
+    def test_what_expired_is_loaded(self):
+        with Job("/stored", lease=0.5) as job:
+            with job.open("a", "wb") as f:
+                f.write(b"kept")
+        with aquifer.Rack() as rack:
+            while elastic.stat(rack, "/stored/a").is_ready:
+                threading.Event().wait(0.05)
+        with Job("/stored") as job:
+            with self.assertRaises(aquifer.StaleError):
+                job.open("a")
+            with job.open("a", "rb", load=True) as f:
+                self.assertEqual(f.read(), b"kept")
+            job.remove()
+
+    def test_names(self):
+        with Job("/plan", plan={"a": [], "b": ["a"]}, lease=60) as job:
+            job.open("a/out", "wb").close()
+            job.rename("a/out", "b/in")
+            self.assertEqual([(n.path, n.kind) for n in job.listdir("b")],
+                             [("/plan/a/b/in", "file")])
+            with self.assertRaises(FileNotFoundError):
+                job.stat("a/out")
+            again = pickle.loads(pickle.dumps(job))
+            self.assertEqual(again.path, "/plan")
+            again.close()
+            job.remove()
+            with self.assertRaises(FileNotFoundError):
+                job.stat()
+        with self.assertRaises(OSError):
+            Job("/bad name")
+        with self.assertRaises(OSError):
+            Job("/odd", on_expiry="sell")
+
+
+class FileSystem(unittest.TestCase):
+    def setUp(self):
+        self.job = Job("/fs", lease=60, on_expiry="drop")
+        self.addCleanup(self.job.close)
+        self.addCleanup(self.job.remove)
+
+    def test_it_is_found_by_its_entry_point(self):
+        import fsspec
+
+        with fsspec.open("aquifer://fs/a", "wb") as f:
+            f.write(b"one,two\n1,2\n")
+        fs = fsspec.filesystem("aquifer")
+        self.assertEqual(type(fs).__name__, "AquiferFileSystem")
+        self.assertEqual(fs.cat("aquifer://fs/a"), b"one,two\n1,2\n")
+        self.assertEqual(fs.info("fs/a")["size"], 12)
+        self.assertEqual(fs.ls("/fs", detail=False), ["/fs/a"])
+        self.assertTrue(fs.isdir("/fs") and fs.isfile("/fs/a"))
+        self.assertFalse(fs.exists("/fs/none"))
+        fs.makedirs("/fs/deep/er", exist_ok=True)
+        fs.makedirs("/fs/deep/er", exist_ok=True)
+        fs.copy("/fs/a", "/fs/deep/er/b")
+        fs.mv("/fs/deep/er/b", "/fs/deep/er/c")
+        self.assertEqual(fs.find("/fs"), ["/fs/a", "/fs/deep/er/c"])
+        self.assertEqual(fs.glob("/fs/deep/*/c"), ["/fs/deep/er/c"])
+        with fs.open("/fs/a", "ab") as f:
+            f.write(b"3,4\n")
+        self.assertEqual(fs.tail("/fs/a", 4), b"3,4\n")
+        fs.rm("/fs/deep", recursive=True)
+        self.assertEqual(fs.find("/fs"), ["/fs/a"])
+        with self.assertRaises(FileNotFoundError):
+            fs.open("/fs/none")
+
+    def test_pandas_and_dask(self):
+        import dask.dataframe
+        import pandas
+
+        for part in range(3):
+            frame = pandas.DataFrame({"n": range(part * 100, part * 100 + 100)})
+            frame.to_csv(f"aquifer://fs/part-{part}", index=False)
+        one = pandas.read_csv("aquifer://fs/part-1")
+        self.assertEqual(int(one["n"].sum()), sum(range(100, 200)))
+        all_of_it = dask.dataframe.read_csv("aquifer://fs/part-*")
+        total = all_of_it["n"].sum().compute(scheduler="threads")
+        self.assertEqual(int(total), sum(range(300)))
+
+
+if __name__ == "__main__":
+    unittest.main()
