@@ -71,10 +71,16 @@ static void carry(struct blk_block *blocks, const uint8_t *in)
 	static uint8_t session[BLOCK_SESSION_BYTES], value[BYTES];
 	struct blk_block *from = &blocks[in[0] % BLOCKS];
 	struct blk_block *to = &blocks[in[2] % BLOCKS];
+	const struct block_kv_end_wire end = {
+		.generation = be64_put(to->generation),
+		.token = be32_put(in[8] % 4),
+	};
 	struct blk_request r = {
 		.session = session,
 		.opcode = BLOCK_KV_EXPORT,
-		.arg = (uint64_t)(in[8] % 4) << 32 | in[9] % 4,
+		.arg = in[9] % 4,
+		.length = sizeof(end),
+		.value = (const uint8_t *)&end,
 		.inside_room = 4u * in[4] + 200,
 	};
 	struct blk_answer a;
