@@ -72,7 +72,7 @@ away env AQUIFER_CONFIG="$TMP/bare.ini" "$AQUIFER" node ls >"$TMP/out" 2>"$TMP/e
 	fail "without a certificate"
 grep -qi certificate "$TMP/err" || fail "$(<"$TMP/err")"
 expect 0 away "$AQUIFER" node ls
-away "$AQUIFER" memory --name m7 --size 16M >"$TMP/m7" 2>&1 &
+away exec "$AQUIFER" memory --name m7 --size 16M >"$TMP/m7" 2>&1 &
 PIDS+=("$!")
 until_node 'd["m7"]["state"] == "up"'
 grep -q '"certificate":"machine"' "$TMP/state/$AQUIFER_RACK_NAME/c0.audit.jsonl" ||
