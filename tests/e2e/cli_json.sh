@@ -235,6 +235,8 @@ run("queue put /f/q hello", 1)
 assert run("queue len /f/q")["items"] == 0
 assert run("file append /f/a /dev/null")["size"] == 0
 run("file get /f/none " + tmp + "/none", 1)
+run("ekv put /f/s k v", 1)
+assert run("ekv scan /f/s")["keys"] == []
 del os.environ["AQUIFER_RACK_CONTROL"]
 run("down")
 
