@@ -445,10 +445,12 @@ static void try_bad(const struct row *r, const char *name, const char *body)
 static void append(char out[8192], const char *piece)
 {
 	size_t len = strlen(out);
+	int put = 0;
 
 	if (*piece)
-		snprintf(out + len, 8192 - len, "%s%s", len > 1 ? "," : "",
-			 piece);
+		put = snprintf(out + len, 8192 - len, "%s%s",
+			       len > 1 ? "," : "", piece);
+	assert_true(put >= 0 && (size_t)put < 8192 - len);
 }
 
 /* The right body with another value of one member; value NULL: without it. Text
