@@ -358,11 +358,11 @@ static int load(struct blk_block *b, const struct blk_image *image,
 		be32 length;
 
 		memcpy(&length, at, sizeof(length));
-		at += sizeof(length);
 		i.length = be32_get(length);
-		if (i.length > (size_t)(end - at) ||
+		if (i.length > (size_t)(end - at) - sizeof(length) ||
 		    size_of(&i) > room(b) - q->tail)
 			break;
+		at += sizeof(length);
 		*item_at(b, q->tail) = i;
 		memcpy(item_at(b, q->tail) + 1, at, i.length);
 		at += i.length;
