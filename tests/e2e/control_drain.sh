@@ -9,16 +9,7 @@ source "$(dirname "$0")/rack_lib.sh"
 # shellcheck source=tests/e2e/control_lib.sh
 source "$(dirname "$0")/control_lib.sh"
 
-cat >"$TMP/rack.ini" <<END
-[rack]
-control = c0
-[memory m0]
-size = 64M
-[memory m1]
-size = 64M
-END
-expect 0 "$AQUIFER" up
-until_node 'd["m0"]["state"] == d["m1"]["state"] == "up"'
+up_two
 expect 0 "$AQUIFER" tenant create team --token-file "$TMP/team.token"
 team=$(<"$TMP/team.token")
 until_ok as "$team" "$AQUIFER" kv create shop 1000 --node m1

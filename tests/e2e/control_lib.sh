@@ -17,6 +17,20 @@ sys.exit(not eval(sys.argv[2]))' "$TMP/nodes" "$1" 2>/dev/null; then
 	fail "never: $1 in $(cat "$TMP/nodes" "$TMP/err")"
 }
 
+# up_two: a rack of a controller and two memory nodes that have joined it.
+up_two() {
+	cat >"$TMP/rack.ini" <<-END
+		[rack]
+		control = c0
+		[memory m0]
+		size = 64M
+		[memory m1]
+		size = 64M
+	END
+	expect 0 "$AQUIFER" up
+	until_node 'd["m0"]["state"] == d["m1"]["state"] == "up"'
+}
+
 # as TOKEN COMMAND...
 as() {
 	AQUIFER_TOKEN=$1 "${@:2}"

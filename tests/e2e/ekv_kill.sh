@@ -11,16 +11,7 @@ source "$(dirname "$0")/rack_lib.sh"
 source "$(dirname "$0")/control_lib.sh"
 client=$1
 
-cat >"$TMP/rack.ini" <<END
-[rack]
-control = c0
-[memory m0]
-size = 64M
-[memory m1]
-size = 64M
-END
-expect 0 "$AQUIFER" up
-until_node 'd["m0"]["state"] == d["m1"]["state"] == "up"'
+up_two
 expect 0 "$AQUIFER" ns mkdir /k --keep
 export EKV_BLOCK=65536
 

@@ -9,16 +9,7 @@ source "$(dirname "$0")/rack_lib.sh"
 # shellcheck source=tests/e2e/control_lib.sh
 source "$(dirname "$0")/control_lib.sh"
 
-cat >"$TMP/rack.ini" <<END
-[rack]
-control = c0
-[memory m0]
-size = 64M
-[memory m1]
-size = 64M
-END
-expect 0 "$AQUIFER" up
-until_node 'd["m0"]["state"] == d["m1"]["state"] == "up"'
+up_two
 
 # A file of many blocks.
 head -c 3000000 /dev/urandom >"$TMP/in"
