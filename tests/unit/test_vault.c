@@ -72,6 +72,23 @@ static void an_object_is_replaced_as_a_whole(void **state)
 		-ENOENT);
 }
 
+/* Somebody else may write to the place. */
+static void a_link_is_not_followed(void **state)
+{
+	char link[160], away[128];
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(put("t/a@1.2", "0.blk", "first"), 0);
+	(void)snprintf(away, sizeof(away), "%s/away", place);
+	(void)snprintf(link, sizeof(link), "%s/t/a@1.2/0.blk.new", place);
+	assert_int_equal(symlink(away, link), 0);
+	assert_int_equal(put("t/a@1.2", "0.blk", "second"), -ELOOP);
+	assert_int_equal(stat(away, &st), -1);
+	assert_int_equal(put("t/a@1.2", "0.blk", "third"), 0);
+	assert_int_equal(vault_erase(place, "t/a@1.2"), 0);
+}
+
 static void names_stay_below_the_place(void **state)
 {
 	static const char *const bad[] = {
@@ -115,6 +132,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			an_object_is_replaced_as_a_whole, make, end),
+		cmocka_unit_test_setup_teardown(a_link_is_not_followed, make,
+						end),
 		cmocka_unit_test_setup_teardown(names_stay_below_the_place,
 						make, end),
 		cmocka_unit_test(a_place_that_is_missing_is_an_error),

@@ -82,20 +82,23 @@ static int sync_folder(const char *path)
 }
 
 /* The folder of the image and the one above it; the place itself is not made:
- * where it is missing, something is not mounted. */
+ * where it is missing, something is not mounted. The names of both are on the
+ * disk before anything in them counts. */
 static int make_folders(const char *place, const char *image)
 {
-	char path[PATH_BYTES];
+	char above[PATH_BYTES], path[PATH_BYTES];
 	const char *slash = strchr(image, '/');
+	int err;
 
-	(void)snprintf(path, sizeof(path), "%s/%.*s", place,
+	(void)snprintf(above, sizeof(above), "%s/%.*s", place,
 		       (int)(slash - image), image);
-	if (mkdir(path, 0700) && errno != EEXIST)
-		return fail("cannot make", path);
 	(void)snprintf(path, sizeof(path), "%s/%s", place, image);
-	if (mkdir(path, 0700) == 0)
-		return sync_folder(place);
-	return errno == EEXIST ? 0 : fail("cannot make", path);
+	if (mkdir(above, 0700) && errno != EEXIST)
+		return fail("cannot make", above);
+	if (mkdir(path, 0700))
+		return errno == EEXIST ? 0 : fail("cannot make", path);
+	err = sync_folder(above);
+	return err ? err : sync_folder(place);
 }
 
 static int write_all(int fd, const struct iovec *part, const char *path)
@@ -119,7 +122,9 @@ static int write_all(int fd, const struct iovec *part, const char *path)
 static int write_file(const char *path, const struct iovec *parts,
 		      unsigned count)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd = open(path,
+		      O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+		      0600);
 	int err = fd < 0 ? fail("cannot make", path) : 0;
 
 	for (unsigned i = 0; i < count && !err; i++)
