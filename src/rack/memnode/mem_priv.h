@@ -69,6 +69,7 @@ enum mem_limit {
 	MEM_LIMIT_GRANTS,
 	MEM_LIMIT_SESSIONS,
 	MEM_LIMIT_WALKS,    /* programs of walks */
+	MEM_LIMIT_MACHINES, /* that share memory */
 	MEM_LIMIT_REQUESTS, /* of HTTP, in a second */
 	MEM_LIMIT_COUNT,
 };
