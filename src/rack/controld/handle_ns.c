@@ -201,6 +201,9 @@ static int make_folder(struct cd_core *core, const char *tenant,
 				 "/%s has %d folders or tasks, which "
 				 "is all that it can have",
 				 parent->job->name, CD_TASKS_MAX);
+	err = cd_names_admit(core, tenant, 1, 0);
+	if (err)
+		return err;
 	if (!parent) {
 		err = cd_job_add(core, tenant, leaf, cd_id_take(core), &job);
 		if (err)
@@ -318,6 +321,8 @@ static int make_object(struct cd_core *core, struct cd_prefix *p,
 		err = ctl_field_u64(body, "bound", false, 1, INT64_MAX, &bound);
 	if (!err && bound && kind != CD_QUEUE)
 		err = error_set(-EINVAL, "only a queue has a \"bound\"");
+	if (!err)
+		err = cd_names_admit(core, p->job->tenant, 0, 1);
 	if (!err)
 		err = cd_object_add(core, p, leaf, cd_id_take(core), out);
 	if (err)

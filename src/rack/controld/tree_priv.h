@@ -102,6 +102,7 @@ struct cd_job {
 	 * by name, where a plan makes names unique. */
 	struct cd_prefix **order, **by_name;
 	unsigned count;
+	unsigned object_count; /* below all of them */
 	uint64_t due_ns; /* when a lease may change its state; 0: look anew */
 	uint64_t looked_ns;
 	bool has_expired; /* something has, and was not dropped yet */
@@ -356,6 +357,12 @@ void cd_lease_look(struct cd_core *core, struct cd_job *job);
 /* {"state", "left_ms", "period_ms"} */
 json_t *cd_lease_json(struct cd_core *core, const struct cd_prefix *p);
 void cd_lease_tick(struct cd_core *core);
+
+/* ---- names.c ------------------------------------------------------------ */
+
+/* Whether the tenant may have so many more. -EAGAIN. */
+int cd_names_admit(const struct cd_core *core, const char *tenant,
+		   unsigned prefixes, unsigned objects) MUST_CHECK;
 
 /* ---- object.c ----------------------------------------------------------- */
 
