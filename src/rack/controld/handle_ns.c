@@ -295,7 +295,8 @@ static int make_task(struct cd_core *core, struct cd_prefix *parent,
 		err = error_set(-EEXIST, "/%s has a task %s already",
 				parent->job->name, leaf);
 	if (!err)
-		err = make_folder(core, NULL, parent, leaf, body, out);
+		err = make_folder(core, parent->job->tenant, parent, leaf, body,
+				  out);
 	if (!err && json_object_get(body, "parents")) {
 		err = link_more(*out, body);
 		if (err)
