@@ -80,13 +80,14 @@ static int lane_open(struct aq_walks *w, const struct place *p, uint32_t piece,
 						: CLIENT_LINK_ALL,
 		.is_revocable = p->shape.is_revocable,
 		.share_cq = w->cq,
+		.deadline_ns = w->until_ns,
 	};
 	char name[PIECE_NAME_MAX];
 	int err;
 
 	piece_name_write(p->shape.name, piece, m->piece_count, m->stripe_shift,
 			 name);
-	err = facts_ask(w->rack, m->piece[piece].node, &lane->facts);
+	err = facts_ask(w, m->piece[piece].node, &lane->facts);
 	if (err)
 		return err;
 	if (lane->facts.has_walks)

@@ -225,6 +225,12 @@ uint64_t client_real_now_ns(void *ctx);
 void client_real_relax(void *ctx);
 uint64_t client_rack_now_ns(const struct aq_rack *rack);
 uint64_t client_rack_deadline_ns(const struct aq_rack *rack);
+/* The same, unless the caller has a deadline of its own, which is not 0. */
+static inline uint64_t client_rack_until_ns(const struct aq_rack *rack,
+					    uint64_t deadline_ns)
+{
+	return deadline_ns ? deadline_ns : client_rack_deadline_ns(rack);
+}
 /* Milliseconds until then, at least 1. */
 uint32_t client_rack_left_ms(const struct aq_rack *rack, uint64_t deadline_ns);
 /* The deadline of the first of `parts` nodes that are asked in turn. It is that

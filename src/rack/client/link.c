@@ -226,7 +226,7 @@ int client_link_open(struct aq_rack *rack, const char *name,
 	static const struct client_link_options none = {
 		.rights = CLIENT_LINK_ALL};
 	const struct client_link_options *o = options ? options : &none;
-	uint64_t deadline_ns = client_rack_deadline_ns(rack);
+	uint64_t deadline_ns = client_rack_until_ns(rack, o->deadline_ns);
 	struct client_piece piece;
 	struct client_thread *t;
 	int err = client_thread_get(rack, &t);
@@ -252,7 +252,8 @@ int client_link_open_at(struct aq_rack *rack, uint32_t node, const char *name,
 		err = error_set(-EINVAL, "the rack has no node %u", node);
 	return err ? err
 		   : open_with_key(t, node, name, o,
-				   client_rack_deadline_ns(rack), out);
+				   client_rack_until_ns(rack, o->deadline_ns),
+				   out);
 }
 
 uint32_t client_link_node_count(struct aq_rack *rack)
@@ -274,7 +275,8 @@ int client_link_join(struct aq_rack *rack, uint32_t node,
 	if (!err && node >= client_rack_nodes(rack))
 		err = error_set(-EINVAL, "the rack has no node %u", node);
 	if (!err)
-		err = open_link(t, node, o, client_rack_deadline_ns(rack), &l);
+		err = open_link(t, node, o,
+				client_rack_until_ns(rack, o->deadline_ns), &l);
 	if (!err)
 		*out = &l->link;
 	return err;
