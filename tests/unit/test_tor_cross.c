@@ -335,6 +335,33 @@ static void answers_that_are_left_to_the_client(void **state)
 /* ---- what is forged ------------------------------------------------------ */
 
 /* A stranger with a node's address, while a claim says where the node is. */
+/* A node whose packets are smaller would drop it: its client brings it there.
+ */
+static void a_node_with_a_smaller_mtu(void **state)
+{
+	static const struct {
+		const char *mtu;
+		bool fits;
+	} rows[] = {{"mtu=111", false}, {"mtu=112", true}, {"", true}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct rig *r = make();
+		struct wire_pkt pkt = elsewhere();
+		char text[128];
+
+		snprintf(text, sizeof(text), "%s %s", node_words[1],
+			 rows[i].mtu);
+		tell(r, 0, text);
+		tell(r, 0, PIECE1 OF);
+		r->now_ns += 10000000000ull; /* nothing old is on its way */
+		rig_send(r, M0 - 1, &pkt);
+		assert_int_equal(r->ports[M1 - 1].got, rows[i].fits);
+		assert_int_equal(r->ports[CLIENT - 1].got, !rows[i].fits);
+		rig_destroy(r);
+	}
+}
+
 static void only_ports_of_nodes_are_believed(void **state)
 {
 	const uint8_t m0[16] = {[10] = 0xff, 0xff, 10, 0, 0, M0};
@@ -534,6 +561,7 @@ int main(void)
 		cmocka_unit_test(to_and_fro),
 		cmocka_unit_test(answers_that_are_left_to_the_client),
 		cmocka_unit_test(only_ports_of_nodes_are_believed),
+		cmocka_unit_test(a_node_with_a_smaller_mtu),
 		cmocka_unit_test(an_origin_that_was_changed),
 		cmocka_unit_test(declarations_that_are_refused),
 		cmocka_unit_test(what_is_gone_is_not_reached),

@@ -242,9 +242,9 @@ int switch_walk_open(struct mem_node *node)
 		return err;
 	return ctl_switch_tell(
 		&node->at_switch.ctl,
-		"tell walk node name=%s server=%s qpn=%u own_ip=%s", node->name,
-		address_text(gid.raw, server), t->hop->qp_num,
-		address_text(ctl_switch_ip(gid.raw), own));
+		"tell walk node name=%s server=%s qpn=%u own_ip=%s mtu=%u",
+		node->name, address_text(gid.raw, server), t->hop->qp_num,
+		address_text(ctl_switch_ip(gid.raw), own), 128u << node->mtu);
 }
 
 void switch_walk_close(struct mem_node *node)
