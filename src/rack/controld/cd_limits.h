@@ -28,6 +28,7 @@ enum {
 
 	CD_HOLD_MS = 1000,    /* a beat waits for orders at most */
 	CD_LATE_MS = 1000,    /* and then for the ledger */
+	CD_STALL_MS = 4500,   /* a change waits for it; etcd has 4,000 */
 	CD_SUSPECT_MS = 3000, /* of silence */
 	CD_DOWN_MS = 10000,   /* of silence */
 	CD_BROKEN_MS = 1000,  /* after its held request broke: down */
