@@ -29,6 +29,8 @@
 
 #include <jansson.h>
 
+#include "control/ctl_rate.h"
+
 #include "control/ctl_audit.h"
 #include "control/ctl_token.h"
 #include "controld.h"
@@ -145,7 +147,8 @@ struct cd_tenant {
 	struct cd_token token[CD_TOKENS_MAX];
 	unsigned narrow_count;
 	struct cd_narrow *narrow[CD_NARROW_MAX];
-	bool has_row; /* all but "default" before it has a quota */
+	struct ctl_bucket bucket; /* of its requests */
+	bool has_row;		  /* all but "default" before it has a quota */
 	bool squeeze; /* somebody waits for what others do not use */
 	struct cd_share share[CD_NODES_MAX];
 };
@@ -198,7 +201,8 @@ struct cd_core {
 	} past[CD_PAST];
 	char failure[200];
 
-	uint64_t requests, refused, beats, commits, failures;
+	uint64_t requests, refused, too_many, beats, commits, failures;
+	struct ctl_origins origins; /* who asks without a token */
 	/* For people who look; cd_page_priv.h. */
 	struct cd_events *events;
 	struct cd_history *history;
@@ -305,6 +309,10 @@ struct cd_who {
 
 /* Checks the body's members against those of the route. */
 int cd_route_check_body(struct ctl_call *call) MUST_CHECK;
+
+/* False: the caller has asked too often, and is told so. */
+bool cd_rate_take(struct cd_core *core, const struct ctl_call *call,
+		  const struct cd_who *who) MUST_CHECK;
 
 /* Before a handler runs: it may end whom the caller is. */
 void cd_audit_remember(const struct ctl_call *call, const struct cd_who *who,

@@ -78,6 +78,9 @@ static void core_metrics(struct ctl_metrics *m, const struct cd_core *core)
 			"Requests, beats among them.", core->requests);
 	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_control_refused_total",
 			"Requests that were refused.", core->refused);
+	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_control_too_many_total",
+			"Of them, those of callers that ask too often.",
+			core->too_many);
 	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_control_beats_total",
 			"Beats of nodes.", core->beats);
 	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_control_commits_total",

@@ -150,6 +150,8 @@ static void run(struct cd_core *core, struct ctl_call *call, struct cd_who *who)
 	call->sees_all = who->role == CD_ROLE_ADMIN ||
 			 who->role == CD_ROLE_NODE ||
 			 (who->role == CD_ROLE_NONE && call->request->is_local);
+	if (!cd_rate_take(core, call, who))
+		return;
 	err = authorize(call, who);
 	if (err == -EPERM) {
 		ctl_reply_last_error(call->reply, -EACCES);
