@@ -755,6 +755,47 @@ static void a_beat_of_many_rows_is_done_in_parts(void **state)
 	bed_end(&b);
 }
 
+static json_int_t ops_of(struct bed *b, uint64_t epoch, uint64_t ops)
+{
+	char body[200];
+
+	snprintf(body, sizeof(body),
+		 "{\"incarnation\":\"" FIRST "\",\"epoch\":%llu,\"ops\":%llu}",
+		 (unsigned long long)epoch, (unsigned long long)ops);
+	assert_int_equal(ask(b, TOKEN_NODE, "POST /v1/nodes/m0/beat", body),
+			 200);
+	assert_int_equal(ask(b, TOKEN_ADMIN, "GET /v1/overview", NULL), 200);
+	return json_integer_value(json_object_get(
+		json_array_get(json_object_get(b->answer, "nodes"), 0),
+		"ops_per_s"));
+}
+
+static void operations_of_a_node_are_counted_by_the_second(void **state)
+{
+	struct bed b;
+	uint64_t epoch;
+
+	(void)state;
+	bed_make(&b);
+	make_tenant(&b, 0);
+	epoch = join(&b, "m0", FIRST);
+	assert_int_equal(ops_of(&b, epoch, 1000000), 0);
+	b.clock_ns += 1000000000;
+	assert_int_equal(ops_of(&b, epoch, 1500000), 500000);
+	/* News that come at once make no rate of their own. */
+	b.clock_ns += 1000000;
+	assert_int_equal(ops_of(&b, epoch, 1500009), 500000);
+	b.clock_ns += 1999000000;
+	assert_int_equal(ops_of(&b, epoch, 1700000), 100000);
+	/* It was started anew. */
+	b.clock_ns += 1000000000;
+	assert_int_equal(ops_of(&b, epoch, 7), 0);
+	/* A tenant learns nothing of it. */
+	assert_int_equal(ask(&b, TOKEN_TENANT, "GET /v1/overview", NULL), 200);
+	assert_null(strstr(b.text, "ops_per_s"));
+	bed_end(&b);
+}
+
 /* How many of `count` requests are answered with 429, all at one time. */
 static unsigned too_many(struct bed *b, const char *origin, const char *token,
 			 enum ctl_method method, const char *path,
@@ -828,6 +869,8 @@ static void who_asks_too_often_is_told_to_wait(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			operations_of_a_node_are_counted_by_the_second),
 		cmocka_unit_test(who_asks_too_often_is_told_to_wait),
 		cmocka_unit_test(a_beat_of_many_rows_is_done_in_parts),
 		cmocka_unit_test(bad_words_name_the_field),

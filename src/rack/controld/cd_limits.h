@@ -35,6 +35,7 @@ enum {
 	CD_DOWN_MS = 10000,   /* of silence */
 	CD_BROKEN_MS = 1000,  /* after its held request broke: down */
 	CD_TICK_MS = 250,
+	CD_OPS_MIN_MS = 500,	  /* of which operations are counted */
 	CD_CODE_MS = 60000,	  /* until a code ends */
 	CD_LOOK_S = 12 * 3600,	  /* until a session ends */
 	CD_HISTORY_S = 24 * 3600, /* how far numbers go back */

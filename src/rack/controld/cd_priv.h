@@ -94,8 +94,11 @@ struct cd_node {
 	uint64_t regions;
 	uint64_t connections;
 	uint64_t promised_bytes; /* placed here since its last beat */
-	char tenants[32];	 /* the list that it has made its own */
-	json_t *names;		 /* [{"tenant", "name", "size"}] or NULL */
+	/* Operations that its NIC has executed, when that was heard, and how
+	 * many they are in a second. */
+	uint64_t ops, ops_ns, ops_per_s;
+	char tenants[32]; /* the list that it has made its own */
+	json_t *names;	  /* [{"tenant", "name", "size"}] or NULL */
 	bool names_complete;
 	json_t *conflicts;    /* tenants that it has under another token */
 	bool is_drained;      /* it has heard so, and takes nothing new */

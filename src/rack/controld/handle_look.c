@@ -101,6 +101,15 @@ static void core_metrics(struct ctl_metrics *m, const struct cd_core *core)
 	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_control_vault_failing",
 			"Of them, those that the vault does not take.",
 			cd_vault_failing(core));
+	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_control_flushed_total",
+			"Files and queues that came to the vault.",
+			core->tree->flushed);
+	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_control_loaded_total",
+			"Files and queues that came back from it.",
+			core->tree->loaded);
+	ctl_metrics_one(
+		m, CTL_METRIC_COUNTER, "aquifer_control_vault_errors_total",
+		"What went wrong with either.", core->tree->vault_errors);
 	ctl_metrics_family(m, CTL_METRIC_GAUGE, "aquifer_control_nodes",
 			   "Nodes by state.");
 	for (unsigned i = 0; i < ARRAY_LEN(states); i++) {

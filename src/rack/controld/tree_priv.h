@@ -223,6 +223,9 @@ struct cd_tree {
 	struct cd_task *tasks;
 	unsigned task_round;
 	char vault_why[160];
+	/* In this run: objects that came there, and back, and what went
+	 * wrong. */
+	uint64_t flushed, loaded, vault_errors;
 	/* While rows are read: "prefix", "object" and "block" by key. */
 	json_t *late_prefix, *late_object, *late_block, *late_image;
 };
