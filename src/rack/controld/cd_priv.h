@@ -30,6 +30,7 @@
 #include <jansson.h>
 
 #include "control/ctl_rate.h"
+#include "control/ctl_ticket.h"
 
 #include "control/ctl_audit.h"
 #include "control/ctl_token.h"
@@ -308,6 +309,8 @@ struct cd_who {
 	struct cd_tenant *tenant;	/* of that role; NULL: none */
 	const struct cd_narrow *narrow; /* what its token is; NULL: whole */
 	struct cd_held *held;		/* for beats */
+	/* How its token's hash begins; zeros: there is none. */
+	uint8_t by[CTL_TICKET_BY_BYTES];
 };
 
 /* Checks the body's members against those of the route. */

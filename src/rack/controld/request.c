@@ -2,6 +2,7 @@
 /* Requests: whose token it is, who may call what, and what is refused by who
  * does not lead. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "cd_page_priv.h"
@@ -52,6 +53,7 @@ static void recognise(struct cd_core *core, const char *token,
 
 	if (!token || ctl_token_hash(token, &hash))
 		return;
+	memcpy(who->by, hash.bytes, sizeof(who->by));
 	by = cd_look_right(core, &hash);
 	recognise_hash(core, by ? by : &hash, who);
 	/* Its right is another token's, as long as that is somebody's. */

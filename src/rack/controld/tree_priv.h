@@ -430,8 +430,8 @@ void cd_keys_tick(struct cd_core *core);
 json_t *cd_keys_json(const struct cd_core *core);
 /* A ticket for the object as hex; its end. -EAGAIN: there is no key yet. */
 int cd_key_sign(const struct cd_core *core, const struct cd_object *o,
-		uint8_t rights, char out[CTL_TICKET_TEXT],
-		uint64_t *end_s) MUST_CHECK;
+		uint8_t rights, const uint8_t by[CTL_TICKET_BY_BYTES],
+		char out[CTL_TICKET_TEXT], uint64_t *end_s) MUST_CHECK;
 
 /* ---- stage_tree.c, rows_tree.c ------------------------------------------ */
 
