@@ -345,6 +345,7 @@ static const struct field fields[] = {
 	{"used", NUMBER, false, {NULL}},
 	{"regions", NUMBER, false, {NULL}},
 	{"connections", NUMBER, false, {NULL}},
+	{"ops", NUMBER, false, {NULL}},
 	{"tenants", TEXT, false, {NULL}},
 	{"names_complete", FLAG, false, {NULL}},
 	{"shares",

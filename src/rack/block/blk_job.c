@@ -38,7 +38,7 @@ static void open_handle(struct blk_job *j, const struct block_op *op,
 	r->status = BLOCK_BUSY;
 	if (i == BLK_HANDLES)
 		return;
-	r->status = c->judge(c->ctx, g->tenant, op->value, op->length,
+	r->status = c->judge(c->ctx, g->tenant, g->by, op->value, op->length,
 			     &g->handle[i].right);
 	r->value = i | (g->was_known ? BLOCK_OPEN_KNOWN : 0);
 	g->handle[i].is_used = r->status == BLOCK_OK;

@@ -93,6 +93,7 @@ struct blk_guest {
 	struct blk_client *client;
 	struct ibv_pd *pd;
 	char tenant[BLK_TENANT_MAX + 1];
+	uint8_t by[BLK_BY_BYTES]; /* which token it was made with */
 	uint32_t id;
 	bool was_known;	  /* its session */
 	bool is_fenced;	  /* a successor has come, or it was cut off */

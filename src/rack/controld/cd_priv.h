@@ -29,6 +29,9 @@
 
 #include <jansson.h>
 
+#include "control/ctl_rate.h"
+#include "control/ctl_ticket.h"
+
 #include "control/ctl_audit.h"
 #include "control/ctl_token.h"
 #include "controld.h"
@@ -92,8 +95,11 @@ struct cd_node {
 	uint64_t regions;
 	uint64_t connections;
 	uint64_t promised_bytes; /* placed here since its last beat */
-	char tenants[32];	 /* the list that it has made its own */
-	json_t *names;		 /* [{"tenant", "name", "size"}] or NULL */
+	/* Operations that its NIC has executed, when that was heard, and how
+	 * many they are in a second. */
+	uint64_t ops, ops_ns, ops_per_s;
+	char tenants[32]; /* the list that it has made its own */
+	json_t *names;	  /* [{"tenant", "name", "size"}] or NULL */
 	bool names_complete;
 	json_t *conflicts;    /* tenants that it has under another token */
 	bool is_drained;      /* it has heard so, and takes nothing new */
@@ -145,7 +151,8 @@ struct cd_tenant {
 	struct cd_token token[CD_TOKENS_MAX];
 	unsigned narrow_count;
 	struct cd_narrow *narrow[CD_NARROW_MAX];
-	bool has_row; /* all but "default" before it has a quota */
+	struct ctl_bucket bucket; /* of its requests */
+	bool has_row;		  /* all but "default" before it has a quota */
 	bool squeeze; /* somebody waits for what others do not use */
 	struct cd_share share[CD_NODES_MAX];
 };
@@ -198,7 +205,8 @@ struct cd_core {
 	} past[CD_PAST];
 	char failure[200];
 
-	uint64_t requests, refused, beats, commits, failures;
+	uint64_t requests, refused, too_many, beats, commits, failures;
+	struct ctl_origins origins; /* who asks without a token */
 	/* For people who look; cd_page_priv.h. */
 	struct cd_events *events;
 	struct cd_history *history;
@@ -301,10 +309,16 @@ struct cd_who {
 	struct cd_tenant *tenant;	/* of that role; NULL: none */
 	const struct cd_narrow *narrow; /* what its token is; NULL: whole */
 	struct cd_held *held;		/* for beats */
+	/* How its token's hash begins; zeros: there is none. */
+	uint8_t by[CTL_TICKET_BY_BYTES];
 };
 
 /* Checks the body's members against those of the route. */
 int cd_route_check_body(struct ctl_call *call) MUST_CHECK;
+
+/* False: the caller has asked too often, and is told so. */
+bool cd_rate_take(struct cd_core *core, const struct ctl_call *call,
+		  const struct cd_who *who) MUST_CHECK;
 
 /* Before a handler runs: it may end whom the caller is. */
 void cd_audit_remember(const struct ctl_call *call, const struct cd_who *who,

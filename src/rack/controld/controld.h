@@ -95,7 +95,8 @@ enum cd_settled {
 /* What was staged so far; and what became of all up to such a mark. */
 uint64_t cd_core_mark(const struct cd_core *core);
 enum cd_settled cd_core_settled(const struct cd_core *core, uint64_t mark);
-/* The reply in place of one whose changes have failed. */
+/* The reply in place of one whose changes have failed, or are pending for too
+ * long. */
 void cd_core_excuse(const struct cd_core *core, enum cd_settled how,
 		    struct ctl_reply *reply);
 

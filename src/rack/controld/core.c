@@ -89,7 +89,7 @@ static const struct ctl_members members[] = {
 	{cd_handle_history, ""},
 	{cd_handle_node_join, "name kind address zone incarnation size proto"},
 	{cd_handle_node_beat,
-	 "incarnation epoch used regions connections tenants shares names "
+	 "incarnation epoch used regions connections ops tenants shares names "
 	 "names_complete own conflicts drained blocks freed failed "
 	 "tasks"},
 	{cd_handle_node_leave, "incarnation"},

@@ -409,6 +409,7 @@ void cd_flush_written(struct cd_core *core, struct cd_object *o,
 	json_decref(f->saved);
 	free(f);
 	cd_moving_end(core, o);
+	core->tree->flushed++;
 	cd_image_stage(core, o->image);
 	log_info("controld", "%s is at the vault: %" PRIu64 " bytes",
 		 o->image->dir, o->image->bytes);

@@ -78,6 +78,9 @@ static void core_metrics(struct ctl_metrics *m, const struct cd_core *core)
 			"Requests, beats among them.", core->requests);
 	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_control_refused_total",
 			"Requests that were refused.", core->refused);
+	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_control_too_many_total",
+			"Of them, those of callers that ask too often.",
+			core->too_many);
 	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_control_beats_total",
 			"Beats of nodes.", core->beats);
 	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_control_commits_total",
@@ -98,6 +101,15 @@ static void core_metrics(struct ctl_metrics *m, const struct cd_core *core)
 	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_control_vault_failing",
 			"Of them, those that the vault does not take.",
 			cd_vault_failing(core));
+	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_control_flushed_total",
+			"Files and queues that came to the vault.",
+			core->tree->flushed);
+	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_control_loaded_total",
+			"Files and queues that came back from it.",
+			core->tree->loaded);
+	ctl_metrics_one(
+		m, CTL_METRIC_COUNTER, "aquifer_control_vault_errors_total",
+		"What went wrong with either.", core->tree->vault_errors);
 	ctl_metrics_family(m, CTL_METRIC_GAUGE, "aquifer_control_nodes",
 			   "Nodes by state.");
 	for (unsigned i = 0; i < ARRAY_LEN(states); i++) {

@@ -32,8 +32,8 @@ static json_t *blocks_json(const struct cd_object *o)
 	return rows;
 }
 
-static int map_json(struct cd_core *core, const struct cd_object *o,
-		    json_t **out)
+static int map_json(struct cd_core *core, const struct cd_who *who,
+		    const struct cd_object *o, json_t **out)
 {
 	const char *lost = cd_object_lost(o);
 	char ticket[CTL_TICKET_TEXT], path[CTL_PATH_MAX];
@@ -42,7 +42,7 @@ static int map_json(struct cd_core *core, const struct cd_object *o,
 	int err = cd_key_sign(core, o,
 			      reads ? CTL_TICKET_READ
 				    : CTL_TICKET_READ | CTL_TICKET_CHANGE,
-			      ticket, &end_s);
+			      who->by, ticket, &end_s);
 
 	if (err)
 		return err;
@@ -90,7 +90,7 @@ static void reply_map(struct cd_core *core, struct ctl_call *call, int err,
 	json_t *tree = NULL;
 
 	if (!err)
-		err = map_json(core, o, &tree);
+		err = map_json(core, call->caller, o, &tree);
 	if (err)
 		ctl_reply_last_error(call->reply, err);
 	else

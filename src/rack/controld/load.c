@@ -52,6 +52,7 @@ static void finish(struct cd_core *core, struct cd_object *o)
 {
 	o->state = CD_READY;
 	o->trouble[0] = 0;
+	core->tree->loaded++;
 	cd_moving_end(core, o);
 	cd_stage_object(core, o);
 	cd_stage_part(core);

@@ -224,6 +224,9 @@ struct cd_tree {
 	struct cd_task *tasks;
 	unsigned task_round;
 	char vault_why[160];
+	/* In this run: objects that came there, and back, and what went
+	 * wrong. */
+	uint64_t flushed, loaded, vault_errors;
 	/* While rows are read: "prefix", "object" and "block" by key. */
 	json_t *late_prefix, *late_object, *late_block, *late_image;
 };
@@ -434,8 +437,8 @@ void cd_keys_tick(struct cd_core *core);
 json_t *cd_keys_json(const struct cd_core *core);
 /* A ticket for the object as hex; its end. -EAGAIN: there is no key yet. */
 int cd_key_sign(const struct cd_core *core, const struct cd_object *o,
-		uint8_t rights, char out[CTL_TICKET_TEXT],
-		uint64_t *end_s) MUST_CHECK;
+		uint8_t rights, const uint8_t by[CTL_TICKET_BY_BYTES],
+		char out[CTL_TICKET_TEXT], uint64_t *end_s) MUST_CHECK;
 
 /* ---- stage_tree.c, rows_tree.c ------------------------------------------ */
 

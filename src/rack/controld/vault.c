@@ -71,6 +71,7 @@ void cd_vault_alarm(struct cd_core *core, const struct cd_object *o,
 {
 	char path[CTL_PATH_MAX];
 
+	core->tree->vault_errors++;
 	cd_path_format(o->prefix, o, path);
 	(void)snprintf(core->tree->vault_why, sizeof(core->tree->vault_why),
 		       "%s", why);

@@ -69,6 +69,11 @@ void mem_block_filled(struct mem_node *node, struct mem_block *m,
 /* ---- block_thread.c ------------------------------------------------------ */
 
 int block_thread_start(struct mem_blocks *b) MUST_CHECK;
+/* As in struct blk_server_config; ctx is a struct mem_blocks. */
+enum block_status block_ticket_judge(void *ctx, const char *tenant,
+				     const uint8_t by[BLK_BY_BYTES],
+				     const uint8_t *ticket, uint32_t len_bytes,
+				     struct blk_right *out);
 void block_thread_stop(struct mem_blocks *b);
 
 /* ---- block_conn.c -------------------------------------------------------- */

@@ -265,7 +265,7 @@ struct mem_conn {
 	bool read_only;
 	uint64_t narrow_id; /* of the token that it was made with; 0: a whole
 			       one */
-	struct ctl_token_hash token; /* that whole one */
+	struct ctl_token_hash token; /* that token */
 	struct ibv_qp *qp;
 	union ibv_gid own_gid;
 	union ibv_gid client_gid;

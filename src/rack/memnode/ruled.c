@@ -316,6 +316,7 @@ void mem_node_joined(void *ctx)
 void mem_node_say(void *ctx, json_t *beat)
 {
 	struct mem_node *node = ctx;
+	uint64_t ops = 0;
 
 	pthread_mutex_lock(&node->lock);
 	(void)json_object_set_new(beat, "used",
@@ -324,6 +325,9 @@ void mem_node_say(void *ctx, json_t *beat)
 				  json_integer(node->region_count));
 	(void)json_object_set_new(beat, "connections",
 				  json_integer(node->conn_count));
+	/* Programs of this machine do theirs on mapped memory by themselves. */
+	(void)!aqdv_get_counter(node->context, "served", &ops);
+	(void)json_object_set_new(beat, "ops", json_integer((json_int_t)ops));
 	/* What it has then is all that it will have. */
 	(void)json_object_set_new(beat, "drained",
 				  json_boolean(node->is_drained));
