@@ -115,7 +115,7 @@ static const struct ctl_members members[] = {
 	{cd_handle_ns_delete, "recursive"},
 	{cd_handle_map_grow, "after"},
 	{cd_handle_flush, ""},
-	{cd_handle_load, ""},
+	{cd_handle_load, "back"},
 };
 
 static const struct ctl_body_max body_max[] = {

@@ -100,6 +100,9 @@ static int parse(const json_t *row, uint64_t *id, struct cd_task_end *end)
 	if (!err)
 		err = ctl_field_u64(row, "items", false, 0, UINT32_MAX,
 				    &end->items);
+	end->slots = json_object_get(row, "slots");
+	if (!err)
+		err = cd_slots_check(end->slots);
 	if (err)
 		return error_set(-EINVAL, "\"tasks\" has objects with id, end "
 					  "and more");

@@ -41,6 +41,7 @@ struct task {
 	char why[MEM_TASK_WHY];
 	uint64_t bytes, crc;
 	uint32_t flags, items;
+	json_t *slots; /* of a store's block; NULL: none */
 };
 
 struct mem_tasks {
@@ -98,6 +99,19 @@ static void unpin(struct mem_node *node, struct mem_block *m)
 	pthread_mutex_unlock(&node->lock);
 }
 
+/* [lo, hi, frozen lo, frozen hi, to, token, batch], as blk_image.h has them. */
+static json_t *slots_json(const struct blk_image *image)
+{
+	struct blk_image_slots s;
+
+	if (blk_image_slots(image, &s))
+		return NULL;
+	return json_pack("[I, I, I, I, I, I, I]", (json_int_t)s.lo,
+			 (json_int_t)s.hi, (json_int_t)s.frozen_lo,
+			 (json_int_t)s.frozen_hi, (json_int_t)s.to,
+			 (json_int_t)s.token, (json_int_t)s.batch);
+}
+
 static int write_image(struct task *t, struct blk_image *image)
 {
 	char name[VAULT_OBJECT_MAX];
@@ -112,6 +126,7 @@ static int write_image(struct task *t, struct blk_image *image)
 	t->crc = blk_image_crc(image);
 	t->flags = be32_get(image->head.flags);
 	t->items = be32_get(image->head.items);
+	t->slots = slots_json(image);
 	return vault_put(t->place, t->image, name, parts, 2);
 }
 
@@ -201,10 +216,35 @@ static int read_manifest(const struct task *t, json_t **out)
 
 /* ---- loading ------------------------------------------------------------- */
 
-/* The sum that the manifest has for a block. */
-static int sum_of(const json_t *manifest, const struct task *t, uint64_t *crc)
+/* What the manifest has for a block. */
+struct listed {
+	uint64_t crc;
+	uint64_t number; /* that it had when it was saved */
+	uint64_t lo, hi; /* slots of a store that come from it */
+};
+
+static int parse_listed(const json_t *row, bool has_slots, struct listed *out)
 {
-	const json_t *row;
+	const char *text = json_string_value(json_object_get(row, "crc"));
+	int err =
+		ctl_field_u64(row, "number", true, 0, INT64_MAX, &out->number);
+
+	if (!err && has_slots)
+		err = ctl_field_u64(row, "lo", true, 0, UINT32_MAX, &out->lo);
+	if (!err && has_slots)
+		err = ctl_field_u64(row, "hi", true, 0, UINT32_MAX, &out->hi);
+	if (err || !text || sscanf(text, "%16" SCNx64, &out->crc) != 1)
+		return -EBADMSG;
+	return 0;
+}
+
+/* Blocks of a store are counted anew in each image: some had ended, and their
+ * numbers are missing. */
+static int find_listed(const json_t *manifest, const struct task *t,
+		       struct listed *out)
+{
+	const json_t *rows = json_object_get(manifest, "blocks"), *row;
+	bool is_store = t->into.options.kind == BLOCK_EKV;
 	size_t i;
 
 	if ((uint64_t)json_integer_value(json_object_get(manifest, "image")) !=
@@ -212,52 +252,54 @@ static int sum_of(const json_t *manifest, const struct task *t, uint64_t *crc)
 		return error_set(-EBADMSG,
 				 "%s/" MANIFEST_NAME " is of another image",
 				 t->image);
-	json_array_foreach(json_object_get(manifest, "blocks"), i, row)
+	json_array_foreach(rows, i, row)
 	{
-		const char *text =
-			json_string_value(json_object_get(row, "crc"));
-		const json_t *number = json_object_get(row, "number");
-
-		if ((uint64_t)json_integer_value(number) != t->block.number)
+		if (parse_listed(row, is_store, out) ||
+		    (is_store ? i : out->number) != t->block.number)
 			continue;
-		if (text && sscanf(text, "%16" SCNx64, crc) == 1)
-			return 0;
+		return 0;
 	}
 	return error_set(-EBADMSG, "%s/" MANIFEST_NAME " has no block %" PRIu64,
 			 t->image, t->block.number);
 }
 
-static int read_block(const struct task *t, uint64_t crc, void **buf,
-		      struct blk_image *image)
+static int read_block(const struct task *t, const struct listed *row,
+		      void **buf, struct blk_image *image)
 {
+	struct blk_image_id id = t->block;
 	char name[VAULT_OBJECT_MAX];
 	size_t bytes = 0;
 	int err;
 
-	object_name(t->block.number, name);
+	id.number = row->number;
+	object_name(id.number, name);
 	err = vault_get(t->place, t->image, name,
 			(size_t)t->into.options.size_bytes +
 				sizeof(struct blk_image_wire),
 			buf, &bytes);
 	if (err)
 		return err;
-	err = blk_image_parse(*buf, bytes, &t->block, image);
-	if (!err && blk_image_crc(image) != crc)
+	err = blk_image_parse(*buf, bytes, &id, image);
+	if (!err && blk_image_crc(image) != row->crc)
 		err = error_set(-EBADMSG, "the manifest has another sum");
+	if (!err) {
+		image->lo = (uint32_t)row->lo;
+		image->hi = (uint32_t)row->hi;
+	}
 	return err ? error_prefix(err, "%s/%s is refused: ", t->image, name)
 		   : 0;
 }
 
 static int load(const struct task *t, void **buf, struct blk_image *image)
 {
+	struct listed row = {0};
 	json_t *manifest = NULL;
-	uint64_t crc = 0;
 	int err = read_manifest(t, &manifest);
 
 	if (!err)
-		err = sum_of(manifest, t, &crc);
+		err = find_listed(manifest, t, &row);
 	json_decref(manifest);
-	return err ? err : read_block(t, crc, buf, image);
+	return err ? err : read_block(t, &row, buf, image);
 }
 
 /* Installs the block, or gives it up; lets the lock go. */
@@ -305,6 +347,7 @@ static void drop(struct mem_tasks *all, struct task *t)
 	list_remove(&t->link);
 	all->count--;
 	json_decref(t->text);
+	json_decref(t->slots);
 	free(t);
 }
 
@@ -567,7 +610,7 @@ void mem_tasks_hear(struct mem_node *node, const json_t *answer)
 void mem_tasks_say(struct mem_node *node, json_t *beat)
 {
 	const struct mem_tasks *all = node->tasks;
-	json_t *rows;
+	json_t *rows, *row;
 
 	lock_assert_mutex_held(&node->lock);
 	if (!all)
@@ -585,13 +628,14 @@ void mem_tasks_say(struct mem_node *node, json_t *beat)
 			       t->err && error_name(t->err) ? error_name(t->err)
 							    : "EIO");
 		(void)snprintf(crc, sizeof(crc), "%016" PRIx64, t->crc);
-		(void)json_array_append_new(
-			rows, json_pack("{s:I, s:s, s:s, s:I, s:s, s:i, s:I}",
-					"id", (json_int_t)t->id, "end",
-					t->err ? code : "done", "why", t->why,
-					"bytes", (json_int_t)t->bytes, "crc",
-					crc, "flags", (int)t->flags, "items",
-					(json_int_t)t->items));
+		row = json_pack("{s:I, s:s, s:s, s:I, s:s, s:i, s:I}", "id",
+				(json_int_t)t->id, "end",
+				t->err ? code : "done", "why", t->why, "bytes",
+				(json_int_t)t->bytes, "crc", crc, "flags",
+				(int)t->flags, "items", (json_int_t)t->items);
+		if (t->slots)
+			(void)json_object_set(row, "slots", t->slots);
+		(void)json_array_append_new(rows, row);
 	}
 	(void)json_object_set_new(beat, "tasks", rows);
 }
