@@ -82,8 +82,7 @@ class Ekv(MutableMapping):
 
     # ---- forms -----------------------------------------------------------
 
-    @staticmethod
-    def _key(key: Any) -> bytes:
+    def _key(self, key: Any) -> bytes:
         if isinstance(key, str):
             return key.encode()
         if isinstance(key, (bytes, bytearray, memoryview)):
