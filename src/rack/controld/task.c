@@ -202,6 +202,7 @@ static json_t *task_json(const struct cd_core *core, const struct cd_task *t)
 			  "do", words[t->kind], "vault", core->vault, "image",
 			  t->image->dir, "image_id", cd_int(t->image->id));
 
+	cd_vault_add_key(core, row);
 	if (t->kind == CD_TASK_SAVE)
 		(void)json_object_update_new(
 			row, json_pack("{s:i, s:I, s:I, s:I, s:b}", "index",

@@ -168,6 +168,8 @@ json_t *cd_load_json(const struct cd_core *core, const struct cd_block *b);
 
 /* ---- vault.c ------------------------------------------------------------- */
 
+/* Adds what a node shows the vault to a task or an order for it. */
+void cd_vault_add_key(const struct cd_core *core, json_t *row);
 const char *cd_object_state_name(const struct cd_object *o);
 int cd_object_state_parse(const char *text, struct cd_object *o) MUST_CHECK;
 /* 0: clients may use it. -ESTALE, -EAGAIN with words. */
