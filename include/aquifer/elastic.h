@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Elastic far memory: files, queues and key-value stores that grow by blocks,
- *in the memory of the rack's nodes, and that go away when nobody renews the
- *lease of the folder or task they lie in (aquifer-ns(1)). Names are kept by the
- * rack's controller; data goes between the program and the nodes.
+ * in the memory of the rack's nodes, and that go away when nobody renews the
+ * lease of the folder or task they lie in (aquifer-ns(1)). Names are kept by
+ * the rack's controller; data goes between the program and the nodes.
  *
  *	struct aq_queue *q;
  *	struct aq_elastic_options o = {.flags = AQ_ELASTIC_CREATE};
@@ -75,6 +75,7 @@ enum aq_name_kind {
 	AQ_NAME_FILE,
 	AQ_NAME_QUEUE,
 	AQ_NAME_OTHER, /* of a newer release */
+	AQ_NAME_EKV,
 };
 
 enum {
@@ -123,6 +124,22 @@ AQ_API int aq_name_stat(struct aq_rack *rack, const char *path,
 typedef int (*aq_name_fn)(const struct aq_name *name, void *user);
 AQ_API int aq_name_each(struct aq_rack *rack, const char *path, aq_name_fn each,
 			void *user);
+
+/*
+ * Writes it, or all below it, to the rack's vault, and waits for the end. Who
+ * uses it goes on; what was acknowledged before the call is in the image. -EIO:
+ * the vault did not take it.
+ */
+AQ_API int aq_name_flush(struct aq_rack *rack, const char *path,
+			 uint32_t timeout_ms);
+/*
+ * Brings back what was lost or is at the vault. With is_back also what is
+ * there: it becomes what it was when it was flushed last, and who has it open
+ * gets -ESTALE. -ENOENT: it has no image; -EIO: the image is damaged, or cannot
+ * be read.
+ */
+AQ_API int aq_name_load(struct aq_rack *rack, const char *path, bool is_back,
+			uint32_t timeout_ms);
 
 /* ---- files --------------------------------------------------------------- */
 

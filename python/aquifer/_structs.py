@@ -363,3 +363,21 @@ class Taken(c.Structure):
         ("block", c.c_uint64),
         ("name", c.c_uint64),
     ]
+
+
+class EkvEntry(c.Structure):
+    _fields_ = [
+        ("key", c.c_void_p),
+        ("key_bytes", c.c_size_t),
+        ("value_bytes", c.c_size_t),
+        ("version", c.c_uint64),
+    ]
+
+
+class EkvStat(c.Structure):
+    _fields_ = [
+        ("keys", c.c_uint64),
+        ("used_bytes", c.c_uint64),
+        ("blocks", c.c_uint64),
+        ("reserved", c.c_uint64 * 5),
+    ]

@@ -25,8 +25,10 @@ void cli_ns_print_list(const json_t *names);
 void cli_ns_print_tree(const json_t *names);
 
 /* Writes all below a name to the vault, or loads it from there, and waits for
- * the end. *report is the caller's; NULL: it is printed. */
-int cli_ns_vault(bool is_load, const char *path, json_t **report) MUST_CHECK;
+ * the end; is_back: also what is in memory. *report is the caller's; NULL: it
+ * is printed. */
+int cli_ns_vault(bool is_load, bool is_back, const char *path,
+		 json_t **report) MUST_CHECK;
 
 /* Renews while the command runs; its exit code. */
 int cli_ns_hold(const char *path, char **command) MUST_CHECK;

@@ -11,7 +11,7 @@
 
 struct ns_args {
 	struct cli_action_args common; /* PATH [PATH] */
-	bool parents, recursive, keep;
+	bool parents, recursive, keep, is_back;
 	uint32_t lease_ms;
 	const char *plan, *after, *on_expiry;
 	char **command; /* after "--"; NULL: none */
@@ -31,11 +31,14 @@ const struct opt cmd_ns_options[] = {
 	OPT_FLAG(struct ns_args, keep, "keep",
 		 "mkdir: of a root: nothing of it ends by itself"),
 	OPT_TEXT(struct ns_args, on_expiry, "on-expiry", "flush|drop|keep",
-		 "mkdir: of a root: what becomes of files and queues whose "
-		 "lease is over (default: flush, where the rack has a vault, "
+		 "mkdir: of a root: what becomes of files, queues and "
+		 "stores whose lease is over (default: flush, where the rack "
+		 "has a vault, "
 		 "else drop)"),
 	OPT_FLAG(struct ns_args, recursive, "recursive",
 		 "rm: with all that is below"),
+	OPT_FLAG(struct ns_args, is_back, "back",
+		 "load: also what is in memory: it becomes what its image is"),
 	OPT_FLAG(struct ns_args, common.json, "json", "print JSON"),
 	OPT_END,
 };
@@ -248,7 +251,7 @@ static int ns_renew(void *args)
 static int move_images(const struct ns_args *a, bool is_load)
 {
 	json_t *tree = NULL;
-	int code = cli_ns_vault(is_load, path_of(a),
+	int code = cli_ns_vault(is_load, a->is_back, path_of(a),
 				a->common.json ? &tree : NULL);
 
 	return code == CLI_OK && tree ? report(a, tree) : code;

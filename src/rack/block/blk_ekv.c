@@ -3,7 +3,7 @@
  * block_kv_wire and the key; of a change that adds bytes it is fetched to where
  * the record will lie, of all others to the scratch. */
 #include "base/plant.h"
-#include "blk.h"
+#include "blk_image.h"
 
 /* ---- what all have ------------------------------------------------------- */
 
@@ -508,5 +508,7 @@ const struct blk_kind blk_kind_ekv = {
 	.forget = forget,
 	.leave = leave,
 	.stat = stat,
+	.save = blk_ekv_save,
+	.load = blk_ekv_load,
 	.is_drained = is_drained,
 };

@@ -35,6 +35,7 @@
 #include "control/ctl_audit.h"
 #include "control/ctl_token.h"
 #include "controld.h"
+#include "vault/vault.h"
 
 enum cd_level {
 	CD_LEVEL_ANY,	 /* no token; strangers learn little */
@@ -183,7 +184,8 @@ struct cd_core {
 	char leader[LEDGER_WHO_MAX];
 	char why[200]; /* changes are refused */
 	uint64_t wall_s;
-	char vault[CD_VAULT_MAX]; /* "": none */
+	char vault[CD_VAULT_MAX];   /* "": none */
+	struct vault_key vault_key; /* goes to nodes with tasks; never said */
 
 	struct cd_node *node[CD_NODES_MAX];
 	struct cd_tenant *tenant[CD_TENANTS_MAX];

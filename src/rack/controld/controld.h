@@ -26,6 +26,8 @@
 struct cd_core;
 struct ctl_audit;
 
+struct vault_key; /* vault/vault.h */
+
 struct cd_config {
 	const char *name;
 	struct env *env; /* clock and randomness */
@@ -43,6 +45,8 @@ struct cd_config {
 	void *page_ctx;
 	/* Where images of what expires go; NULL: nowhere. */
 	const char *vault;
+	/* What nodes show S3, where that is the vault; NULL: nothing. */
+	const struct vault_key *vault_key;
 };
 
 int cd_core_create(const struct cd_config *config,

@@ -115,7 +115,7 @@ static const struct ctl_members members[] = {
 	{cd_handle_ns_delete, "recursive"},
 	{cd_handle_map_grow, "after"},
 	{cd_handle_flush, ""},
-	{cd_handle_load, ""},
+	{cd_handle_load, "back"},
 };
 
 static const struct ctl_body_max body_max[] = {
@@ -175,6 +175,8 @@ int cd_core_create(const struct cd_config *c, struct cd_core **out)
 	core->page_ctx = c->page_ctx;
 	(void)snprintf(core->vault, sizeof(core->vault), "%s",
 		       c->vault ? c->vault : "");
+	if (c->vault_key)
+		core->vault_key = *c->vault_key;
 	core->last = &core->first;
 	core->late = json_object();
 	core->events = cd_events_create();
@@ -219,6 +221,7 @@ static void forget_all(struct cd_core *core)
 void cd_core_destroy(struct cd_core *core)
 {
 	forget_all(core);
+	vault_key_forget(&core->vault_key);
 	cd_tree_destroy(core);
 	cd_stage_drop(core, 0);
 	json_decref(core->late);

@@ -323,6 +323,10 @@ static int allow(struct daemon *d)
 		&((const struct cd_serve_options *)d->self)->place;
 	int err = daemon_allow_state(d);
 
+	if (!err)
+		err = confine_add(
+			&d->confine, CONFINE_READ,
+			config_string(d->config, "rack", "vault_key_file"));
 	if (!err && p->store && ledger_path(p->store))
 		err = confine_add_parent(&d->confine, CONFINE_WRITE,
 					 ledger_path(p->store));
@@ -340,9 +344,25 @@ static int keep_token(void *ctx, bool is_admin, const char *token)
 		ctx, is_admin ? RACK_TOKEN_ADMIN : RACK_TOKEN_DEFAULT, token);
 }
 
+/* Of S3, where that is the vault. */
+static int read_vault_key(const struct daemon *d, struct vault_key *out)
+{
+	const char *path = config_string(d->config, "rack", "vault_key_file");
+
+	*out = (struct vault_key){0};
+	if (!vault_place_is_s3(config_string(d->config, "rack", "vault")))
+		return 0;
+	if (!path[0])
+		return error_set(-EINVAL,
+				 "rack.vault is S3: rack.vault_key_file has to "
+				 "name a file with its credentials");
+	return vault_key_read(path, out);
+}
+
 static int open_core(struct daemon *d, struct cd_server *s)
 {
 	char admin[SECRET_TEXT], node[SECRET_TEXT], own[SECRET_TEXT];
+	struct vault_key key;
 	struct cd_config config = {
 		.name = d->options.name,
 		.env = &s->env,
@@ -355,8 +375,12 @@ static int open_core(struct daemon *d, struct cd_server *s)
 		.open_page = open_page,
 		.page_ctx = s,
 		.vault = config_string(d->config, "rack", "vault"),
+		.vault_key = &key,
 	};
-	int err = daemon_token(d, RACK_TOKEN_ADMIN, admin);
+	int err = read_vault_key(d, &key);
+
+	if (!err)
+		err = daemon_token(d, RACK_TOKEN_ADMIN, admin);
 
 	if (!err)
 		err = daemon_token(d, RACK_TOKEN_NODE, node);
@@ -367,6 +391,7 @@ static int open_core(struct daemon *d, struct cd_server *s)
 	secret_forget(admin);
 	secret_forget(node);
 	secret_forget(own);
+	vault_key_forget(&key);
 	return err;
 }
 

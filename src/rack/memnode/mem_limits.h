@@ -5,7 +5,6 @@
 
 enum {
 	MEM_NODE_NAME_MAX = 32, /* characters, as the others */
-	MEM_VAULT_MAX = 256,	/* with the NUL */
 	MEM_TENANT_NAME_MAX = 32,
 	MEM_REGION_NAME_MAX = 63,
 	MEM_PART_NAME_MAX = 79, /* of what a region is a part of */

@@ -38,6 +38,7 @@
 #include "pageframe/pframe_chain.h"
 #include "pageframe/pframe_server.h"
 #include "uplink/up_share.h"
+#include "vault/vault.h"
 
 enum mem_level {
 	MEM_LEVEL_ANY,	   /* no token */
@@ -371,7 +372,7 @@ struct mem_node {
 	struct mem_walks *walks;   /* NULL: the NIC knows none */
 	struct mem_blocks *blocks; /* NULL: nobody has asked yet (blocks.h) */
 	struct mem_tasks *tasks;   /* the same (task.h) */
-	char vault[MEM_VAULT_MAX]; /* that orders may name; "": none */
+	struct vault_place vault;  /* that orders may name; "": none */
 
 	struct mem_request_count requests[MEM_ROUTE_MAX];
 	uint64_t conns_started;

@@ -213,6 +213,23 @@ static void set_default(uint32_t *limit, uint32_t value)
 	*limit = *limit ? *limit : value;
 }
 
+static void set_vault(struct vault_place *v, const struct mem_node_config *c)
+{
+	const char *region = c->vault_region && *c->vault_region
+				     ? c->vault_region
+				     : "us-east-1";
+
+	(void)snprintf(v->path, sizeof(v->path), "%s",
+		       c->vault ? c->vault : "");
+	(void)snprintf(v->region, sizeof(v->region), "%s", region);
+	if (c->vault_endpoint && *c->vault_endpoint)
+		(void)snprintf(v->endpoint, sizeof(v->endpoint), "%s",
+			       c->vault_endpoint);
+	else
+		(void)snprintf(v->endpoint, sizeof(v->endpoint),
+			       "https://s3.%s.amazonaws.com", v->region);
+}
+
 int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 {
 	struct mem_node *node;
@@ -246,8 +263,7 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	node->pool_bytes = c->pool_bytes;
 	node->has_numa = c->has_numa;
 	node->numa = c->numa;
-	(void)snprintf(node->vault, sizeof(node->vault), "%s",
-		       c->vault ? c->vault : "");
+	set_vault(&node->vault, c);
 	node->audit = c->audit;
 	node->has_auth = c->has_auth;
 	node->keep_token = c->keep_token;
