@@ -101,6 +101,7 @@ static int dial(struct el_object *o, struct el_port *p)
 		.cq_depth = 4 * QUEUE_DEPTH,
 		.accepts_writes = true,
 		.accepts_reads = true,
+		.has_channel = o->has_channels,
 	};
 	char session[2 * BLOCK_SESSION_BYTES + 1];
 	int err;

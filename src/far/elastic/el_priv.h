@@ -62,6 +62,7 @@ struct el_object {
 	uint8_t ticket[EL_TICKET_BYTES];
 	uint8_t session[BLOCK_SESSION_BYTES];
 	uint64_t sequence; /* of the last change */
+	bool has_channels; /* its links have */
 	unsigned port_count;
 	struct el_port *port[CLIENT_NODE_MAX];
 	/* Message, answer and staging, registered when there is a link. */
@@ -72,7 +73,7 @@ struct el_object {
 
 /* ---- el_map.c ------------------------------------------------------------ */
 
-/* Opens or makes the object, and reads its map. */
+/* Opens or makes the object, and reads its map; 0 as kind: whatever it is. */
 int el_open(struct el_object *o, struct aq_rack *rack, const char *path,
 	    enum block_kind kind,
 	    const struct aq_elastic_options *options) MUST_CHECK;
