@@ -109,8 +109,8 @@ const struct bench_def bench_elastic = {
 	.name = "elastic",
 	.summary = "elastic files, queues and stores beside Redis and tmpfs",
 	.about =
-		"A controller and two memory nodes as real processes, the "
-		"nodes on one core, their client\non the other. redis-server "
+		"A controller and a memory node as real processes, the "
+		"node on one core, its client\non the other. redis-server "
 		"listens on a unix socket and is measured with its process "
 		"on\neither core; the better one counts. All take turns.\n",
 	.rounds = 5,

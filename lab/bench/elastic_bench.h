@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of `bench elastic`, and what they share: a controller, two memory
- * nodes on the server's core, and redis-server, which counts at the better of
+/* The parts of `bench elastic`, and what they share: a controller, a memory
+ * node on the server's core, and redis-server, which counts at the better of
  * two places. */
 #ifndef AQ_BENCH_ELASTIC_BENCH_H
 #define AQ_BENCH_ELASTIC_BENCH_H

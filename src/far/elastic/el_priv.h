@@ -47,6 +47,8 @@ struct el_port {
 	uint32_t handle;
 	uint32_t tag;
 	bool has_changed; /* something, in this session */
+	bool sleeps;	  /* while it waits for an answer, if that takes long */
+	bool is_armed;	  /* an answer will end a sleep */
 };
 
 struct el_object {
@@ -144,6 +146,11 @@ int el_call_as(struct el_object *o, uint64_t number, struct block_op *ops,
 int el_call_once(struct el_object *o, uint64_t number, struct block_op *ops,
 		 unsigned count, struct block_result *results, uint64_t acked,
 		 uint64_t deadline_ns) MUST_CHECK;
+/* Until an event of these kinds happened to the block since its entry of that
+ * serial, or so long. The object's links have channels. */
+int el_wait(struct el_object *o, uint64_t number, uint64_t serial,
+	    uint32_t events, uint64_t until_ns,
+	    uint64_t deadline_ns) MUST_CHECK;
 /* READs a part of a block. */
 int el_read(struct el_object *o, uint64_t number, uint64_t offset, void *data,
 	    size_t len_bytes, uint64_t deadline_ns) MUST_CHECK;
