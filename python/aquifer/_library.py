@@ -15,6 +15,7 @@ from typing import Any, Iterator
 from ._structs import (
     AsyncOptions,
     ElasticOptions,
+    Event,
     IndexClientOptions,
     IndexInfo,
     IndexOptions,
@@ -38,6 +39,7 @@ from ._structs import (
     WalkInfo,
     WalkOptions,
     WalkResult,
+    WatchOptions,
 )
 
 _SONAME = "libaquifer.so.1"
@@ -267,3 +269,9 @@ aq_queue_take = _f(
 aq_queue_ack = _f("aq_queue_ack", c.c_int, _ptr, _ref(Taken))
 aq_queue_length = _f("aq_queue_length", c.c_int, _ptr, _ref(_u64))
 aq_queue_seal = _f("aq_queue_seal", c.c_int, _ptr)
+aq_watch_open = _f(
+    "aq_watch_open", c.c_int, _ptr, _str, _ref(WatchOptions), _out
+)
+aq_watch_close = _f("aq_watch_close", None, _ptr)
+aq_watch_next = _f("aq_watch_next", c.c_int, _ptr, _ref(Event), _u32)
+aq_watch_fd = _f("aq_watch_fd", c.c_int, _ptr)

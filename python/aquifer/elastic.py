@@ -26,14 +26,18 @@ import queue
 import threading
 import time
 import weakref
-from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import (
+    Any, Callable, Iterable, Mapping, NamedTuple, Optional, Sequence, Union,
+)
 
 from . import _errors, _structs
 from . import _library as lib
 from ._handle import Exclusive
 from ._rack import Rack
+from ._watch import Event, Watch
+from ._watch import bits as _event_bits
 
-__all__ = ["File", "Job", "Name", "Queue"]
+__all__ = ["Event", "File", "Job", "Name", "Queue", "Watch"]
 
 _CREATE, _NEW, _LOAD = 1, 2, 4
 _KINDS = {1: "folder", 2: "file", 3: "queue"}
@@ -120,7 +124,7 @@ def _open(
     function: Any,
     close: Any,
     path: str,
-    options: _structs.ElasticOptions,
+    options: Any,
 ) -> Exclusive:
     def opened() -> int:
         out = c.c_void_p()
@@ -140,6 +144,14 @@ def _call(handle: Exclusive, function: Any, *arguments: Any) -> int:
             pointer = handle.revive()
         err: int = function(pointer, *arguments)
     return err
+
+
+def _watch(rack: Rack, path: str, events: Optional[Iterable[str]]) -> Watch:
+    options = _structs.WatchOptions(events=_event_bits(events))
+    handle = _open(
+        rack, lib.aq_watch_open, lib.aq_watch_close, path, options
+    )
+    return Watch(handle, _call)
 
 
 class File(io.RawIOBase):
@@ -422,6 +434,10 @@ class Queue:
             time.sleep(pause)
             pause = min(2 * pause, 0.05)
 
+    def watch(self, events: Optional[Iterable[str]] = None) -> Watch:
+        """What is done to it from now on: `async for event in q.watch()`."""
+        return _watch(self._job.rack, self._path, events)
+
     def seal(self) -> None:
         """Nothing is put any more, by anybody."""
         _errors.check(_call(self._handle(), lib.aq_queue_seal))
@@ -582,6 +598,12 @@ class Job:
             self, self._below(name), maxsize, raw=raw, tasks=tasks,
             block_bytes=block_bytes, load=load,
         )
+
+    def watch(
+        self, name: str, events: Optional[Iterable[str]] = None
+    ) -> Watch:
+        """What is done to a file, queue or store from now on."""
+        return _watch(self.rack, self._below(name), events)
 
     def listdir(self, name: str = "") -> list[Name]:
         return listdir(self.rack, self._below(name))

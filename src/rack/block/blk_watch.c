@@ -61,10 +61,27 @@ static bool is_event(const struct block_event_wire *e)
 	return be16_get(e->what) < BLOCK_EVENTS;
 }
 
+static void keep_mark(struct blk_watch *w, const struct block_event_wire *e)
+{
+	unsigned i = 0;
+
+	while (i < w->came_count &&
+	       be64_get(w->came[i].other) != be64_get(e->other))
+		i++;
+	if (i == BLK_WATCH_CAME)
+		i = 0;
+	if (i < w->came_count)
+		memmove(&w->came[i], &w->came[i + 1],
+			(--w->came_count - i) * sizeof(*e));
+	w->came[w->came_count++] = *e;
+}
+
 static void drop_first(struct blk_watch *w)
 {
 	struct block_event_wire e = entry(w, w->first);
 
+	if (be16_get(e.what) == BLOCK_MARK_CAME)
+		keep_mark(w, &e);
 	w->before += is_event(&e);
 	w->first++;
 }
@@ -157,6 +174,21 @@ static uint64_t count_from(const struct blk_watch *w, uint64_t serial)
 	return n;
 }
 
+/* Those that a reader has missed. */
+static uint32_t read_marks(const struct blk_watch *w, uint64_t serial,
+			   uint8_t *out)
+{
+	uint32_t used = 0;
+
+	for (unsigned i = 0; i < w->came_count; i++) {
+		if (be64_get(w->came[i].serial) < serial)
+			continue;
+		memcpy(out + used, &w->came[i], sizeof(w->came[i]));
+		used += (uint32_t)sizeof(w->came[i]);
+	}
+	return used;
+}
+
 uint32_t blk_watch_read(const struct blk_watch *w, uint64_t serial,
 			uint32_t events, uint32_t flags, uint8_t *out,
 			uint32_t room_bytes, bool *has_some)
@@ -166,8 +198,9 @@ uint32_t blk_watch_read(const struct blk_watch *w, uint64_t serial,
 	uint64_t total;
 
 	*has_some = false;
-	if (room_bytes < sizeof(head))
+	if (room_bytes < sizeof(head) + sizeof(w->came))
 		return 0;
+	used += read_marks(w, serial, out + used);
 	serial = u64_min(u64_max(serial, w->first), w->serial);
 	/* Who keeps up is near the end: count from there. */
 	total = w->total - count_from(w, serial);

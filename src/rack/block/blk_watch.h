@@ -6,6 +6,10 @@
 
 #include "wire/block_watch.h"
 
+enum {
+	BLK_WATCH_CAME = 8, /* sources, at most */
+};
+
 struct blk_watch {
 	uint8_t *ring;	 /* entries, which never straddle its end */
 	uint32_t *place; /* of each entry, by its serial; modulo place_count */
@@ -16,6 +20,11 @@ struct blk_watch {
 	uint64_t before; /* events before the oldest entry */
 	uint64_t total;
 	uint32_t tail; /* where the next one goes */
+	/* Marks whence slots came that are not in the ring any more, the last
+	 * one of each source, the oldest first: who has missed them gets its
+	 * events in order all the same. */
+	unsigned came_count;
+	struct block_event_wire came[BLK_WATCH_CAME];
 	uint32_t news; /* kinds that came since somebody looked here: bits */
 };
 
