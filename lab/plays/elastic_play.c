@@ -266,7 +266,9 @@ static const enum plant bugs[] = {
 	PLANT_kv_no_answers,	PLANT_kv_no_freeze,
 	PLANT_kv_any_token,	PLANT_kv_any_target,
 	PLANT_kv_part_again,	PLANT_kv_old_clock,
-	PLANT_kv_early,		PLANT_none,
+	PLANT_kv_early,		PLANT_watch_no_mark,
+	PLANT_watch_any_order,	PLANT_watch_no_count,
+	PLANT_none,
 };
 static const struct play_count counts[] = {ELASTIC_PLAY_COUNTS(PLAY_COUNT_ROW)};
 
@@ -285,7 +287,9 @@ const struct play elastic_play = {
 		 "of a store and move its slots between blocks, several of "
 		 "them the same ones at a time; each answer must be what a "
 		 "model of the keys says at that moment, and no slot is served "
-		 "by two blocks.",
+		 "by two blocks. One more watches the store: each change is "
+		 "told once, those of a key in their order, or counted as "
+		 "lost.",
 	.counts = counts,
 	.count_count = ARRAY_LEN(counts),
 	.bugs = bugs,

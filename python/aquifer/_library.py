@@ -17,6 +17,7 @@ from ._structs import (
     EkvEntry,
     EkvStat,
     ElasticOptions,
+    Event,
     IndexClientOptions,
     IndexInfo,
     IndexOptions,
@@ -40,6 +41,7 @@ from ._structs import (
     WalkInfo,
     WalkOptions,
     WalkResult,
+    WatchOptions,
 )
 
 _SONAME = "libaquifer.so.1"
@@ -294,3 +296,9 @@ aq_ekv_scan_begin = _f("aq_ekv_scan_begin", c.c_int, _ptr, _out)
 aq_ekv_scan_next = _f("aq_ekv_scan_next", c.c_int, _ptr, _ref(EkvEntry))
 aq_ekv_scan_end = _f("aq_ekv_scan_end", None, _ptr)
 aq_ekv_stat = _f("aq_ekv_stat", c.c_int, _ptr, _ref(EkvStat))
+aq_watch_open = _f(
+    "aq_watch_open", c.c_int, _ptr, _str, _ref(WatchOptions), _out
+)
+aq_watch_close = _f("aq_watch_close", None, _ptr)
+aq_watch_next = _f("aq_watch_next", c.c_int, _ptr, _ref(Event), _u32)
+aq_watch_fd = _f("aq_watch_fd", c.c_int, _ptr)

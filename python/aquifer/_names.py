@@ -113,7 +113,7 @@ def open_handle(
     function: Any,
     close: Any,
     path: str,
-    options: _structs.ElasticOptions,
+    options: Any,
 ) -> Exclusive:
     def opened() -> int:
         out = c.c_void_p()

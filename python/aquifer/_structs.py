@@ -381,3 +381,22 @@ class EkvStat(c.Structure):
         ("blocks", c.c_uint64),
         ("reserved", c.c_uint64 * 5),
     ]
+
+
+class Event(c.Structure):
+    _fields_ = [
+        ("kind", c.c_int),
+        ("value", c.c_uint64),
+        ("length_bytes", c.c_size_t),
+        ("data", c.c_void_p),
+        ("data_bytes", c.c_size_t),
+        ("block", c.c_uint64),
+        ("reserved", c.c_uint64 * 4),
+    ]
+
+
+class WatchOptions(c.Structure):
+    _fields_ = [
+        ("events", c.c_uint32),
+        ("reserved_more", c.c_uint64 * 4),
+    ]

@@ -28,7 +28,9 @@ import queue
 import threading
 import time
 import weakref
-from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import (
+    Any, Callable, Iterable, Mapping, Optional, Sequence, Union,
+)
 
 from . import _errors, _structs
 from . import _library as lib
@@ -51,12 +53,22 @@ from ._names import (
 )
 from ._rack import Rack
 from ._store import Ekv
+from ._watch import Event, Watch
+from ._watch import bits as _event_bits
 
-__all__ = ["Ekv", "File", "Job", "Name", "Queue"]
+__all__ = ["Ekv", "Event", "File", "Job", "Name", "Queue", "Watch"]
 
 _SLICE_S = 0.5  # of a wait, so that interrupts are heard
 _ITEM_BYTES = 4096  # room for a first try
 _EAGAIN, _EMSGSIZE, _EPIPE = -errno.EAGAIN, -errno.EMSGSIZE, -errno.EPIPE
+
+
+def _watch(rack: Rack, path: str, events: Optional[Iterable[str]]) -> Watch:
+    options = _structs.WatchOptions(events=_event_bits(events))
+    handle = open_handle(
+        rack, lib.aq_watch_open, lib.aq_watch_close, path, options
+    )
+    return Watch(handle, call)
 
 
 class File(io.RawIOBase):
@@ -339,6 +351,10 @@ class Queue:
             time.sleep(pause)
             pause = min(2 * pause, 0.05)
 
+    def watch(self, events: Optional[Iterable[str]] = None) -> Watch:
+        """What is done to it from now on: `async for event in q.watch()`."""
+        return _watch(self._job.rack, self._path, events)
+
     def seal(self) -> None:
         """Nothing is put any more, by anybody."""
         _errors.check(call(self._handle(), lib.aq_queue_seal))
@@ -525,6 +541,12 @@ class Job:
         """Brings it, or all below it, back from the vault; with back also what
         is there, which becomes what it was when it was flushed last."""
         load(self.rack, self._below(name), back, timeout)
+
+    def watch(
+        self, name: str, events: Optional[Iterable[str]] = None
+    ) -> Watch:
+        """What is done to a file, queue or store from now on."""
+        return _watch(self.rack, self._below(name), events)
 
     def listdir(self, name: str = "") -> list[Name]:
         return listdir(self.rack, self._below(name))

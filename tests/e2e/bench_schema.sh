@@ -97,11 +97,12 @@ schema tier --only probe
 schema control --only restart
 schema control --only renew
 schema mind --only count
+schema elastic --only queue
 
 # Their list; options mean the same in all of them.
 expect 0 "$AQUIFER" bench
 mapfile -t names < <(sed -n 's/^  \([a-z]*\) .*/\1/p' "$TMP/out")
-[[ ${names[*]} == "verbs edm offload switch fair paging kv walk tier control mind all" ]] ||
+[[ ${names[*]} == "verbs edm offload switch fair paging kv walk tier control mind elastic all" ]] ||
 	fail "the list is ${names[*]}"
 for name in "${names[@]}"; do
 	expect 0 "$AQUIFER" bench "$name" --help

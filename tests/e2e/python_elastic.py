@@ -358,6 +358,42 @@ class FileSystem(unittest.TestCase):
         total = all_of_it["n"].sum().compute(scheduler="threads")
         self.assertEqual(int(total), sum(range(300)))
 
+    def test_events_are_awaited(self):
+        import asyncio
+
+        with elastic.Job("/events", lease=60) as job:
+            q = job.queue("q", raw=True)
+            q.put(b"before")
+            with q.watch(["put", "seal"]) as watch:
+                self.assertIsNone(watch.next())
+
+                async def listen():
+                    heard = []
+                    async for event in watch:
+                        heard.append((event.kind, event.data))
+                        if event.kind == "seal":
+                            return heard
+                        if len(heard) == 3:
+                            q.seal()
+                        else:
+                            q.put(b"after " + event.data)
+
+                async def run():
+                    task = asyncio.create_task(listen())
+                    await asyncio.sleep(0)
+                    q.put(b"it")
+                    return await task
+
+                heard = asyncio.run(run())
+            self.assertEqual(heard[0], ("put", b"it"))
+            self.assertEqual(heard[1], ("put", b"after it"))
+            self.assertEqual(heard[-1][0], "seal")
+            self.assertEqual(len(heard), 4)
+            with self.assertRaises(ValueError):
+                q.watch(["nothing"])
+            with self.assertRaises(FileNotFoundError):
+                job.watch("none")
+
 
 if __name__ == "__main__":
     unittest.main()

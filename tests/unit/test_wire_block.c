@@ -93,7 +93,7 @@ static void lies_are_refused(void **state)
 		uint8_t byte;
 		int err;
 	} rows[] = {
-		{1, 2, -EPROTONOSUPPORT}, {3, 0, -EINVAL},
+		{1, BLOCK_WIRE_VERSION + 1, -EPROTONOSUPPORT}, {3, 0, -EINVAL},
 		{3, 1, -EINVAL},	  {3, 3, -EINVAL},
 		{3, 65, -EINVAL},	  {7, 1, -EINVAL},
 		{57, 0, -EINVAL},	  {57, 99, -EINVAL},

@@ -14,6 +14,9 @@ struct ns_args {
 	bool parents, recursive, keep, is_back;
 	uint32_t lease_ms;
 	const char *plan, *after, *on_expiry;
+	const char *events;
+	uint64_t count;
+	uint32_t wait_ms;
 	char **command; /* after "--"; NULL: none */
 };
 
@@ -39,7 +42,16 @@ const struct opt cmd_ns_options[] = {
 		 "rm: with all that is below"),
 	OPT_FLAG(struct ns_args, is_back, "back",
 		 "load: also what is in memory: it becomes what its image is"),
-	OPT_FLAG(struct ns_args, common.json, "json", "print JSON"),
+	OPT_TEXT(struct ns_args, events, "events", "KIND[,KIND...]",
+		 "watch: only these: append, put, get, ack, back, set, "
+		 "delete, add, seal (default: all)"),
+	OPT_U64(struct ns_args, count, "count", "N", 1, INT64_MAX,
+		"watch: so many events (default: without an end)"),
+	OPT_U32(struct ns_args, wait_ms, "wait", "MILLISECONDS", 1, 3600000,
+		"watch: at most so long for the next event (default: for "
+		"ever)"),
+	OPT_FLAG(struct ns_args, common.json, "json",
+		 "print JSON; watch: an object per line"),
 	OPT_END,
 };
 
@@ -267,6 +279,17 @@ static int ns_load(void *args)
 	return move_images(args, true);
 }
 
+static int ns_watch(void *args)
+{
+	const struct ns_args *a = args;
+	uint32_t events;
+	int err = cli_ns_watch_kinds(a->events, &events);
+
+	return err ? err
+		   : cli_ns_watch(a->common.rack, path_of(a), events, a->count,
+				  a->wait_ms, a->common.json);
+}
+
 static int ns_hold(void *args)
 {
 	const struct ns_args *a = args;
@@ -299,6 +322,8 @@ int cmd_ns(const struct cli_command *self, int argc, char **argv)
 		 "write it, or all below it, to the vault: PATH"},
 		{"load", 1, 1, NULL, CLI_NEEDS_NOTHING, ns_load,
 		 "bring it, or all below it, back from the vault: PATH"},
+		{"watch", 1, 1, NULL, CLI_NEEDS_RACK, ns_watch,
+		 "print what is done to a file, queue or store: PATH"},
 		{"hold", 1, 1, NULL, CLI_NEEDS_NOTHING, ns_hold,
 		 "renew it while the command after '--' runs: PATH"},
 		{0},

@@ -123,6 +123,14 @@ static const char *kind_name(enum block_kind kind)
 	return names[kind];
 }
 
+static enum block_kind kind_of(const char *name)
+{
+	for (unsigned i = BLOCK_FILE; name && i < BLOCK_KINDS; i++)
+		if (strcmp(name, kind_name((enum block_kind)i)) == 0)
+			return (enum block_kind)i;
+	return 0;
+}
+
 static int take_map(struct el_object *o, const json_t *map)
 {
 	const char *kind = json_string_value(json_object_get(map, "kind"));
@@ -137,6 +145,11 @@ static int take_map(struct el_object *o, const json_t *map)
 		return error_set(-ESTALE,
 				 "%s is not what was opened: it was removed, "
 				 "or its lease is over, and made again",
+				 o->path);
+	if (!o->kind)
+		o->kind = kind_of(kind);
+	if (!o->kind)
+		return error_set(-EPROTO, "%s is something of a newer release",
 				 o->path);
 	if (!kind || strcmp(kind, kind_name(o->kind)) != 0)
 		return error_set(-EINVAL, "%s is no %s but a %.20s", o->path,

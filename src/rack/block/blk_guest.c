@@ -217,6 +217,7 @@ void blk_guest_destroy(struct blk_guest *g, bool is_gone, uint64_t now_ns)
 		if (is_gone)
 			blk_server_end_session(s, g->client);
 	}
+	(void)blk_hold_run(s, UINT32_MAX);
 	pthread_mutex_unlock(&s->lock);
 	release(g);
 }

@@ -28,6 +28,7 @@ int blk_server_create(const struct blk_server_config *config,
 	s->config = *config;
 	list_init(&s->clients);
 	list_init(&s->ready);
+	list_init(&s->woken);
 	s->channel = ibv_create_comp_channel(config->context);
 	s->none = ibv_create_cq(config->context, 1, NULL, NULL, 0);
 	if (!s->channel || !s->none) {
@@ -115,6 +116,7 @@ int blk_server_add(struct blk_server *s, const struct blk_place *p)
 	e->pd = p->pd;
 	e->mr = p->mr;
 	list_init(&e->waiting);
+	list_init(&e->holds);
 	pthread_mutex_lock(&s->lock);
 	if (s->entry[p->index])
 		err = -EEXIST;
@@ -138,6 +140,16 @@ static struct blk_entry *find(struct blk_server *s, uint32_t index,
 	return e && e->block.generation == generation ? e : NULL;
 }
 
+/* Who waits for events of a block that nobody may use any more hears it. */
+static void end_watching(struct blk_server *s, struct blk_entry *e)
+{
+	if (s->entry[e->index] != e)
+		blk_hold_end_block(s, e);
+	else
+		blk_hold_wake(s, e, true);
+	(void)blk_hold_run(s, UINT32_MAX);
+}
+
 int blk_server_remove(struct blk_server *s, uint32_t index, uint64_t generation)
 {
 	struct blk_entry *e;
@@ -153,6 +165,8 @@ int blk_server_remove(struct blk_server *s, uint32_t index, uint64_t generation)
 		s->entry[index] = NULL;
 	if (err == -EBUSY)
 		e->is_leaving = true;
+	if (e)
+		end_watching(s, e);
 	pthread_mutex_unlock(&s->lock);
 	if (!err) {
 		blk_release(&e->block);
@@ -198,8 +212,10 @@ int blk_server_image(struct blk_server *s, uint32_t index, uint64_t generation,
 
 	pthread_mutex_lock(&s->lock);
 	e = find(s, index, generation);
-	if (e && freeze)
+	if (e && freeze) {
 		e->is_frozen = true;
+		end_watching(s, e);
+	}
 	if (!e)
 		err = error_set(-ENOENT, "the node has no such block");
 	else if (freeze && (e->busy || !list_is_empty(&e->waiting)))
@@ -216,8 +232,10 @@ void blk_server_leave(struct blk_server *s, const struct ibv_pd *pd,
 		      const uint8_t session[BLOCK_SESSION_BYTES])
 {
 	for (unsigned i = 0; i < s->entry_end; i++)
-		if (s->entry[i] && s->entry[i]->pd == pd)
+		if (s->entry[i] && s->entry[i]->pd == pd) {
 			blk_leave(&s->entry[i]->block, session);
+			blk_hold_wake(s, s->entry[i], false);
+		}
 }
 
 void blk_server_end_session(struct blk_server *s, struct blk_client *c)
@@ -284,6 +302,7 @@ void blk_server_tick(struct blk_server *s, uint64_t now_ns)
 	for (unsigned i = 0; i < s->entry_end; i++)
 		if (s->entry[i] && s->entry[i]->block.kind == &blk_kind_ekv)
 			end_strangers(s, s->entry[i], now_ns);
+	(void)blk_hold_run(s, UINT32_MAX);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -334,6 +353,7 @@ static unsigned look(struct blk_server *s, struct blk_line *l)
 		served += take(s, &wc[i]);
 		go_on(s);
 	}
+	s->has_woken = !list_is_empty(&s->woken);
 	pthread_mutex_unlock(&s->lock);
 	return served;
 }
@@ -342,6 +362,20 @@ static unsigned line_count(struct blk_server *s)
 {
 	/* BLKLINES-1, with the line's making. */
 	return atomic_load_explicit(&s->line_count, memory_order_acquire);
+}
+
+/* Not all at once: messages of others come between. */
+static unsigned wake_some(struct blk_server *s)
+{
+	unsigned n;
+
+	if (!s->has_woken)
+		return 0;
+	pthread_mutex_lock(&s->lock);
+	n = blk_hold_run(s, BLK_WAKES);
+	s->has_woken = !list_is_empty(&s->woken);
+	pthread_mutex_unlock(&s->lock);
+	return n;
 }
 
 unsigned blk_server_step(struct blk_server *s)
@@ -353,6 +387,7 @@ unsigned blk_server_step(struct blk_server *s)
 		if (atomic_load_explicit(&s->line[i].is_looked,
 					 memory_order_relaxed))
 			served += look(s, &s->line[i]);
+	served += wake_some(s);
 	/* As at the page server: a look in vain moves the NIC's frames. */
 	if (served)
 		(void)ibv_poll_cq(s->none, 1, &unused);

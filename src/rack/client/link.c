@@ -88,10 +88,18 @@ static int make_queues(struct client_link_inside *l,
 	};
 
 	l->link.cq = o->share_cq;
+	if (o->has_channel) {
+		l->link.channel =
+			rack->verbs->create_comp_channel(rack->context);
+		if (!l->link.channel)
+			return error_set(-ENOMEM,
+					 "the NIC has no completion channel "
+					 "left");
+	}
 	if (!l->link.cq) {
 		l->link.cq = rack->verbs->create_cq(
 			rack->context, (int)(o->cq_depth ? o->cq_depth : depth),
-			NULL, NULL, 0);
+			NULL, l->link.channel, 0);
 		if (!l->link.cq)
 			return error_set(-ENOMEM,
 					 "the NIC has no completion queue of "
@@ -300,6 +308,8 @@ void client_link_close(struct client_link *link)
 		(void)link->verbs->destroy_qp(link->qp);
 	if (l->owns_cq)
 		(void)link->verbs->destroy_cq(link->cq);
+	if (link->channel)
+		(void)link->verbs->destroy_comp_channel(link->channel);
 	/* Without a thread's context the node has to find out by itself. */
 	if (client_thread_get(l->rack, &t) == 0)
 		client_join_end(t, &l->bond);

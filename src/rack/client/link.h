@@ -51,6 +51,7 @@ struct client_link {
 	const struct client_verbs *verbs; /* named calls: verbs_api.h */
 	struct ibv_context *context;
 	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel; /* of the queue; NULL: none */
 	struct ibv_cq *cq;
 	struct ibv_qp *qp; /* RC, in RTS */
 	uint64_t addr;	   /* of the piece's first byte */
@@ -96,6 +97,7 @@ struct client_link_options {
 	bool has_no_heartbeat;
 	enum client_link_rights rights;
 	bool is_revocable; /* the key is a window, whatever the rights */
+	bool has_channel; /* by which its owner can sleep */
 	/* Another link's, which must outlive this one; NULL: its own. */
 	struct ibv_cq *share_cq;
 	/* By which all of it is done, by the rack's clock (client_keep_now_ns);
