@@ -25,7 +25,7 @@ enum {
 	GATEWAY_ADDRESS_MAX = 64,
 	GATEWAY_READ_BYTES = 16 << 10, /* of one turn */
 	/* Operations that run together. */
-	BATCH_OPS = 32,
+	BATCH_OPS = 256,
 	REAP_MS = 100,
 	COMMANDS_MAX = 64, /* rows of the table of commands, at most */
 	BATCH_VALUE_BYTES = 1024,
