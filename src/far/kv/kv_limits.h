@@ -9,6 +9,7 @@ enum {
 	KV_DEPTH = 32, /* reads under way, unless told otherwise */
 	KV_DEPTH_MAX = 1024,
 	KV_CHANGES_MAX = 256, /* changes that wait for others to go with */
+	KV_SEEN_WORDS = 16,   /* of bits that tell their keys */
 	KV_LOOKS_MAX = 3,     /* two rows and the state */
 	KV_LOOK_BATCH = 16,   /* gets whose loads are done together */
 	KV_LEAN_FROM = 3,     /* reads under way that save requests */
