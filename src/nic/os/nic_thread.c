@@ -285,8 +285,14 @@ static bool wants_doze(struct os_host *h)
 		t->waits_ns = 0;
 		return false;
 	}
+	if (relax_is_crowded())
+		return true;
+	/* There it cannot doze, and answers may take that long. */
+	if (h->uplink ||
+	    atomic_load_explicit(&h->has_net, memory_order_relaxed))
+		return false;
 	now_ns = host_now(h);
-	if (now_ns < t->dozes_until_ns || relax_is_crowded())
+	if (now_ns < t->dozes_until_ns)
 		return true;
 	if (!t->waits_ns)
 		t->waits_ns = now_ns;
