@@ -123,5 +123,5 @@ python3 "$TMP/schema.py" "$TMP/out" all edm || fail "bench all"
 
 # What could not be judged says why on the last lines.
 expect 0 env PATH=/nonexistent "$AQUIFER" bench kv --quick --only gateway
-tail -n 5 "$TMP/out" | grep -q '^void: gateway_p16_vs_redis_p16: redis-server' ||
-	fail "no reason: $(tail -n 5 "$TMP/out")"
+tail -n 6 "$TMP/out" | grep -q '^void: gateway_p16_vs_redis_p16: redis-server' ||
+	fail "no reason: $(tail -n 6 "$TMP/out")"
