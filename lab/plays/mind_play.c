@@ -161,7 +161,7 @@ static void check_page(struct mp *p, uint32_t page)
 			continue;
 		holders++;
 		writers += m->mmu[page] == COH_WRITE;
-		is_dirty |= m->pages[page].dirty;
+		is_dirty |= m->coh.cache.pages[page].dirty;
 		if (!is_lost &&
 		    !is_known(p, page, i, m->mmu[page] == COH_WRITE))
 			play_fail(&p->run,
@@ -231,13 +231,9 @@ static int make_nodes(struct mp *p)
 {
 	int err = 0;
 
-	for (unsigned i = 0; !err && i < p->node_count; i++) {
-		err = rig_host_add(p->run.stage, "memory", &p->nodes[i].host);
-		if (!err)
-			err = rig_region_create(p->nodes[i].host,
-						MP_PAGES * COHERENCE_PAGE_BYTES,
-						false, &p->nodes[i].arena);
-	}
+	for (unsigned i = 0; !err && i < p->node_count; i++)
+		err = rig_coh_node_init(&p->nodes[i], p->run.stage,
+					MP_PAGES * COHERENCE_PAGE_BYTES);
 	return err;
 }
 
@@ -272,7 +268,7 @@ static void draw_fate(struct mp *p)
 	if (!p->litmus.shape && kind & 1) {
 		p->victim = (int)sim_rand_below(r, p->machine_count);
 		p->death_point =
-			(enum mp_point)sim_rand_below(r, MP_POINT_COUNT);
+			(enum rig_coh_step)sim_rand_below(r, RIG_COH_STEPS);
 		p->death_countdown = sim_rand_range(r, 1, 12);
 	}
 	if (kind & 2)
@@ -333,8 +329,7 @@ static void close_world(struct play_run *r)
 	for (unsigned i = 0; i < p->machine_count; i++)
 		mp_machine_stop(&p->machines[i]);
 	for (unsigned i = 0; i < p->node_count; i++)
-		if (p->nodes[i].qp)
-			(void)ibv_destroy_qp(p->nodes[i].qp);
+		rig_coh_node_release(&p->nodes[i]);
 	rig_tor_destroy(p->tor);
 }
 
@@ -344,7 +339,7 @@ static void close_world(struct play_run *r)
 static const char *point_name(unsigned point)
 {
 	static const char *const names[] = {
-#define NAME(id, text) text,
+#define NAME(text) text,
 		MP_POINTS(NAME)
 #undef NAME
 	};
