@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/json_out.h"
 #include "mind_play_priv.h"
 #include "wire/wire.h"
 
@@ -17,26 +16,6 @@ enum {
 };
 
 #define REPAIR_NS 100000000ull
-
-void mp_ask(struct mp *p, const char *line, char *out, size_t out_bytes)
-{
-	char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
-	struct json_out json;
-
-	out[0] = '\0';
-	ASSERT(f);
-	json_out_init(&json, f);
-	json_out_object(&json, NULL);
-	if (tor_control(rig_tor_get(p->tor), line, &json) == 0) {
-		json_out_close(&json);
-		if (json_out_end(&json) == 0 && fflush(f) == 0)
-			snprintf(out, out_bytes, "%s", text);
-	}
-	fclose(f);
-	free(text);
-}
 
 /* A number of an answer. */
 static uint64_t number(const char *answer, const char *name)
@@ -173,7 +152,7 @@ static void look_after_the_dead(struct mp *p)
 	}
 	if (!p->going)
 		return;
-	mp_ask(p, "coherence show", answer, sizeof(answer));
+	rig_tor_ask(p->tor, "coherence show", answer, sizeof(answer));
 	if (strstr(answer, "\"going\""))
 		return;
 	note_lost(p, answer);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "figures/commands.h"
 #include "mind_play_priv.h"
 
 #define KEEPER_NS 200000ull
@@ -67,7 +68,7 @@ static bool is_switch_idle(struct mp *p)
 	char answer[8192];
 	const char *at = answer;
 
-	mp_ask(p, "coherence show", answer, sizeof(answer));
+	rig_tor_ask(p->tor, "coherence show", answer, sizeof(answer));
 	while ((at = strstr(at, "\"unanswered\":"))) {
 		at += strlen("\"unanswered\":");
 		if (*at != '0')
@@ -140,7 +141,7 @@ static bool is_known(struct mp *p, uint32_t page, unsigned machine, bool writes)
 
 	snprintf(line, sizeof(line), "coherence find va=%llu",
 		 COHERENCE_BASE + (uint64_t)page * COHERENCE_PAGE_BYTES);
-	mp_ask(p, line, answer, sizeof(answer));
+	rig_tor_ask(p->tor, line, answer, sizeof(answer));
 	at = strstr(answer, "\"sharers\":");
 	return at && strtoul(at + 10, NULL, 10) >> machine & 1 &&
 	       (!writes || strstr(answer, "\"state\":\"M\""));
@@ -219,7 +220,7 @@ static void perform(struct play_run *r)
 		return;
 	for (uint32_t i = 0; i < p->page_count; i++)
 		check_page(p, i);
-	mp_ask(p, "coherence check", answer, sizeof(answer));
+	rig_tor_ask(p->tor, "coherence check", answer, sizeof(answer));
 	if (!strstr(answer, "\"wrong\":\"\""))
 		play_fail(r, "the switch: %s", answer);
 }
@@ -373,6 +374,7 @@ const struct play mind_play = {
 		"as an order of their steps does; switch, caches and memory "
 		"must agree at the end. 'aquifer sim mind --model --help' "
 		"explains the check of all states.",
+	.figures = &mind_figures,
 	.counts = counts,
 	.count_count = ARRAY_LEN(counts),
 	.bugs = bugs,

@@ -149,7 +149,5 @@ int mp_keeper_start(struct mp *p) MUST_CHECK;
 void mp_keeper_dead(struct mp *p, unsigned machine);
 /* Does what is due; call it often. False: it went wrong. */
 bool mp_keeper_run(struct mp *p);
-/* The words of the switch's answer; "": none, or an error. */
-void mp_ask(struct mp *p, const char *line, char *out, size_t out_bytes);
 
 #endif
