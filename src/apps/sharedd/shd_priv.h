@@ -38,6 +38,7 @@ enum {
 	X(faults, "page faults of programs")                        \
 	X(gets_read, "pages asked for to read")                     \
 	X(gets_write, "pages asked for to write")                   \
+	X(ahead, "pages asked for before they were touched")        \
 	X(pages, "pages that have come")                            \
 	X(refused, "gets that were refused")                        \
 	X(invals, "invalidations of the switch")                    \
@@ -119,6 +120,9 @@ struct shd_program {
 	/* Pages of a flush: before `sent` they are given, before `done` the
 	 * memory node has them. */
 	uint64_t flush_from, flush_sent, flush_done, flush_end;
+	/* Pages that it wants ahead, from the next one on. */
+	uint64_t fetch_at, fetch_end;
+	uint8_t fetch_right; /* enum coh_right */
 };
 
 /* A thread that waits for a page. */
@@ -242,9 +246,27 @@ void shd_attach_free(struct shd *s);
 int shd_attach_answer(const struct shd_program *p, int err,
 		      const struct coherent_answer *with, const int *fd,
 		      unsigned count) MUST_CHECK;
+/* The pages of a question about a range, which must be in the program's
+ * segment; else -ERANGE. */
+struct shd_range {
+	uint64_t from, end;
+};
+int shd_program_range(const struct shd_program *p,
+		      const struct coherent_ask *ask,
+		      struct shd_range *out) MUST_CHECK;
 /* Goes on with flushes; from_start: what was given did not arrive. */
 void shd_flush_run(struct shd *s, bool from_start);
 int shd_watch_add(struct shd *s, int fd, struct shd_watch *w) MUST_CHECK;
+
+/* ---- fetch.c: pages ahead of need -----------------------------------------
+ */
+
+/* Notes what the program wants, instead of what it wanted before, and answers.
+ */
+int shd_fetch_ask(struct shd *s, struct shd_program *p,
+		  const struct coherent_ask *ask) MUST_CHECK;
+/* Asks for some of it. */
+void shd_fetch_run(struct shd *s);
 
 /* ---- segment.c ----------------------------------------------------------- */
 
