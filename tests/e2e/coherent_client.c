@@ -10,6 +10,7 @@
  *	add	atomic additions to one word
  *	churn	writes and reads back COUNT pages, more than a cache has
  *	fetch	gets COUNT pages ahead: then it neither waits for them nor asks
+ *	stream	reads COUNT pages in a row: some come before they are touched
  *	show	prints the word that is added to
  *	store	stores COUNT there, says so and waits for ever
  *	flush	the same, after a flush
@@ -220,6 +221,31 @@ static int fetch(struct aq_shared *s, word *m, uint64_t count)
 	       aq_shared_fetch(s, 0, 1, AQ_SHARED_NONE) == 0;
 }
 
+/* Others have written the pages, so each that is here was asked for. */
+static int stream(struct aq_shared *s, const word *m, uint64_t count)
+{
+	struct aq_shared_info before, after;
+
+	if (aq_shared_stat(s, &before))
+		return fail("stat");
+	for (uint64_t i = 0; i < count; i++) {
+		if (m[AT_CHURN + i * PAGE_WORDS] != i + 1) {
+			printf("page %llu is another one\n",
+			       (unsigned long long)i);
+			return 1;
+		}
+		(void)usleep(1000);
+	}
+	if (aq_shared_stat(s, &after))
+		return fail("stat");
+	if (after.gets - before.gets > after.faults - before.faults)
+		return 0;
+	printf("%llu gets for %llu faults\n",
+	       (unsigned long long)(after.gets - before.gets),
+	       (unsigned long long)(after.faults - before.faults));
+	return 1;
+}
+
 static int stay(struct aq_shared *s, word *m, uint64_t value, int must_flush)
 {
 	m[AT_SUM] = value;
@@ -243,6 +269,8 @@ static int step(struct aq_shared *s, const char *what, int side, uint64_t n)
 		return store_buffering(m, side, n);
 	if (strcmp(what, "churn") == 0)
 		return churn(m, side, n);
+	if (strcmp(what, "stream") == 0)
+		return stream(s, m, n);
 	if (strcmp(what, "fetch") == 0)
 		return fetch(s, m, n);
 	if (strcmp(what, "store") == 0 || strcmp(what, "flush") == 0)

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pages that programs want before they touch them. Half of the lanes stay free
- * for threads that wait. */
+/* Pages that programs want before they touch them, because they said so, or
+ * because they read page after page. Half of the lanes stay free for threads
+ * that wait. */
 #include <errno.h>
 
 #include "shd_priv.h"
 
 enum {
 	LANES_MAX = COHERENCE_LANES / 2,
+	STREAK_MIN = 3, /* faults in a row that are a stream */
+	AHEAD_MIN = 4,	/* pages; doubled while the stream goes on */
+	AHEAD_MAX = 32,
 };
 
 int shd_fetch_ask(struct shd *s, struct shd_program *p,
@@ -23,6 +27,36 @@ int shd_fetch_ask(struct shd *s, struct shd_program *p,
 								   : COH_READ;
 	}
 	return shd_attach_answer(p, err, NULL, NULL, 0);
+}
+
+/* The end of what the program has mapped: behind it there may be nothing. */
+static uint64_t end_of(const struct shd_program *p)
+{
+	return p->segment->page + p->view.first + p->view.count;
+}
+
+void shd_fetch_fault(struct shd *s, struct shd_program *p, uint64_t page)
+{
+	uint64_t ahead = p->stream_ahead;
+
+	/* A page that is on its way. */
+	if (page < p->stream_next && page + ahead >= p->stream_next)
+		return;
+	if (page != p->stream_next) {
+		p->stream_streak = p->stream_ahead = 0;
+		p->stream_next = page + 1;
+		return;
+	}
+	p->stream_next = page + 1;
+	if (++p->stream_streak < STREAK_MIN || p->fetch_at < p->fetch_end)
+		return;
+	ahead = u64_min(u64_max(2 * ahead, AHEAD_MIN), AHEAD_MAX);
+	ahead = u64_min(ahead, s->page_max / 4);
+	p->fetch_at = page + 1;
+	p->fetch_end = u64_min(p->fetch_at + ahead, end_of(p));
+	p->fetch_right = COH_READ;
+	p->stream_ahead = (uint32_t)ahead;
+	p->stream_next = u64_max(p->fetch_end, p->fetch_at);
 }
 
 static unsigned busy_lanes(const struct shd *s)

@@ -123,6 +123,10 @@ struct shd_program {
 	/* Pages that it wants ahead, from the next one on. */
 	uint64_t fetch_at, fetch_end;
 	uint8_t fetch_right; /* enum coh_right */
+	/* Faults to read: which one goes on with the row, how many did, and how
+	 * many pages before that one were asked for ahead. */
+	uint64_t stream_next;
+	uint32_t stream_streak, stream_ahead;
 };
 
 /* A thread that waits for a page. */
@@ -265,7 +269,9 @@ int shd_watch_add(struct shd *s, int fd, struct shd_watch *w) MUST_CHECK;
  */
 int shd_fetch_ask(struct shd *s, struct shd_program *p,
 		  const struct coherent_ask *ask) MUST_CHECK;
-/* Asks for some of it. */
+/* A thread of the program waits for the page, to read it. */
+void shd_fetch_fault(struct shd *s, struct shd_program *p, uint64_t page);
+/* Asks for some of what is wanted. */
 void shd_fetch_run(struct shd *s);
 
 /* ---- segment.c ----------------------------------------------------------- */
