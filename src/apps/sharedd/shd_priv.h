@@ -298,6 +298,30 @@ void shd_object_got(struct shd *s);
 void shd_object_read(struct shd *s);
 void shd_object_put(struct shd *s, struct shd_object *o);
 
+/* ---- deadline.c: when a held call ends ------------------------------------
+ */
+
+struct seccomp_notif;
+
+struct shd_deadline {
+	uint64_t ns; /* of our clock; 0: never, or not known yet */
+	uint64_t addr;
+	uint64_t page; /* is_awaited: the one that is not here */
+	bool is_absolute, is_real;
+	bool is_awaited; /* it lies in shared memory and was not read yet */
+};
+
+/* An address of a program: whether it is where groups have shared memory. */
+bool shd_is_shared(uint64_t addr);
+/* Reads shared memory from copies that are here. -EFAULT: nobody uses it here;
+ * -EAGAIN: the page *missing is elsewhere. */
+int shd_shared_read(struct shd *s, uint64_t addr, void *out, size_t len_bytes,
+		    uint64_t *missing) MUST_CHECK;
+int shd_deadline_find(struct shd *s, const struct seccomp_notif *n,
+		      struct shd_deadline *out) MUST_CHECK;
+/* One that is awaited. -EAGAIN: its page is not here. */
+int shd_deadline_read(struct shd *s, struct shd_deadline *d) MUST_CHECK;
+
 /* ---- futex.c: threads that sleep on a word --------------------------------
  */
 
