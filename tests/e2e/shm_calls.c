@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -298,10 +299,28 @@ static void far_deadline(int side)
 	CHECK(shm_unlink("/when") == 0);
 }
 
+static void sleep_on(const char *name, bool wakes)
+{
+	sem_t *s = sem_open(name, O_CREAT, 0600, 0);
+
+	CHECK(s != SEM_FAILED);
+	if (wakes) {
+		CHECK(sem_post(s) == 0);
+		return;
+	}
+	printf("%d\n", (int)getpid());
+	(void)fflush(stdout);
+	CHECK(sem_wait(s) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 3 && strcmp(argv[1], "deadline") == 0) {
 		far_deadline(atoi(argv[2]));
+		return 0;
+	}
+	if (argc == 3) {
+		sleep_on(argv[2], strcmp(argv[1], "wake") == 0);
 		return 0;
 	}
 	if (argc == 4 && strcmp(argv[1], "together") == 0) {
