@@ -39,7 +39,17 @@ until_node 'd["m0"]["regions"] == 0'
 use_go_on
 echo "ok: back after $SECONDS s"
 
-# A node that is empty may go: programs that were idle meanwhile follow, too.
+# A node that is empty may go: a program that stood still meanwhile follows, too.
+expect 0 "$AQUIFER" node undrain m0
+until_ok "$AQUIFER" region create probe 1M --node m0
+expect 0 "$AQUIFER" region delete probe
+use_hold
+expect 0 "$AQUIFER" node drain m1
+grep -q "nothing is left on it" "$TMP/out" || fail "$(<"$TMP/out")"
+kill -9 "$(curl -sS --unix-socket "$RUNDIR/m1.sock" http://m1/v1/status | python3 -c \
+	'import json, sys; print(json.load(sys.stdin)["pid"])')"
+use_release
+echo "ok: its node is gone after $SECONDS s"
 use_end
 expect 0 "$AQUIFER" index check tree
 expect 0 "$AQUIFER" region stat wide --json

@@ -37,3 +37,13 @@ use_end() {
 	USERS=()
 	rm "$TMP/stop"
 }
+
+# use_hold, use_release: they stand still meanwhile.
+use_hold() {
+	local u
+	for u in "${USERS[@]}"; do kill -STOP "${u%%:*}"; done
+}
+use_release() {
+	local u
+	for u in "${USERS[@]}"; do kill -CONT "${u%%:*}"; done
+}
