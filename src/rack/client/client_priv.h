@@ -330,6 +330,18 @@ int client_region_handle(struct aq_rack *rack, const char *name, unsigned flags,
 			 const struct client_map *map,
 			 struct aq_region **out) MUST_CHECK;
 
+/* ---- follow.c ----------------------------------------------------------- */
+
+/* Waits a little, if there is time: for somebody else, who is moving or
+ * changing a region. */
+bool client_follow_nap(const struct aq_rack *rack, uint64_t deadline_ns);
+/* What became of a piece that was known: it is still at its node, or has moved
+ * to another one, which is waited for. -ESTALE with words: it is gone; *out is
+ * changed on success only. */
+int client_piece_follow(struct client_thread *t, const char *name,
+			const struct client_piece *old, uint64_t deadline_ns,
+			struct client_piece *out) MUST_CHECK;
+
 /* ---- region_find.c ------------------------------------------------------ */
 
 /* The map of a region by its name; -ENOENT. */

@@ -49,11 +49,12 @@ static int check_options(const struct client_link_options *o)
 	return 0;
 }
 
-/* Which node has it. */
-static int find_piece(struct client_thread *t, const char *name,
-		      uint64_t deadline_ns, struct client_piece *out)
+/* Which node has it; -EBUSY: it is on its way to another one. */
+static int find_once(struct client_thread *t, const char *name,
+		     uint64_t deadline_ns, struct client_piece *out)
 {
 	uint32_t i, count;
+	bool is_busy = false;
 	int err, down = 0;
 
 	client_rack_rescan(t->rack);
@@ -64,13 +65,31 @@ static int find_piece(struct client_thread *t, const char *name,
 			return 0;
 		if (err == -EHOSTDOWN)
 			down = err;
+		else if (err == -EBUSY)
+			is_busy = true;
 		else if (err != -ENOENT)
 			return err;
 	}
+	if (is_busy)
+		return error_set(-EBUSY,
+				 "region %s is being made, changed, moved or "
+				 "deleted",
+				 name);
 	return down ? error_prefix(down,
 				   "%s is not on the nodes that answer: ", name)
 		    : error_set(-ENOENT, "there is no region %s in rack %s",
 				name, t->rack->name);
+}
+
+static int find_piece(struct client_thread *t, const char *name,
+		      uint64_t deadline_ns, struct client_piece *out)
+{
+	int err;
+
+	do
+		err = find_once(t, name, deadline_ns, out);
+	while (err == -EBUSY && client_follow_nap(t->rack, deadline_ns));
+	return err;
 }
 
 static int make_queues(struct client_link_inside *l,
@@ -241,10 +260,17 @@ int client_link_open(struct aq_rack *rack, const char *name,
 
 	if (!err)
 		err = check_options(o);
-	if (!err)
+	while (!err) {
 		err = find_piece(t, name, deadline_ns, &piece);
-	return err ? err
-		   : open_with_key(t, piece.node, name, o, deadline_ns, out);
+		if (err)
+			break;
+		err = open_with_key(t, piece.node, name, o, deadline_ns, out);
+		/* It began to move since. */
+		if (err != -EBUSY || !client_follow_nap(rack, deadline_ns))
+			break;
+		err = 0;
+	}
+	return err;
 }
 
 int client_link_open_at(struct aq_rack *rack, uint32_t node, const char *name,

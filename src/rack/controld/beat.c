@@ -266,6 +266,8 @@ void cd_handle_node_beat(void *ctx, struct ctl_call *call)
 		err = cd_blocks_check(call->body);
 	if (!err)
 		err = cd_tasks_check(call->body);
+	if (!err)
+		err = cd_given_check(call->body);
 	if (err) {
 		ctl_reply_last_error(call->reply, err);
 		return;
@@ -291,6 +293,7 @@ void cd_handle_node_beat(void *ctx, struct ctl_call *call)
 	cd_stage_group(core);
 	cd_blocks_hear(core, n, call->body);
 	cd_tasks_hear(core, n, call->body);
+	cd_given_hear(n, call->body);
 }
 
 /* ---- what it is told ---------------------------------------------------- */
@@ -325,7 +328,8 @@ bool cd_core_is_due(const struct cd_core *core, const struct cd_held *held)
 	cd_tenants_name(core, tenants);
 	return !cd_core_is_sure(core) || !n || held->is_due ||
 	       cd_blocks_are_due(n) || cd_tasks_are_due(core, n) ||
-	       n->beat != held->beat || n->order != held->order ||
+	       cd_given_is_due(core, n) || n->beat != held->beat ||
+	       n->order != held->order ||
 	       (n->kind == CD_MEMORY && strcmp(tenants, held->tenants) != 0) ||
 	       is_over(core, held, CD_HOLD_MS);
 }
@@ -395,6 +399,8 @@ void cd_core_answer(struct cd_core *core, const struct cd_held *held,
 		cd_blocks_say(core, n, tree);
 	if (n->kind == CD_MEMORY)
 		cd_tasks_say(core, n, tree);
+	if (n->kind == CD_MEMORY)
+		cd_given_say(core, n, tree);
 	ctl_reply_json(reply, 200, tree);
 }
 

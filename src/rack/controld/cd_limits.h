@@ -21,6 +21,7 @@ enum {
 	CD_COPIES_MAX = 16,	    /* places that are asked for at once */
 	/* Of a beat: all names, a share of each tenant, and their texts. */
 	CD_BEAT_BYTES = 256 << 10,
+	CD_GIVEN_MAX = 256,   /* moves that one node tells of */
 	CD_LEFT_MAX = 400,    /* files and queues that are named of a node */
 	CD_NAMES_SHOWN = 500, /* rows of an overview */
 	CD_EVENTS_MAX = 200,  /* that are remembered */

@@ -106,6 +106,10 @@ struct cd_node {
 	bool is_drained;      /* it has heard so, and takes nothing new */
 	bool lends;	      /* blocks, as its beats say */
 	struct cd_lent *lent; /* its blocks; NULL: none (tree_priv.h) */
+	/* Moves from it that nobody has confirmed, copies there that wait for
+	 * that, or NULL; regions on their way, and gone since its start. */
+	json_t *given, *sealed;
+	uint64_t moving, moved;
 };
 
 struct cd_share {
@@ -267,6 +271,15 @@ int cd_node_is_gone(const struct cd_core *core,
 /* Silence, and connections that are gone. */
 void cd_nodes_tick(struct cd_core *core);
 
+/* ---- given.c: regions that have moved ----------------------------------- */
+
+int cd_given_check(const json_t *beat) MUST_CHECK;
+void cd_given_hear(struct cd_node *n, const json_t *beat);
+/* Whether there is something to take that it may not know of. */
+bool cd_given_is_due(const struct cd_core *core, const struct cd_node *n);
+void cd_given_say(const struct cd_core *core, const struct cd_node *n,
+		  json_t *answer);
+
 /* ---- left.c ------------------------------------------------------------- */
 
 /* Adds to the row of a node what is on it: regions as "left", as it said last,
@@ -345,6 +358,7 @@ void cd_handle_token_patch(void *ctx, struct ctl_call *call);
 void cd_handle_token_delete(void *ctx, struct ctl_call *call);
 void cd_handle_token_create(void *ctx, struct ctl_call *call);
 void cd_handle_token_list(void *ctx, struct ctl_call *call);
+void cd_handle_token_renew(void *ctx, struct ctl_call *call);
 void cd_handle_token_end(void *ctx, struct ctl_call *call);
 void cd_handle_admin_token(void *ctx, struct ctl_call *call);
 void cd_handle_audit(void *ctx, struct ctl_call *call);

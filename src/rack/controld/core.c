@@ -37,6 +37,8 @@ static const struct ctl_route routes[] = {
 	 CD_LEVEL_ADMIN},
 	{CTL_DELETE, "/v1/tenants/:/tokens/:", cd_handle_token_end,
 	 CD_LEVEL_ADMIN},
+	{CTL_PATCH, "/v1/tenants/:/tokens/:", cd_handle_token_renew,
+	 CD_LEVEL_ADMIN},
 	{CTL_PATCH, "/v1/admin/token", cd_handle_admin_token, CD_LEVEL_ADMIN},
 	{CTL_GET, "/v1/jobs", cd_handle_job_list, CD_LEVEL_TENANT},
 	{CTL_POST, "/v1/jobs", cd_handle_job_create, CD_LEVEL_TENANT},
@@ -91,7 +93,7 @@ static const struct ctl_members members[] = {
 	{cd_handle_node_beat,
 	 "incarnation epoch used regions connections ops tenants shares names "
 	 "names_complete own conflicts drained blocks freed failed "
-	 "tasks"},
+	 "tasks given sealed moving moved"},
 	{cd_handle_node_leave, "incarnation"},
 	{cd_handle_node_drain, "drain"},
 	{cd_handle_place, "size copies policy"},
@@ -99,6 +101,7 @@ static const struct ctl_members members[] = {
 	{cd_handle_tenant_patch, "quota limits"},
 	{cd_handle_token_patch, "token"},
 	{cd_handle_token_create, "token ttl_s path rights"},
+	{cd_handle_token_renew, "ttl_s"},
 	{cd_handle_admin_token, "token"},
 	{cd_handle_role_create, "token ttl_s"},
 	{cd_handle_look, ""},

@@ -120,6 +120,43 @@ static void core_metrics(struct ctl_metrics *m, const struct cd_core *core)
 	}
 }
 
+static uint64_t moved_of(const struct cd_node *n)
+{
+	return n->moved;
+}
+
+static uint64_t moving_of(const struct cd_node *n)
+{
+	return n->moving;
+}
+
+/* Regions that leave drained nodes. */
+static void move_metrics(struct ctl_metrics *m, const struct cd_core *core)
+{
+	static const struct {
+		enum ctl_metric_kind kind;
+		const char *name, *help;
+		uint64_t (*of)(const struct cd_node *n);
+	} rows[] = {
+		{CTL_METRIC_COUNTER, "aquifer_control_moves_total",
+		 "Regions that have moved to another node, since its start.",
+		 moved_of},
+		{CTL_METRIC_GAUGE, "aquifer_control_moves_under_way",
+		 "Regions that are moving to another node.", moving_of},
+	};
+
+	for (unsigned k = 0; k < ARRAY_LEN(rows); k++) {
+		ctl_metrics_family(m, rows[k].kind, rows[k].name, rows[k].help);
+		for (unsigned i = 0; i < CD_NODES_MAX; i++) {
+			const struct cd_node *n = core->node[i];
+			const char *labels[] = {"node", n ? n->name : ""};
+
+			if (n && n->kind == CD_MEMORY)
+				ctl_metrics_sample(m, rows[k].of(n), labels, 1);
+		}
+	}
+}
+
 static uint64_t quota_of(const struct cd_core *core, const struct cd_tenant *t)
 {
 	(void)core;
@@ -168,8 +205,10 @@ void cd_handle_metrics(void *ctx, struct ctl_call *call)
 
 	if (!err) {
 		tenant_metrics(&m, core, call->sees_all ? NULL : who->tenant);
-		if (call->sees_all)
+		if (call->sees_all) {
 			core_metrics(&m, core);
+			move_metrics(&m, core);
+		}
 		err = ctl_metrics_end(&m, &text, &text_bytes);
 	}
 	if (err)

@@ -38,6 +38,11 @@ enum {
 	MEM_WALK_TURN_COST = 4096, /* about, before frames are looked at */
 	MEM_WALK_TURN_LEAST = 8,   /* iterations, however long they are */
 
+	MEM_MOVE_REGIONS = 4, /* that move together */
+	MEM_MOVE_MS_MAX = 60000,
+	MEM_GIVEN_MAX = 256,  /* regions that moved away, and whither */
+	MEM_GIVEN_MS = 60000, /* a name waits for its region's new place */
+
 	MEM_REGION_ID_MAX = 65535,
 	MEM_OFFSET_BITS = 48,
 

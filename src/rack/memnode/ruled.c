@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/size.h"
 #include "blocks.h"
+#include "move.h"
 #include "task.h"
 
 static uint64_t used_of(const struct mem_tenant *t)
@@ -274,12 +275,14 @@ static json_t *shares(struct mem_node *node)
 static void say_names(const struct mem_node *node, json_t *beat)
 {
 	json_t *rows = json_array();
-	unsigned told = 0;
+	unsigned told = 0, hidden = 0;
 
 	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
 		const struct mem_region *r = node->regions[i];
 
-		if (!r || told == MEM_NAMES_TOLD)
+		if (!r || (move_is_hidden(r) && ++hidden))
+			continue;
+		if (told == MEM_NAMES_TOLD)
 			continue;
 		told++;
 		(void)json_array_append_new(
@@ -288,8 +291,9 @@ static void say_names(const struct mem_node *node, json_t *beat)
 					"size", (json_int_t)r->size_bytes));
 	}
 	(void)json_object_set_new(beat, "names", rows);
-	(void)json_object_set_new(beat, "names_complete",
-				  json_boolean(told == node->region_count));
+	(void)json_object_set_new(
+		beat, "names_complete",
+		json_boolean(told + hidden == node->region_count));
 }
 
 /* ---- for uplink --------------------------------------------------------- */
@@ -342,6 +346,7 @@ void mem_node_say(void *ctx, json_t *beat)
 		say_names(node, beat);
 	mem_blocks_say(node, beat);
 	mem_tasks_say(node, beat);
+	move_say(node, beat);
 	pthread_mutex_unlock(&node->lock);
 }
 
@@ -372,5 +377,6 @@ void mem_node_hear(void *ctx, const json_t *answer)
 	(void)pthread_cond_broadcast(&node->granted);
 	mem_blocks_hear(node, answer);
 	mem_tasks_hear(node, answer);
+	move_hear(node, answer);
 	node_leave(node, &visit);
 }
