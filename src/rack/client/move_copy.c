@@ -46,7 +46,7 @@ static int end_open(struct aq_rack *rack, uint32_t node, const char *name,
 			       json_pack("{s:s, s:s, s:s, s:b}", "region", name,
 					 "rights", writes ? "rw" : "r", "move",
 					 move, "revocable", 1),
-			       &reply);
+			       0, &reply);
 	if (!err)
 		err = client_key_take(reply, &e->key);
 	json_decref(reply);
