@@ -5,7 +5,7 @@
 
 #define FUSE_USE_VERSION 35
 #include <aquifer/elastic.h>
-#include <fuse.h>
+#include <fuse3/fuse.h>
 #include <pthread.h>
 
 #include "mount.h"
