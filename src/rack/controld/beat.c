@@ -205,23 +205,6 @@ static uint64_t number_of(const json_t *body, const char *name)
 	return (uint64_t)json_integer_value(json_object_get(body, name));
 }
 
-/* Beats come when there is news, so a rate is of half a second at least. A
- * count that falls is that of a node that was started anew. */
-static void take_ops(const struct cd_core *core, struct cd_node *n,
-		     uint64_t ops)
-{
-	uint64_t now = env_now_ns(core->env), spent_ns = now - n->ops_ns;
-
-	if (n->ops_ns && ops >= n->ops && spent_ns < CD_OPS_MIN_MS * 1000000ull)
-		return;
-	n->ops_per_s = n->ops_ns && ops >= n->ops
-			       ? (uint64_t)((double)(ops - n->ops) * 1e9 /
-					    (double)spent_ns)
-			       : 0;
-	n->ops = ops;
-	n->ops_ns = now;
-}
-
 static void take_soft(struct cd_core *core, struct cd_node *n,
 		      const json_t *body)
 {
@@ -231,7 +214,7 @@ static void take_soft(struct cd_core *core, struct cd_node *n,
 	n->used_bytes = number_of(body, "used");
 	n->regions = number_of(body, "regions");
 	n->connections = number_of(body, "connections");
-	take_ops(core, n, number_of(body, "ops"));
+	cd_node_ops(core, n, number_of(body, "ops"));
 	n->promised_bytes = 0;
 	n->is_drained = json_is_true(json_object_get(body, "drained"));
 	n->has_beaten = true;

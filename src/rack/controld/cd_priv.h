@@ -263,6 +263,8 @@ const char *cd_state_name(const struct cd_node *n);
 /* There is something to say to it, or to all. */
 void cd_order(struct cd_node *n);
 void cd_order_all(struct cd_core *core);
+/* How many operations its NIC has executed, as it said now. */
+void cd_node_ops(const struct cd_core *core, struct cd_node *n, uint64_t ops);
 /* It has been heard of. */
 void cd_node_seen(struct cd_core *core, struct cd_node *n);
 /* 0: it hands out nothing any more; -EBUSY with words. */

@@ -58,6 +58,16 @@ void cd_server_settle(struct cd_server *s);
 /* There may be an answer for a node that waits. */
 void cd_server_due(struct cd_server *s);
 
+/* ---- serve_request.c: as in struct daemon_kind ------------------------- */
+
+void cd_server_handle(void *ctx, const struct ctl_request *request,
+		      struct ctl_reply *reply);
+bool cd_server_quick(void *ctx, const struct ctl_request *request,
+		     struct ctl_reply *reply);
+void cd_server_gone(void *ctx, uint64_t id);
+
+/* ---- serve_ledger.c ------------------------------------------------------ */
+
 /* Reads all rows, and leads where it may. The lock is held; -EBADMSG,
  * -EPROTONOSUPPORT: what is there cannot be used. */
 int cd_serve_load(struct cd_server *s) MUST_CHECK;
