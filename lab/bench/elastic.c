@@ -76,14 +76,16 @@ static int run(struct bench *b)
 		const char *name;
 		int (*run)(struct bench *b, struct elastic_bed *bed);
 	} parts[] = {
-		{"queue", elastic_bench_queue},	  {"kv", elastic_bench_kv},
-		{"append", elastic_bench_append}, {"tmpfs", elastic_bench_tmpfs},
-		{"grow", elastic_bench_grow},	  {"split", elastic_bench_split},
+		{"queue", elastic_bench_queue},
+		{"kv", elastic_bench_kv},
+		{"append", elastic_bench_append},
+		{"tmpfs", elastic_bench_tmpfs},
+		{"grow", elastic_bench_grow},
+		{"split", elastic_bench_split},
 		{"notify", elastic_bench_notify},
 	};
 	struct elastic_bed *bed = calloc(1, sizeof(*bed));
-	int err = bed ? elastic_bed_make(bed)
-		      : error_set(-ENOMEM, "no memory");
+	int err = bed ? elastic_bed_make(bed) : error_set(-ENOMEM, "no memory");
 
 	for (size_t i = 0; i < ARRAY_LEN(parts) && !err; i++) {
 		if (!bench_wants(b, parts[i].name))
@@ -108,11 +110,10 @@ static const char *const columns[] = {"min",  "max",  "p50",   "p99",
 const struct bench_def bench_elastic = {
 	.name = "elastic",
 	.summary = "elastic files, queues and stores beside Redis and tmpfs",
-	.about =
-		"A controller and a memory node as real processes, the "
-		"node on one core, its client\non the other. redis-server "
-		"listens on a unix socket and is measured with its process "
-		"on\neither core; the better one counts. All take turns.\n",
+	.about = "A controller and a memory node as real processes, the "
+		 "node on one core, its client\non the other. redis-server "
+		 "listens on a unix socket and is measured with its process "
+		 "on\neither core; the better one counts. All take turns.\n",
 	.rounds = 5,
 	.rounds_quick = 1,
 	.window_ms = 500,

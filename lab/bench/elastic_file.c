@@ -219,12 +219,11 @@ static void end_rig(struct file_rig *r)
 static void add_bytes(struct bench *b, const struct conduct_group *g,
 		      const struct conduct_track *t, json_t *row)
 {
-	double rate =
-		json_number_value(json_object_get(row, "value")) *
-		(strcmp(json_string_value(json_object_get(row, "group")),
-			"append") == 0
-			 ? SMALL
-			 : LARGE);
+	double rate = json_number_value(json_object_get(row, "value")) *
+		      (strcmp(json_string_value(json_object_get(row, "group")),
+			      "append") == 0
+			       ? SMALL
+			       : LARGE);
 
 	(void)json_object_set_new(row, "mb_s", json_real(rate / 1e6));
 }

@@ -64,9 +64,10 @@ static int watch(struct elastic_shared *s, struct aq_rack *rack, int out)
 static int subscribe(struct elastic_shared *s, int out)
 {
 	static const char ask[] = "*2\r\n$9\r\nSUBSCRIBE\r\n$1\r\nc\r\n";
-	static const char head[] =
-		"*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$64\r\n";
-	enum { WHOLE = sizeof(head) - 1 + ELASTIC_VALUE + 2 };
+	static const char head[] = "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$64\r\n";
+	enum {
+		WHOLE = sizeof(head) - 1 + ELASTIC_VALUE + 2
+	};
 	char in[64 * WHOLE];
 	pid_t none = getpid(); /* it is there */
 	size_t got = 0;
@@ -228,7 +229,6 @@ int elastic_helper_wait(struct elastic_helper *h)
 {
 	int err = await(h);
 
-	return !err && h->shared->why[0]
-		       ? error_set(-EIO, "%s", h->shared->why)
-		       : err;
+	return !err && h->shared->why[0] ? error_set(-EIO, "%s", h->shared->why)
+					 : err;
 }

@@ -22,8 +22,8 @@ enum elastic_job {
 struct elastic_shared {
 	enum elastic_job job;
 	char path[96];
-	unsigned count;	  /* events to wait for */
-	unsigned heard;	  /* and how many came */
+	unsigned count; /* events to wait for */
+	unsigned heard; /* and how many came */
 	uint64_t lost;
 	uint32_t ns[ELASTIC_EVENTS_MAX]; /* from sending to hearing */
 	uint64_t split_start_ns, split_end_ns;

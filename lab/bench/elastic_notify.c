@@ -117,8 +117,8 @@ static void report(struct bench *b, const char *name, struct outcome *o,
 	json_t *row = bench_row(b, "notify", name,
 				stats_median(o->p50, b->rounds), "us", what);
 
-	(void)json_object_set_new(
-		row, "p99", json_real(stats_median(o->p99, b->rounds)));
+	(void)json_object_set_new(row, "p99",
+				  json_real(stats_median(o->p99, b->rounds)));
 }
 
 int elastic_bench_notify(struct bench *b, struct elastic_bed *bed)

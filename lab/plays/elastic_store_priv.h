@@ -106,6 +106,7 @@ struct es_logged {
 
 /* Who watches the store, and what it should be told. */
 struct es_watcher {
+	struct rng rand; /* its own */
 	struct block_reader reader;
 	struct block_tail *tail[ES_GENERATIONS];
 	uint64_t ended[ES_GENERATIONS]; /* events of blocks that are gone */

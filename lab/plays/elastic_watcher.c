@@ -144,15 +144,17 @@ void es_watcher_turn(struct es *s)
 {
 	struct es_watcher *w = &s->watcher;
 
-	if (!w->reader.count)
+	if (!w->reader.count) {
+		sim_rand_init(&w->rand, s->run->opt->seed, 68);
 		look_at_map(s);
+	}
 	if (w->nap) {
 		w->nap--;
 		return;
 	}
-	if (sim_rand_chance(&s->run->rand, NAP_CHANCE))
-		w->nap = sim_rand_below(&s->run->rand, NAP_TURNS);
-	read_tail(s, w->tail[sim_rand_below(&s->run->rand, w->reader.count)]);
+	if (sim_rand_chance(&w->rand, NAP_CHANCE))
+		w->nap = sim_rand_below(&w->rand, NAP_TURNS);
+	read_tail(s, w->tail[sim_rand_below(&w->rand, w->reader.count)]);
 	listen(s);
 }
 

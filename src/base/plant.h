@@ -97,9 +97,7 @@
 	X(watch_no_mark, "watch-no-mark",                                      \
 	  "a block does not tell its watchers whence slots came")              \
 	X(watch_any_order, "watch-any-order",                                  \
-	  "a watcher does not wait for the block that slots came from")        \
-	X(watch_no_count, "watch-no-count",                                    \
-	  "a slow watcher is not told what it has lost")                       \
+	  "slots that move do not say which events are older")                 \
 	/* The switch's atomics. */                                            \
 	X(early_issue, "early_issue",                                          \
 	  "a replaced atomic does not wait for "                               \

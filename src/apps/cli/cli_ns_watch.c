@@ -22,8 +22,7 @@ int cli_ns_watch_kinds(const char *text, uint32_t *out)
 		unsigned k = AQ_EVENT_APPEND;
 
 		for (; k <= AQ_EVENT_SEAL; k++) {
-			const char *name =
-				aq_event_name((enum aq_event_kind)k);
+			const char *name = aq_event_name((enum aq_event_kind)k);
 
 			if (strlen(name) == len && !memcmp(name, text, len))
 				break;
@@ -88,7 +87,8 @@ static void print_words(const struct aq_event *e)
 			(void)printf("lost    %llu events",
 				     (unsigned long long)e->value);
 		else
-			(void)printf("lost    events, it is not known how many");
+			(void)printf(
+				"lost    events, it is not known how many");
 		break;
 	case AQ_EVENT_SEAL:
 		(void)printf("seal");
@@ -145,8 +145,9 @@ int cli_ns_watch(struct aq_rack *rack, const char *path, uint32_t events,
 		heard_ms = clock_mono_ms();
 	}
 	while (!err && (!count || done < count)) {
-		err = aq_watch_next(
-			w, &e, wait_ms && wait_ms < TURN_MS ? wait_ms : TURN_MS);
+		err = aq_watch_next(w, &e,
+				    wait_ms && wait_ms < TURN_MS ? wait_ms
+								 : TURN_MS);
 		if (!err) {
 			err = print(&e, is_json);
 			done++;

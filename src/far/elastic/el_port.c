@@ -138,8 +138,8 @@ static int sleep_briefly(struct el_port *p, uint64_t deadline_ns)
 	const struct client_verbs *v = p->link->verbs;
 	struct pollfd fd = {.fd = p->link->channel->fd, .events = POLLIN};
 	uint64_t now_ns = el_now_ns();
-	uint64_t ms = now_ns < deadline_ns ? (deadline_ns - now_ns) / 1000000
-					   : 0;
+	uint64_t ms =
+		now_ns < deadline_ns ? (deadline_ns - now_ns) / 1000000 : 0;
 	struct ibv_cq *cq;
 	void *user;
 

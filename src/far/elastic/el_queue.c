@@ -225,8 +225,7 @@ static int put_some(struct aq_queue *q, const struct aq_item *items,
 		      &q->wait_serial, deadline_ns);
 	/* Items of earlier blocks count, too, but are not heard of here. */
 	q->wait_at = q->tail;
-	q->can_wait = !err && *status == BLOCK_FULL &&
-		      q->object.block_count &&
+	q->can_wait = !err && *status == BLOCK_FULL && q->object.block_count &&
 		      q->object.block[0].number == q->tail;
 	return err;
 }

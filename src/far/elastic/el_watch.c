@@ -226,10 +226,10 @@ int aq_watch_next(struct aq_watch *w, struct aq_event *event,
 				n = look(w, event);
 			}
 			return n == 1 ? 0
-			       : n	? n
-					: error_set(-EAGAIN,
-						    "nothing happened to %s",
-						    w->object.path);
+			       : n    ? n
+				      : error_set(-EAGAIN,
+						  "nothing happened to %s",
+						  w->object.path);
 		}
 	}
 }

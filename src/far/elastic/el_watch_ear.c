@@ -12,7 +12,12 @@
 
 enum {
 	REPLY_AT = BLOCK_MESSAGE_MAX,
-	BUF_BYTES = REPLY_AT + BLOCK_REPLY_MAX,
+	/* A message that ends the wait of the other one, and its answer, which
+	 * nobody reads. */
+	KICK_AT = REPLY_AT + BLOCK_REPLY_MAX,
+	KICK_REPLY_AT = KICK_AT + 2048,
+	KICK_REPLY_BYTES = 2048,
+	BUF_BYTES = KICK_REPLY_AT + KICK_REPLY_BYTES,
 	TAGS = 1u << 31, /* those of el_port are smaller */
 };
 
@@ -88,14 +93,17 @@ static void add_tail(struct aq_watch *w, struct el_ear *e, struct el_tail *t,
 	e->asked[e->count++] = t;
 }
 
-static bool is_due(const struct el_tail *t, const struct el_ear *e)
+static bool is_due(const struct aq_watch *w, const struct el_tail *t,
+		   const struct el_ear *e)
 {
-	return t->ear == e && !t->tail.is_gone && t->tail.at == t->tail.end;
+	/* A sealed block of a file has nothing more to tell. */
+	return t->ear == e && !t->tail.is_gone && t->tail.at == t->tail.end &&
+	       !(t->tail.is_sealed && w->object.kind == BLOCK_FILE);
 }
 
-static int post(struct el_ear *e, size_t bytes)
+static int post(struct el_ear *e, size_t at, size_t bytes)
 {
-	struct ibv_sge sge = {.addr = (uintptr_t)e->buf,
+	struct ibv_sge sge = {.addr = (uintptr_t)e->buf + at,
 			      .length = (uint32_t)bytes,
 			      .lkey = e->mr->lkey};
 	struct ibv_send_wr *bad_send, send = {.wr_id = EL_WR_SEND,
@@ -124,30 +132,75 @@ static int ask(struct aq_watch *w, struct el_ear *e)
 	e->count = 0;
 	block_message_begin(&out, e->buf, BLOCK_MESSAGE_MAX);
 	for (unsigned i = 0; i < w->reader.count; i++) {
-		struct el_tail *t = container_of(w->reader.tail[i],
-						 struct el_tail, tail);
+		/* Another one first each time: the first has most room. */
+		unsigned at = (e->tag + i) % w->reader.count;
+		struct el_tail *t =
+			container_of(w->reader.tail[at], struct el_tail, tail);
 
-		if (is_due(t, e) && e->count == BLOCK_OPS_MAX)
+		if (is_due(w, t, e) && e->count == BLOCK_OPS_MAX)
 			return error_set(-E2BIG,
 					 "%s has more than %d blocks with "
 					 "events at node %s; larger blocks "
 					 "help",
 					 w->object.path, BLOCK_OPS_MAX,
 					 e->port->name);
-		if (is_due(t, e) && e->count == 0) {
+		if (is_due(w, t, e) && e->count == 0) {
 			err = get_ready(w, e);
 			if (err)
 				return err;
 		}
-		if (is_due(t, e))
+		if (is_due(w, t, e))
 			add_tail(w, e, t, &out);
 	}
 	if (!e->count)
 		return 0;
 	m.reply_key = e->mr->rkey;
 	memcpy(m.session, w->object.session, sizeof(m.session));
-	err = post(e, block_message_end(&out, &m));
+	err = post(e, 0, block_message_end(&out, &m));
 	e->is_asked = !err;
+	e->is_kicked = false;
+	return err;
+}
+
+static bool is_asked_for(const struct el_ear *e, const struct el_tail *t)
+{
+	for (unsigned i = 0; i < e->count; i++)
+		if (e->asked[i] == t)
+			return true;
+	return false;
+}
+
+/* A tail that the waiting message does not ask for: any other message makes the
+ * node answer that one, and the next one asks for all. */
+static int kick(struct aq_watch *w, struct el_ear *e)
+{
+	struct block_message m = {
+		.reply_at = (uintptr_t)e->buf + KICK_REPLY_AT,
+		.reply_key = e->mr->rkey,
+		.reply_bytes = KICK_REPLY_BYTES,
+	};
+	struct block_op op = {.opcode = BLOCK_STAT,
+			      .handle = e->port->handle,
+			      .index = e->asked[0]->block.index,
+			      .generation = e->asked[0]->block.generation};
+	bool is_new = false;
+	struct block_writer out;
+	int err;
+
+	for (unsigned i = 0; i < w->reader.count; i++) {
+		const struct el_tail *t =
+			container_of(w->reader.tail[i], struct el_tail, tail);
+
+		is_new |= is_due(w, t, e) && !is_asked_for(e, t);
+	}
+	if (!is_new || e->is_kicked)
+		return 0;
+	memcpy(m.session, w->object.session, sizeof(m.session));
+	block_message_begin(&out, e->buf + KICK_AT, KICK_REPLY_AT - KICK_AT);
+	err = block_message_add(&out, &op);
+	ASSERT(err == 0);
+	err = post(e, KICK_AT, block_message_end(&out, &m));
+	e->is_kicked = !err;
 	return err;
 }
 
@@ -163,7 +216,7 @@ int el_ears_ask(struct aq_watch *w)
 {
 	for (unsigned i = 0; i < w->ear_count; i++) {
 		struct el_ear *e = w->ear[i];
-		int err = e->is_asked ? 0 : ask(w, e);
+		int err = e->is_asked ? kick(w, e) : ask(w, e);
 
 		if (err == -EHOSTDOWN || err == -ETIMEDOUT) {
 			hang_up(e);

@@ -26,6 +26,7 @@ struct el_ear {
 	struct ibv_mr *mr;
 	struct client_link *link; /* that the message was sent over */
 	bool is_asked;
+	bool is_kicked; /* its wait is ended */
 	uint32_t tag;
 	unsigned count; /* tails that were asked for */
 	struct el_tail *asked[BLOCK_OPS_MAX];
@@ -39,10 +40,10 @@ struct aq_watch {
 	unsigned ear_count;
 	struct el_ear *ear[CLIENT_NODE_MAX];
 	int epoll, timer;
-	uint64_t tick_ns;	/* of the timer, now */
-	uint64_t map_ns;	/* when to ask for the map again; 0: not */
-	unsigned map_tries;	/* in vain */
-	int err;		/* what is told when nothing else is left */
+	uint64_t tick_ns;   /* of the timer, now */
+	uint64_t map_ns;    /* when to ask for the map again; 0: not */
+	unsigned map_tries; /* in vain */
+	int err;	    /* what is told when nothing else is left */
 };
 
 /* ---- el_watch_tail.c ----------------------------------------------------- */

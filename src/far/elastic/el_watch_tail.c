@@ -280,8 +280,8 @@ void el_tails_sweep(struct aq_watch *w)
 	for (unsigned i = 0; i < r->count; i++) {
 		struct el_tail *t = tail_at(w, i);
 		const struct block_tail *b = &t->tail;
-		bool is_over = b->is_gone || (b->is_sealed &&
-					      w->object.kind == BLOCK_FILE);
+		bool is_over = b->is_gone ||
+			       (b->is_sealed && w->object.kind == BLOCK_FILE);
 
 		if (is_over && b->at == b->end && !b->has_lost && t != last &&
 		    w->object.kind != BLOCK_EKV && !t->ear->is_asked)

@@ -4,8 +4,6 @@
 
 #include <errno.h>
 
-#include "base/plant.h"
-
 static struct block_event_wire front(const struct block_tail *t)
 {
 	struct block_event_wire w;
@@ -52,7 +50,7 @@ int block_tail_take(struct block_tail *t, const uint8_t *data, size_t len_bytes)
 	    (t->is_started && (before < t->total || next < t->next)) ||
 	    !are_entries(t, data + sizeof(w), len_bytes - sizeof(w), next))
 		return -EPROTO;
-	if (t->is_started && before > t->total && !PLANTED(watch_no_count)) {
+	if (t->is_started && before > t->total) {
 		t->lost += before - t->total;
 		t->has_lost = true;
 	}
@@ -122,7 +120,7 @@ static enum mark look_at(struct block_reader *r, struct block_tail *t,
 		return MARK_WAITS;
 	}
 	if (be16_get(w->what) == BLOCK_MARK_GOES || other->is_gone ||
-	    other->delivered >= be64_get(w->value) || PLANTED(watch_any_order))
+	    other->delivered >= be64_get(w->value))
 		return MARK_PASSED;
 	return MARK_WAITS;
 }

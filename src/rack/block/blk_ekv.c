@@ -130,8 +130,8 @@ static bool is_version(const struct named *n, const struct blk_record *r,
 
 /* ---- changes ------------------------------------------------------------- */
 
-static void note(struct blk_block *b, enum block_event what,
-		 const uint8_t *key, uint32_t key_bytes, uint64_t value)
+static void note(struct blk_block *b, enum block_event what, const uint8_t *key,
+		 uint32_t key_bytes, uint64_t value)
 {
 	blk_watch_add(&b->watch, what, key_bytes, value, key, key_bytes);
 }

@@ -75,7 +75,7 @@ static bool freeze(struct blk_block *b, uint32_t limit)
 	o->is_frozen = true;
 	o->batch++;
 	blk_watch_mark(&b->watch, BLOCK_MARK_GOES, o->number, o->generation);
-	o->serial = b->watch.serial;
+	o->serial = PLANTED(watch_any_order) ? 0 : b->watch.serial;
 	return true;
 }
 

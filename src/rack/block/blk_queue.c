@@ -260,8 +260,8 @@ static void acknowledge(struct blk_block *b, const struct blk_request *r,
 	p->is_used = false;
 	q->parked_count--;
 	q->items--;
-	blk_watch_add(&b->watch, BLOCK_EVENT_ACK,
-		      item_at(b, p->item)->length, 0, NULL, 0);
+	blk_watch_add(&b->watch, BLOCK_EVENT_ACK, item_at(b, p->item)->length,
+		      0, NULL, 0);
 	reclaim(b);
 }
 

@@ -7,9 +7,9 @@
 enum {
 	ROOM_MIN = 16 << 10,
 	ROOM_MAX = 256 << 10,
-	SHARE = 64,	/* of the block's bytes */
+	SHARE = 64,	 /* of the block's bytes */
 	SHARE_SMALL = 4, /* and not more than this of a small one */
-	PER_PLACE = 64, /* bytes of the ring for each entry, about */
+	PER_PLACE = 64,	 /* bytes of the ring for each entry, about */
 };
 
 /* Marks wake everybody. */
@@ -17,7 +17,8 @@ enum {
 
 static uint32_t room_of(uint64_t size_bytes)
 {
-	uint64_t room = u64_min(u64_max(size_bytes / SHARE, ROOM_MIN), ROOM_MAX);
+	uint64_t room =
+		u64_min(u64_max(size_bytes / SHARE, ROOM_MIN), ROOM_MAX);
 
 	return (uint32_t)u64_min(room, size_bytes / SHARE_SMALL) & ~7u;
 }
@@ -198,7 +199,7 @@ uint32_t blk_watch_read(const struct blk_watch *w, uint64_t serial,
 	uint64_t total;
 
 	*has_some = false;
-	if (room_bytes < sizeof(head) + sizeof(w->came))
+	if (room_bytes < BLK_WATCH_ROOM_MIN)
 		return 0;
 	used += read_marks(w, serial, out + used);
 	serial = u64_min(u64_max(serial, w->first), w->serial);

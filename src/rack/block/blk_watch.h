@@ -40,9 +40,17 @@ void blk_watch_add(struct blk_watch *w, enum block_event what, uint32_t length,
 void blk_watch_mark(struct blk_watch *w, enum block_event what, uint64_t value,
 		    uint64_t other);
 
+/* Of an answer, so that at least one entry fits. */
+enum {
+	BLK_WATCH_ROOM_MIN =
+		sizeof(struct block_watch_wire) +
+		(BLK_WATCH_CAME + 1) * sizeof(struct block_event_wire) +
+		BLOCK_EVENT_INSIDE_MAX,
+};
+
 /*
- * The answer to a request, as far as it fits, and how many bytes of it; 0: not
- * even its head does. *has_some says whether it has entries. `flags` are the
+ * The answer to a request, as far as it fits, and how many bytes of it; 0: the
+ * room is too small. *has_some says whether it has entries. `flags` are the
  * block's.
  */
 uint32_t blk_watch_read(const struct blk_watch *w, uint64_t serial,

@@ -97,7 +97,7 @@ struct client_link_options {
 	bool has_no_heartbeat;
 	enum client_link_rights rights;
 	bool is_revocable; /* the key is a window, whatever the rights */
-	bool has_channel; /* by which its owner can sleep */
+	bool has_channel;  /* by which its owner can sleep */
 	/* Another link's, which must outlive this one; NULL: its own. */
 	struct ibv_cq *share_cq;
 	/* By which all of it is done, by the rack's clock (client_keep_now_ns);
