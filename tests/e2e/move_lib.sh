@@ -16,7 +16,7 @@ use_begin() {
 	USERS+=("$!:$2")
 	PIDS+=("$!")
 	for _ in {1..1200}; do
-		! grep -q ready "$TMP/use.$2" || return 0
+		! grep -qs ready "$TMP/use.$2" || return 0
 		use_lives "${USERS[-1]%%:*}" || fail "$2: $(<"$TMP/use.$2")"
 		sleep 0.05
 	done
