@@ -45,7 +45,7 @@ settle() {
 }
 
 up_two
-expect 0 "$AQUIFER" region create plain 1M --node m1
+expect 0 "$AQUIFER" region create plain 4M --node m1
 use_begin region plain
 
 # Before each request in turn, from wherever it is to the other node. What the
@@ -82,17 +82,19 @@ arrives() {
 		-H "Authorization: Bearer $(<"$RUNDIR/token")" "http://$to/v1/moves" |
 		grep -q arriving
 }
-# stands: the drain, which strace has started, stands still or has ended.
+# stands: the drain, which strace has started for a shell, stands still or has
+# ended.
 stands() {
-	victim=$(pgrep -P "$tracer") || ! kill -0 "$tracer" 2>/dev/null || return 1
-	[[ -z $victim || $(cut -d' ' -f3 "/proc/$victim/stat" 2>/dev/null) == [tT] ]]
+	use_lives "$tracer" || return 0
+	victim=$(pgrep -P "$(pgrep -P "$tracer" -x strace)") &&
+		[[ $(cut -d' ' -f3 "/proc/$victim/stat" 2>/dev/null) == [tT] ]]
 }
 for ((step = 5; ; step++)); do
 	inject STOP "$step" "$AQUIFER" node drain "$from" >"$TMP/drain" 2>&1 &
 	tracer=$!
 	PIDS+=("$tracer")
 	until_ok stands
-	[[ -n $victim ]] || fail "it ended: $(<"$TMP/drain")"
+	use_lives "$tracer" || fail "it ended: $(<"$TMP/drain")"
 	! arrives || break
 	kill -9 "$victim"
 	wait "$tracer" && fail "it was killed"

@@ -5,14 +5,19 @@
 
 USERS=()
 
+# use_lives PID: it runs; one that has ended is still there until it is waited for.
+use_lives() {
+	[[ $(cut -d' ' -f3 "/proc/$1/stat" 2>/dev/null) == [^Z] ]]
+}
+
 # use_begin region|index NAME: somebody uses it from now on.
 use_begin() {
 	"$AQ_MOVE_CLIENT" "$1" "$2" "$TMP/stop" >"$TMP/use.$2" 2>&1 &
 	USERS+=("$!:$2")
 	PIDS+=("$!")
 	for _ in {1..1200}; do
-		! grep -q ready "$TMP/use.$2" || return 0
-		kill -0 "${USERS[-1]%%:*}" 2>/dev/null || fail "$2: $(<"$TMP/use.$2")"
+		! grep -qs ready "$TMP/use.$2" || return 0
+		use_lives "${USERS[-1]%%:*}" || fail "$2: $(<"$TMP/use.$2")"
 		sleep 0.05
 	done
 	fail "$2 is not used: $(<"$TMP/use.$2")"
@@ -22,7 +27,7 @@ use_begin() {
 use_go_on() {
 	local u
 	for u in "${USERS[@]}"; do
-		kill -0 "${u%%:*}" 2>/dev/null || fail "${u#*:}: $(<"$TMP/use.${u#*:}")"
+		use_lives "${u%%:*}" || fail "${u#*:}: $(<"$TMP/use.${u#*:}")"
 	done
 }
 
