@@ -405,6 +405,7 @@ static const struct field fields[] = {
 	{"bound", NUMBER, false, {"0"}},
 	{"to", WORD, false, {"\"\"", "\"/\"", "\"/a//b\"", "\"/..\""}},
 	{"recursive", FLAG, false, {NULL}},
+	{"back", FLAG, false, {NULL}},
 	{"after", SIGNED, false, {NULL}},
 };
 

@@ -128,7 +128,12 @@ void cd_handle_flush(void *ctx, struct ctl_call *call)
 
 void cd_handle_load(void *ctx, struct ctl_call *call)
 {
-	if (json_is_true(json_object_get(call->body, "back")))
+	const json_t *back = json_object_get(call->body, "back");
+
+	if (back && !json_is_boolean(back))
+		ctl_reply_error(call->reply, -EINVAL,
+				"\"back\" is true or false");
+	else if (json_is_true(back))
 		handle(ctx, call, has_image, begin_back);
 	else
 		handle(ctx, call, is_loadable, begin_load);
