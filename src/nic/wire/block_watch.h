@@ -49,8 +49,8 @@ enum {
 	BLOCK_WATCH_HOLD = 1,	      /* flag: wait for something */
 };
 
-#define BLOCK_WATCH_NOW UINT64_MAX /* as serial: only what comes from now on \
-				    */
+/* As serial: only what comes from now on. */
+#define BLOCK_WATCH_NOW UINT64_MAX
 
 struct block_watch_ask_wire {
 	be64 serial;

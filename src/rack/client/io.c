@@ -26,7 +26,7 @@ struct job {
 	uint64_t swap;
 	uint64_t deadline_ns;
 	const struct client_conn *silent; /* did not answer; or NULL */
-	bool is_posted; /* some of it, in this attempt */
+	bool is_posted;			  /* some of it, in this attempt */
 };
 
 /* What a slot of the staging memory is used for. */
