@@ -273,6 +273,40 @@ static void the_controller_says_that_it_was_given(void **state)
 	fixture_stop(&f);
 }
 
+static unsigned give_one(struct mem_fixture *f, const char *token, unsigned i)
+{
+	char line[64], body[128];
+
+	snprintf(body, sizeof(body), "{\"name\":\"g%u\",\"size\":4096}", i);
+	assert_int_equal(ask_as(f, token, "POST /v1/regions", body), 201);
+	snprintf(body, sizeof(body),
+		 "{\"move\":\"%016x\",\"regions\":[\"g%u\"],\"ms\":1000}",
+		 i + 1, i);
+	assert_int_equal(ask_as(f, token, "POST /v1/moves", body), 200);
+	snprintf(line, sizeof(line), "POST /v1/moves/%016x/give", i + 1);
+	return ask_as(f, token, line, "{\"to\":\"m1\"}");
+}
+
+/* What was given and not taken is remembered: one tenant cannot take all places
+ * for that, so that others can still move. */
+static void a_tenant_gives_its_share(void **state)
+{
+	struct mem_fixture f = {0};
+	char token[80];
+
+	fixture_start(&f);
+	assert_int_equal(ask_as(&f, TOKEN_ADMIN, "POST /v1/tenants",
+				"{\"name\":\"other\"}"),
+			 201);
+	snprintf(token, sizeof(token), "%s", answer_text(&f, "token"));
+	for (unsigned i = 0; i < 64; i++)
+		assert_int_equal(give_one(&f, token, i), 204);
+	assert_int_equal(give_one(&f, token, 64), 429);
+	assert_int_equal(ask_as(&f, token, "GET /v1/regions/g64", NULL), 409);
+	assert_int_equal(give_one(&f, TOKEN_DEFAULT, 65), 204);
+	fixture_stop(&f);
+}
+
 static void moves_of_others_are_not_there(void **state)
 {
 	struct mem_fixture f = {0};
@@ -310,6 +344,7 @@ int main(void)
 		cmocka_unit_test(a_copy_that_is_not_whole_ends_with_its_mover),
 		cmocka_unit_test(the_controller_says_that_it_was_given),
 		cmocka_unit_test(moves_of_others_are_not_there),
+		cmocka_unit_test(a_tenant_gives_its_share),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

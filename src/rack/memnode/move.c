@@ -280,25 +280,34 @@ static bool was_given(const struct mem_node *node,
 
 /* What was given and not taken yet is all that is known of a region, so it is
  * not forgotten. */
-static struct mem_given *given_room(struct mem_node *node, unsigned *room)
+static struct mem_given *given_place(struct mem_node *node)
 {
-	struct mem_given *first = NULL;
+	struct mem_given *g = node->given;
 
-	*room = 0;
+	while (g < node->given + MEM_GIVEN_MAX && g->id)
+		g++;
+	return g < node->given + MEM_GIVEN_MAX ? g : NULL;
+}
+
+/* Nor can one tenant take all places: each has a quarter. */
+static bool given_has_room(const struct mem_node *node,
+			   const struct mem_tenant *tenant, unsigned count)
+{
+	unsigned all = 0, own = 0;
+
 	for (unsigned i = 0; i < MEM_GIVEN_MAX; i++) {
-		if (node->given[i].id)
-			continue;
-		first = first ? first : &node->given[i];
-		++*room;
+		const struct mem_given *g = &node->given[i];
+
+		all += g->id != 0;
+		own += g->id && strcmp(g->tenant, tenant->name) == 0;
 	}
-	return first;
+	return count <= MEM_GIVEN_MAX - all && own + count <= MEM_GIVEN_MAX / 4;
 }
 
 static void note_given(struct mem_node *node, const struct mem_region *r,
 		       const char *to)
 {
-	unsigned room;
-	struct mem_given *g = given_room(node, &room);
+	struct mem_given *g = given_place(node);
 
 	ASSERT(g); /* move_give has looked */
 	node->given_count++;
@@ -319,7 +328,7 @@ static void tell_news(struct mem_node *node)
 int move_give(struct mem_node *node, const struct mem_tenant *tenant,
 	      uint64_t id, const char *to)
 {
-	unsigned room, count = 0;
+	unsigned count = 0;
 	struct mem_region *r;
 
 	lock_assert_mutex_held(&node->lock);
@@ -337,12 +346,9 @@ int move_give(struct mem_node *node, const struct mem_tenant *tenant,
 	}
 	if (!count)
 		return move_none(id);
-	(void)given_room(node, &room); /* only counts */
-	if (room < count)
-		return error_set(-EAGAIN,
-				 "%d regions that were moved away have not "
-				 "been taken",
-				 MEM_GIVEN_MAX);
+	if (!given_has_room(node, tenant, count))
+		return error_set(-EAGAIN, "regions that were moved away have "
+					  "not been taken");
 	while ((r = next_of(node, tenant, id, MEM_STAGE_LEAVING))) {
 		note_given(node, r, to);
 		r->move.stage = MEM_STAGE_GONE;
