@@ -97,8 +97,9 @@ static int lane_open(struct aq_walks *w, const struct place *p, uint32_t piece,
 	err = client_link_open_at(w->rack, m->piece[piece].node, name, &o,
 				  &lane->link);
 	json_decref(o.connect_more);
+	/* It is gone, or on its way to that or to another node. */
 	if (err)
-		return err == -ENOENT ? -ESTALE : err;
+		return err == -ENOENT || err == -EBUSY ? -ESTALE : err;
 	if (lane->link->epoch != m->piece[piece].epoch ||
 	    lane->link->size_bytes < m->piece[piece].size_bytes) {
 		lane_close(lane);
