@@ -25,7 +25,7 @@ as_other() {
 }
 until_ok as_other "$AQUIFER" file append /job/a "$TMP/text" --block 64K
 expect 0 as_other "$client" show /job/a
-foreign=$(<"$TMP/out")
+read -r foreign index generation <"$TMP/out"
 [[ ${#foreign} = 256 ]] || fail "no ticket: $foreign"
 
 # The controller's own key, as its file has it.
@@ -37,8 +37,9 @@ key, value = sorted(rows, key=lambda r: int(r[0].split("-")[-1]))[0]
 print(key.split("-")[-1], json.loads(value)["seed"])
 END
 )
-expect 0 "$client" try /job/a /job/b "$id" "$seed" "$foreign"
-[[ $(grep -c '^ok' "$TMP/out") = 17 ]] || fail "$(cat "$TMP/out" "$TMP/err")"
+expect 0 "$client" try /job/a /job/b "$id" "$seed" "$foreign" "$index" \
+	"$generation"
+[[ $(grep -c '^ok' "$TMP/out") = 19 ]] || fail "$(cat "$TMP/out" "$TMP/err")"
 # Nothing but what the good tickets allowed has happened.
 expect 0 "$AQUIFER" file cat /job/a
 [[ $(<"$TMP/out") == $'text\nxx' ]] || fail "$(<"$TMP/out")"

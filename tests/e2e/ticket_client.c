@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shows tickets to a real memory node that it must not believe.
  *
- *   ticket_client show PATH                    prints the ticket of a file
- *   ticket_client try PATH OTHER KEY_ID SEED FOREIGN
+ *   ticket_client show PATH        prints the ticket of a file, and its block
+ *   ticket_client try PATH OTHER KEY_ID SEED FOREIGN INDEX GENERATION
  *
  * PATH and OTHER are files of this tenant, FOREIGN is the ticket of another
- * one's; the seed is that of the controller's key. */
+ * one's and INDEX the block; the seed is that of the controller's key. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,7 @@
 #include "base/hex.h"
 #include "control/ctl_ticket.h"
 #include "elastic/el_priv.h"
+#include "wire/block_watch.h"
 
 static int fail(const char *what, int got)
 {
@@ -73,6 +74,26 @@ static enum block_status append_by(struct el_object *o, struct el_port *p,
 	if (err)
 		fail("no answer to an append", err);
 	return r.status;
+}
+
+/* Whether the node says how much was done to a block. */
+static bool is_counted(struct el_object *o, struct el_port *p, uint32_t handle,
+		       const char *index, const char *generation)
+{
+	const struct block_watch_ask_wire ask = {.events =
+							 be32_put(UINT32_MAX)};
+	struct block_op op = {.opcode = BLOCK_WATCH,
+			      .handle = handle,
+			      .index = (uint32_t)strtoul(index, NULL, 10),
+			      .generation = strtoull(generation, NULL, 10),
+			      .length = sizeof(ask),
+			      .value = (const uint8_t *)&ask};
+	struct block_result r = {.status = BLOCK_BAD};
+	int err = el_port_exchange(o, p, &op, 1, &r, 0, el_deadline_ns(o));
+
+	if (err)
+		fail("no answer to a watch", err);
+	return r.status == BLOCK_OK || r.length || r.value;
 }
 
 /* A node hangs up when it has been shown too many. */
@@ -154,7 +175,8 @@ int main(int argc, char **argv)
 		fail("cannot open", err);
 	if (argc == 3) {
 		hex_write(text, file.ticket, sizeof(file.ticket));
-		puts(text);
+		printf("%s %u %llu\n", text, file.block[0].index,
+		       (unsigned long long)file.block[0].generation);
 		return 0;
 	}
 	err = el_open(&other, rack, argv[3], BLOCK_FILE, &create);
@@ -167,6 +189,12 @@ int main(int argc, char **argv)
 		fail("cannot begin", err);
 	try_forged(&file, p);
 	connect_anew(&file, p);
+	expect("good, for a watch",
+	       show(&file, p, file.ticket, sizeof(file.ticket), &handle),
+	       BLOCK_OK);
+	if (is_counted(&file, p, handle, argv[7], argv[8]))
+		fail("events of another tenant's block are counted", 0);
+	puts("ok: nothing of another tenant's block");
 	expect("of another tenant",
 	       show(&file, p, foreign, sizeof(foreign), &handle), BLOCK_DENIED);
 	expect("of another file",

@@ -35,20 +35,24 @@ void blk_hold_watch(struct blk_job *j, const struct blk_entry *e,
 	j->may_hold |= be32_get(ask.flags) & BLOCK_WATCH_HOLD;
 }
 
-void blk_hold_gone(const struct blk_server *s, const struct block_op *op,
+/* Only of the object that the ticket is for: how much others do is theirs. */
+void blk_hold_gone(const struct blk_job *j, const struct block_op *op,
 		   struct block_result *r)
 {
+	const struct blk_server *s = j->guest->server;
+	uint64_t object = j->guest->handle[op->handle].right.object;
 	const struct blk_entry *e =
 		op->index < BLK_INDEX_MAX ? s->entry[op->index] : NULL;
 
-	if (e && e->block.generation == op->generation) {
+	if (e && e->pd == j->guest->pd && e->object == object &&
+	    e->block.generation == op->generation) {
 		r->length = 1;
 		r->value = e->block.watch.total;
 		return;
 	}
 	for (unsigned i = 0; i < BLK_ENDED; i++)
 		if (s->ended[i].generation == op->generation &&
-		    op->generation) {
+		    s->ended[i].object == object && op->generation) {
 			r->length = 1;
 			r->value = s->ended[i].total;
 		}
@@ -58,7 +62,8 @@ void blk_hold_end_block(struct blk_server *s, struct blk_entry *e)
 {
 	struct blk_ended *d = &s->ended[s->ended_at++ % BLK_ENDED];
 
-	*d = (struct blk_ended){e->block.generation, e->block.watch.total};
+	*d = (struct blk_ended){e->object, e->block.generation,
+				e->block.watch.total};
 	blk_hold_wake(s, e, true);
 }
 

@@ -274,7 +274,7 @@ static void watch(struct blk_job *j, const struct block_op *op)
 		blk_hold_watch(j, e, op, inside_room(j), &r);
 		add(j, &r);
 	} else if (r.status == BLOCK_STALE) {
-		blk_hold_gone(server_of(j), op, &r);
+		blk_hold_gone(j, op, &r);
 		add(j, &r);
 	} else {
 		add_status(j, r.status);

@@ -45,6 +45,7 @@ struct blk_entry {
 
 /* How many events a block had that is gone. */
 struct blk_ended {
+	uint64_t object;
 	uint64_t generation;
 	uint64_t total;
 };
@@ -176,7 +177,7 @@ void blk_hold_watch(struct blk_job *j, const struct blk_entry *e,
 		    const struct block_op *op, uint32_t room,
 		    struct block_result *r);
 /* How many events a block had that is refused. */
-void blk_hold_gone(const struct blk_server *s, const struct block_op *op,
+void blk_hold_gone(const struct blk_job *j, const struct block_op *op,
 		   struct block_result *r);
 /* True: the message waits. */
 bool blk_hold_park(struct blk_job *j);
