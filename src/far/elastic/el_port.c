@@ -189,11 +189,12 @@ int el_port_await(struct el_port *p, unsigned kind, uint32_t tag,
 	}
 }
 
-static int post(struct el_object *o, struct el_port *p, size_t bytes)
+int el_port_post(struct ibv_qp *qp, const struct ibv_mr *mr, const uint8_t *at,
+		 size_t bytes)
 {
-	struct ibv_sge sge = {.addr = (uintptr_t)o->buf + MESSAGE_AT,
+	struct ibv_sge sge = {.addr = (uintptr_t)at,
 			      .length = (uint32_t)bytes,
-			      .lkey = o->mr->lkey};
+			      .lkey = mr->lkey};
 	struct ibv_send_wr *bad_send, send = {.wr_id = EL_WR_SEND,
 					      .opcode = IBV_WR_SEND,
 					      .send_flags = IBV_SEND_SIGNALED,
@@ -201,11 +202,10 @@ static int post(struct el_object *o, struct el_port *p, size_t bytes)
 					      .num_sge = 1};
 	struct ibv_recv_wr *bad_recv, recv = {.wr_id = EL_WR_RECEIVE};
 
-	if (ibv_post_recv(p->link->qp, &recv, &bad_recv) ||
-	    ibv_post_send(p->link->qp, &send, &bad_send))
-		return error_set(-EHOSTDOWN, "the connection to node %s broke",
-				 p->name);
-	return 0;
+	return ibv_post_recv(qp, &recv, &bad_recv) ||
+			       ibv_post_send(qp, &send, &bad_send)
+		       ? -EHOSTDOWN
+		       : 0;
 }
 
 int el_port_exchange(struct el_object *o, struct el_port *p,
@@ -232,7 +232,10 @@ int el_port_exchange(struct el_object *o, struct el_port *p,
 	for (unsigned i = 0; i < count && !err; i++)
 		err = block_message_add(&w, &ops[i]);
 	ASSERT(err == 0); /* el_value.c sees to it */
-	err = post(o, p, block_message_end(&w, &m));
+	if (el_port_post(p->link->qp, o->mr, o->buf + MESSAGE_AT,
+			 block_message_end(&w, &m)))
+		err = error_set(-EHOSTDOWN, "the connection to node %s broke",
+				p->name);
 	if (!err)
 		err = el_port_await(p, EL_WR_RECEIVE, m.tag, deadline_ns);
 	if (err)

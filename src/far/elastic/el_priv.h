@@ -107,6 +107,10 @@ int el_port_find(struct el_object *o, const char *name,
 int el_port_ready(struct el_object *o, struct el_port *p, bool is_repeat,
 		  uint64_t deadline_ns) MUST_CHECK;
 void el_port_hang_up(struct el_port *p);
+/* Sends a message that lies at `at`, of the region; one answer may come.
+ * -EHOSTDOWN: the queue pair is broken. */
+int el_port_post(struct ibv_qp *qp, const struct ibv_mr *mr, const uint8_t *at,
+		 size_t bytes) MUST_CHECK;
 /* One message and its answer. */
 int el_port_exchange(struct el_object *o, struct el_port *p,
 		     const struct block_op *ops, unsigned count,

@@ -101,24 +101,6 @@ static bool is_due(const struct aq_watch *w, const struct el_tail *t,
 	       !(t->tail.is_sealed && w->object.kind == BLOCK_FILE);
 }
 
-static int post(struct el_ear *e, size_t at, size_t bytes)
-{
-	struct ibv_sge sge = {.addr = (uintptr_t)e->buf + at,
-			      .length = (uint32_t)bytes,
-			      .lkey = e->mr->lkey};
-	struct ibv_send_wr *bad_send, send = {.wr_id = EL_WR_SEND,
-					      .opcode = IBV_WR_SEND,
-					      .send_flags = IBV_SEND_SIGNALED,
-					      .sg_list = &sge,
-					      .num_sge = 1};
-	struct ibv_recv_wr *bad_recv, recv = {.wr_id = EL_WR_RECEIVE};
-
-	if (ibv_post_recv(e->link->qp, &recv, &bad_recv) ||
-	    ibv_post_send(e->link->qp, &send, &bad_send))
-		return -EHOSTDOWN;
-	return 0;
-}
-
 static int ask(struct aq_watch *w, struct el_ear *e)
 {
 	struct block_message m = {
@@ -156,7 +138,8 @@ static int ask(struct aq_watch *w, struct el_ear *e)
 		return 0;
 	m.reply_key = e->mr->rkey;
 	memcpy(m.session, w->object.session, sizeof(m.session));
-	err = post(e, 0, block_message_end(&out, &m));
+	err = el_port_post(e->link->qp, e->mr, e->buf,
+			   block_message_end(&out, &m));
 	e->is_asked = !err;
 	e->is_kicked = false;
 	return err;
@@ -199,7 +182,8 @@ static int kick(struct aq_watch *w, struct el_ear *e)
 	block_message_begin(&out, e->buf + KICK_AT, KICK_REPLY_AT - KICK_AT);
 	err = block_message_add(&out, &op);
 	ASSERT(err == 0);
-	err = post(e, KICK_AT, block_message_end(&out, &m));
+	err = el_port_post(e->link->qp, e->mr, e->buf + KICK_AT,
+			   block_message_end(&out, &m));
 	e->is_kicked = !err;
 	return err;
 }
