@@ -59,6 +59,8 @@ struct fake_rack {
 	uint32_t posts;
 	unsigned fail_status; /* 0; else the next request gets it */
 	const char *fail_body;
+	const char *passes; /* once: node 1's region of this name goes to node
+			     * 0 before node 1 is asked for it */
 	char reply[8192];
 	/* Requests that were posted, in order. */
 	struct {
@@ -194,12 +196,27 @@ static int fake_list(struct fake_rack *f, struct fake_node *n,
 	return fake_say(f, r, 200, "{\"regions\":[%s]}", text);
 }
 
+static void fake_pass(struct fake_rack *f)
+{
+	struct fake_region *to = fake_region(&f->node[0], ""),
+			   *from = fake_region(&f->node[1], f->passes);
+
+	assert_non_null(to);
+	assert_non_null(from);
+	*to = *from;
+	*from = (struct fake_region){0};
+	f->passes = NULL;
+}
+
 static int fake_one(struct fake_rack *f, struct fake_node *n,
 		    const char *method, const char *name, const json_t *body,
 		    struct client_http_reply *r)
 {
-	struct fake_region *g = name[0] ? fake_region(n, name) : NULL;
+	struct fake_region *g;
 
+	if (f->passes && n == &f->node[1] && strcmp(name, f->passes) == 0)
+		fake_pass(f);
+	g = name[0] ? fake_region(n, name) : NULL;
 	if (!g)
 		return fake_error(f, r, 404, "-ENOENT");
 	if (strcmp(method, "DELETE") == 0) {

@@ -19,7 +19,8 @@
 enum {
 	BUSY_MS = 60000, /* another client is resizing the table */
 	LOOK_MS = 50,
-	TRIES = 3, /* of a region that was changed, or of a slow machine */
+	TRY_MS = 20000, /* a region that was changed, or a slow machine */
+	FULL_MS = 3000, /* a node that was silent for a moment takes nothing */
 };
 
 static void pause_briefly(void)
@@ -62,22 +63,36 @@ int cli_drain_table(const struct cli_drain_right *r, const char *table)
 	return err ? error_set(err, "%s", words) : 0;
 }
 
+/* For how long a move that failed so is tried again. */
+static uint64_t patience_ms(int err)
+{
+	switch (err) {
+	case -EBUSY:
+	case -ESTALE:
+	case -EAGAIN:
+	case -EHOSTDOWN:
+	case -ETIMEDOUT:
+		return TRY_MS;
+	case -ENOSPC:
+		return FULL_MS;
+	default:
+		return 0;
+	}
+}
+
 int cli_drain_regions(const struct cli_drain_right *r,
 		      const struct client_move *move,
 		      char to[CLIENT_NODE_NAME_MAX])
 {
+	uint64_t start_ms = clock_mono_ms();
 	char words[ERROR_TEXT_MAX];
 	struct aq_rack *rack = NULL;
 	int err = cli_drain_right_rack(r, &rack);
 
-	for (unsigned i = 0; !err && i < TRIES; i++) {
-		err = client_move(rack, move, to);
-		/* It was changed, or a node gave it up for want of a sign. */
-		if (err != -EBUSY && err != -ESTALE)
-			break;
-		pause_briefly();
-		err = i + 1 < TRIES ? 0 : err;
-	}
+	if (!err)
+		while ((err = client_move(rack, move, to)) &&
+		       clock_mono_ms() - start_ms < patience_ms(err))
+			pause_briefly();
 	(void)snprintf(words, sizeof(words), "%s", err ? error_last() : "");
 	aq_rack_close(rack);
 	return err ? error_set(err, "%s", words) : 0;

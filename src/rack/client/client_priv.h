@@ -335,6 +335,11 @@ int client_region_handle(struct aq_rack *rack, const char *name, unsigned flags,
 /* Waits a little, if there is time: for somebody else, who is moving or
  * changing a region. */
 bool client_follow_nap(const struct aq_rack *rack, uint64_t deadline_ns);
+/* Whether all nodes are asked again after such an answer: while it is on its
+ * way, and once where nobody has it, as it may have passed between two
+ * questions. *looks begins as 0. */
+bool client_follow_again(const struct aq_rack *rack, int err, unsigned *looks,
+			 uint64_t deadline_ns);
 /* What became of a piece that was known: it is still at its node, or has moved
  * to another one, which is waited for. -ESTALE with words: it is gone; *out is
  * changed on success only. */

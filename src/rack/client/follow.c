@@ -26,6 +26,14 @@ bool client_follow_nap(const struct aq_rack *rack, uint64_t deadline_ns)
 	return true;
 }
 
+bool client_follow_again(const struct aq_rack *rack, int err, unsigned *looks,
+			 uint64_t deadline_ns)
+{
+	if (err == -EBUSY)
+		return client_follow_nap(rack, deadline_ns);
+	return err == -ENOENT && ++*looks < 2 && client_rack_nodes(rack) > 1;
+}
+
 /* At another node than where it was; 0 or -ENOENT. */
 static int look_elsewhere(struct client_thread *t, const char *name,
 			  const struct client_piece *old, uint64_t deadline_ns,

@@ -84,11 +84,12 @@ static int find_once(struct client_thread *t, const char *name,
 static int find_piece(struct client_thread *t, const char *name,
 		      uint64_t deadline_ns, struct client_piece *out)
 {
+	unsigned looks = 0;
 	int err;
 
 	do
 		err = find_once(t, name, deadline_ns, out);
-	while (err == -EBUSY && client_follow_nap(t->rack, deadline_ns));
+	while (client_follow_again(t->rack, err, &looks, deadline_ns));
 	return err;
 }
 

@@ -34,6 +34,7 @@ struct moved {
 struct mover {
 	struct aq_rack *rack;
 	struct client_thread *thread;
+	struct client_copy *copy;
 	char id[CLIENT_ID_MAX];
 	uint32_t from, to;
 	uint64_t sign_ns; /* when the next one is due */
@@ -58,10 +59,22 @@ static int tell(struct mover *m, uint32_t node, const char *method,
 	return err;
 }
 
+/* -ESTALE: it heard nothing for too long, and has given the move up. */
+static int given_up(const struct mover *m, uint32_t node, int err)
+{
+	return err == -ENOENT ? error_set(-ESTALE,
+					  "node %s has given the move up: it "
+					  "heard nothing of it for a while",
+					  m->rack->node[node].name)
+			      : err;
+}
+
 static int sign(struct mover *m, uint32_t node, bool seal)
 {
-	return tell(m, node, "PATCH", "",
-		    json_pack("{s:i, s:b}", "ms", LEASE_MS, "seal", seal));
+	return given_up(
+		m, node,
+		tell(m, node, "PATCH", "",
+		     json_pack("{s:i, s:b}", "ms", LEASE_MS, "seal", seal)));
 }
 
 static int look(struct mover *m, unsigned i)
@@ -159,9 +172,9 @@ static int copy_all(struct mover *m)
 	int err = 0;
 
 	for (unsigned i = 0; i < m->count && !err; i++)
-		err = client_move_copy(m->rack, m->from, m->to,
-				       m->region[i].name, m->id,
-				       m->region[i].piece.size_bytes, keep, m);
+		err = client_copy_region(m->copy, m->region[i].name, m->id,
+					 m->region[i].piece.size_bytes, keep,
+					 m);
 	return err;
 }
 
@@ -199,7 +212,7 @@ static int prepare(struct mover *m, const struct client_move *w)
 /* Before the one node has given anything. */
 static int bring(struct mover *m)
 {
-	int err = 0;
+	int err = client_copy_open(m->rack, m->from, m->to, &m->copy);
 
 	for (unsigned i = 0; i < m->count && !err; i++)
 		err = arrive(m, i);
@@ -231,10 +244,11 @@ static int give(struct mover *m)
 	int err = tell(m, m->from, "POST", "/give",
 		       json_pack("{s:s}", "to", m->rack->node[m->to].name));
 
+	err = given_up(m, m->from, err);
 	switch (err) {
 	case 0:
 		return 0;
-	case -ENOENT:
+	case -ESTALE:
 	case -EBUSY:
 	case -EAGAIN:
 	case -EACCES:
@@ -253,6 +267,7 @@ int client_move(struct aq_rack *rack, const struct client_move *w,
 		char to[CLIENT_NODE_NAME_MAX])
 {
 	struct mover m = {.rack = rack};
+	char words[ERROR_TEXT_MAX];
 	int err = client_thread_get(rack, &m.thread);
 
 	if (!err)
@@ -271,9 +286,11 @@ int client_move(struct aq_rack *rack, const struct client_move *w,
 		(void)snprintf(to, CLIENT_NODE_NAME_MAX, "%s",
 			       rack->node[m.to].name);
 	}
+	(void)snprintf(words, sizeof(words), "%s", err ? error_last() : "");
+	client_copy_close(m.copy);
 	for (unsigned i = 0; i < m.count; i++)
 		json_decref(m.region[i].row);
-	return err;
+	return err ? error_set(err, "%s", words) : 0;
 }
 
 /* ---- what others have left ------------------------------------------------

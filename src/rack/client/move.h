@@ -37,10 +37,18 @@ int client_move_settle(struct aq_rack *rack, const char *from) MUST_CHECK;
 /* Called now and then; other than 0 ends the copying. */
 typedef int (*client_move_fn)(void *ctx);
 
+/* Connections to both nodes and a buffer. */
+struct client_copy;
+
+/* Before any program has to wait: connecting takes longest. */
+int client_copy_open(struct aq_rack *rack, uint32_t from, uint32_t to,
+		     struct client_copy **out) MUST_CHECK;
+/* NULL is allowed. */
+void client_copy_close(struct client_copy *c);
 /* Copies a region of the one node to that of the same name at the other, with
  * keys that the nodes give for this move. */
-int client_move_copy(struct aq_rack *rack, uint32_t from, uint32_t to,
-		     const char *name, const char *move, uint64_t size_bytes,
-		     client_move_fn keep, void *ctx) MUST_CHECK;
+int client_copy_region(struct client_copy *c, const char *name,
+		       const char *move, uint64_t size_bytes,
+		       client_move_fn keep, void *ctx) MUST_CHECK;
 
 #endif

@@ -24,22 +24,19 @@ struct end {
 	unsigned busy; /* requests under way */
 };
 
-struct copy {
+struct client_copy {
 	struct end from, to;
 	uint8_t *buffer;
 	struct ibv_mr *mr;
 };
 
-static int end_open(struct aq_rack *rack, uint32_t node, const char *name,
-		    const char *move, bool writes, struct end *e)
+static int end_key(struct end *e, const char *name, const char *move,
+		   bool writes)
 {
-	const struct client_link_options o = {.rights = CLIENT_LINK_READ};
 	char path[CLIENT_PATH_MAX];
 	json_t *reply = NULL;
-	int err = client_link_join(rack, node, &o, &e->link);
+	int err;
 
-	if (err)
-		return err;
 	(void)snprintf(path, sizeof(path), "/v1/connections/%s/grants",
 		       client_link_name(e->link));
 	err = client_link_call(e->link, "POST", path,
@@ -53,8 +50,9 @@ static int end_open(struct aq_rack *rack, uint32_t node, const char *name,
 	return err;
 }
 
-static int post(const struct copy *c, struct end *e, enum ibv_wr_opcode opcode,
-		unsigned slot, uint64_t at, uint32_t bytes)
+static int post(const struct client_copy *c, struct end *e,
+		enum ibv_wr_opcode opcode, unsigned slot, uint64_t at,
+		uint32_t bytes)
 {
 	struct ibv_sge sge = {.addr = (uintptr_t)c->buffer +
 				      (uintptr_t)slot * CHUNK_BYTES,
@@ -93,16 +91,15 @@ static int settle(struct end *e, unsigned limit)
 		if (n != 0 || client_clock_now_ns(clock) > end_ns)
 			return error_set(
 				n > 0 ? client_wc_errno(wc.status) : -EHOSTDOWN,
-				"node %s %s", client_link_node_name(e->link),
-				n > 0 && client_wc_errno(wc.status) == -ESTALE
-					? "has ended the move"
-					: "does not answer");
+				"node %s: %s", client_link_node_name(e->link),
+				n > 0 ? ibv_wc_status_str(wc.status)
+				      : "it does not answer");
 		client_clock_polled(clock);
 	}
 	return 0;
 }
 
-static int run(struct copy *c, uint64_t size_bytes, client_move_fn keep,
+static int run(struct client_copy *c, uint64_t size_bytes, client_move_fn keep,
 	       void *ctx)
 {
 	unsigned slot = 0;
@@ -126,38 +123,66 @@ static int run(struct copy *c, uint64_t size_bytes, client_move_fn keep,
 	return err ? err : settle(&c->to, 0);
 }
 
-int client_move_copy(struct aq_rack *rack, uint32_t from, uint32_t to,
-		     const char *name, const char *move, uint64_t size_bytes,
-		     client_move_fn keep, void *ctx)
+int client_copy_region(struct client_copy *c, const char *name,
+		       const char *move, uint64_t size_bytes,
+		       client_move_fn keep, void *ctx)
 {
-	struct copy c = {
-		.buffer = aligned_alloc(ALIGN, (size_t)SLOTS * CHUNK_BYTES)};
-	const struct client_verbs *verbs;
-	char words[ERROR_TEXT_MAX];
-	int err = c.buffer ? 0 : error_set(-ENOMEM, "no memory for a copy");
+	int err = end_key(&c->from, name, move, false);
 
 	if (!err)
-		err = end_open(rack, from, name, move, false, &c.from);
-	if (!err)
-		err = end_open(rack, to, name, move, true, &c.to);
-	if (!err && (c.from.key.size_bytes < size_bytes ||
-		     c.to.key.size_bytes < size_bytes))
+		err = end_key(&c->to, name, move, true);
+	if (!err && (c->from.key.size_bytes < size_bytes ||
+		     c->to.key.size_bytes < size_bytes))
 		err = error_set(-EPROTO, "region %s has another size", name);
-	if (!err) {
-		c.mr = c.from.link->verbs->reg_mr(c.from.link->pd, c.buffer,
-						  (size_t)SLOTS * CHUNK_BYTES,
-						  IBV_ACCESS_LOCAL_WRITE);
-		err = c.mr ? 0
-			   : error_set(-ENOMEM, "the NIC registers no memory");
-	}
+	return err ? err : run(c, size_bytes, keep, ctx);
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+int client_copy_open(struct aq_rack *rack, uint32_t from, uint32_t to,
+		     struct client_copy **out)
+{
+	const struct client_link_options o = {.rights = CLIENT_LINK_READ};
+	const size_t bytes = (size_t)SLOTS * CHUNK_BYTES;
+	struct client_copy *c = calloc(1, sizeof(*c));
+	char words[ERROR_TEXT_MAX];
+	int err = 0;
+
+	if (c)
+		c->buffer = aligned_alloc(ALIGN, bytes);
+	if (!c || !c->buffer)
+		err = error_set(-ENOMEM, "no memory for a copy");
 	if (!err)
-		err = run(&c, size_bytes, keep, ctx);
-	(void)snprintf(words, sizeof(words), "%s", err ? error_last() : "");
-	verbs = c.from.link ? c.from.link->verbs : NULL;
-	client_link_close(c.from.link);
-	client_link_close(c.to.link);
-	if (c.mr)
-		(void)verbs->dereg_mr(c.mr); /* no request is left */
-	free(c.buffer);
-	return err ? error_set(err, "%s", words) : 0;
+		err = client_link_join(rack, from, &o, &c->from.link);
+	if (!err)
+		err = client_link_join(rack, to, &o, &c->to.link);
+	if (!err) {
+		c->mr = c->from.link->verbs->reg_mr(c->from.link->pd, c->buffer,
+						    bytes,
+						    IBV_ACCESS_LOCAL_WRITE);
+		err = c->mr ? 0
+			    : error_set(-ENOMEM, "the NIC registers no memory");
+	}
+	if (err) {
+		(void)snprintf(words, sizeof(words), "%s", error_last());
+		client_copy_close(c);
+		return error_set(err, "%s", words);
+	}
+	*out = c;
+	return 0;
+}
+
+void client_copy_close(struct client_copy *c)
+{
+	const struct client_verbs *verbs;
+
+	if (!c)
+		return;
+	verbs = c->from.link ? c->from.link->verbs : NULL;
+	client_link_close(c->from.link);
+	client_link_close(c->to.link);
+	if (c->mr)
+		(void)verbs->dereg_mr(c->mr); /* no request is left */
+	free(c->buffer);
+	free(c);
 }

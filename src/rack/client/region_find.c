@@ -146,11 +146,12 @@ static int find_once(struct client_thread *t, const char *name,
 int client_region_find(struct client_thread *t, const char *name,
 		       uint64_t deadline_ns, struct client_map *map)
 {
+	unsigned looks = 0;
 	int err;
 
 	do
 		err = find_once(t, name, deadline_ns, map);
-	while (err == -EBUSY && client_follow_nap(t->rack, deadline_ns));
+	while (client_follow_again(t->rack, err, &looks, deadline_ns));
 	return err;
 }
 
