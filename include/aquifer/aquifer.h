@@ -33,12 +33,13 @@
  * close functions returns -ESTALE.
  *
  * Blocking: every function that talks to a node returns within the rack's
- * deadline (5 s, see aq_rack_set_deadline); an operation that a node on another
- * machine did not answer takes up to a quarter of it, and a second at most, to
- * find out why. The library starts threads of its own: the NIC's, one that
- * watches registered memory, one that sends heartbeats, one that keeps
- * asynchronous contexts attached, and one for a table that grows or has two
- * copies. All of them block all signals but those of faults.
+ * deadline (rack.deadline in rack.ini, 5 s; see aq_rack_set_deadline); an
+ * operation that a node on another machine did not answer takes up to a quarter
+ * of it, and a second at most, to find out why. The library starts threads of
+ *its own: the NIC's, one that watches registered memory, one that sends
+ *heartbeats, one that keeps asynchronous contexts attached, and one for a table
+ *that grows or has two copies. All of them block all signals but those of
+ *faults.
  *
  * Units: sizes, offsets and lengths are bytes.
  */

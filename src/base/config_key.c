@@ -198,6 +198,10 @@ static const struct config_key keys[] = {
 	 .help = "what this machine's nodes may fail together with; copies go "
 		 "to different ones",
 	 .check = is_zone, .allowed = "1 to 32 of a-z, 0-9 and '-'"},
+	{"rack", "deadline", CONFIG_INT, "5000",
+	 .help = "how long programs wait for an answer of the rack before it "
+		 "is an error, in milliseconds, unless they say otherwise",
+	 .min = 1, .max = 3600 * 1000},
 	{"nic", "mode", CONFIG_CHOICE, "auto",
 	 .help = "which NIC to use; auto takes an RNIC where there is one",
 	 .choices = "auto|soft|hw"},

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Sourced by the control_* tests after lib.sh and rack_lib.sh: waiting for what
-# the controller knows.
+# the controller knows. On a busy machine an answer may take long, and no test is
+# about how long.
+export AQUIFER_RACK_DEADLINE=30000
 
 # until_node EXPRESSION: until it holds of d, the rows of `node ls` by name.
 until_node() {

@@ -62,7 +62,7 @@ static void test_settings(void **state)
 	char other[] = FAKE_TOKEN;
 	struct aq_region *r;
 
-	assert_int_equal(aq_rack_deadline(rack), CLIENT_DEADLINE_MS);
+	assert_int_equal(aq_rack_deadline(rack), 5000);
 	assert_int_equal(aq_rack_set_deadline(rack, 0), -ERANGE);
 	assert_int_equal(aq_rack_set_deadline(rack, UINT32_MAX), -ERANGE);
 	assert_int_equal(aq_rack_set_deadline(rack, 20), 0);
@@ -100,6 +100,33 @@ static void a_name_is_claimed_at_every_node(void **state)
 	assert_false(f->node[1].is_claimed);
 	aq_region_close(r);
 	aq_rack_close(rack);
+}
+
+/* It is rack.deadline of the settings at first. */
+static void test_deadline_of_the_settings(void **state)
+{
+	static const struct {
+		const char *text;
+		int err;
+		uint32_t ms;
+	} row[] = {{"250", 0, 250},
+		   {"3600000", 0, 3600000},
+		   {"0", -EINVAL, 0},
+		   {"3600001", -EINVAL, 0},
+		   {"soon", -EINVAL, 0}};
+
+	for (unsigned i = 0; i < ARRAY_LEN(row); i++) {
+		struct aq_rack *rack = NULL;
+
+		setenv("AQUIFER_RACK_DEADLINE", row[i].text, 1);
+		assert_int_equal(
+			client_rack_open(NULL, &fake_transport, *state, &rack),
+			row[i].err);
+		if (!row[i].err)
+			assert_int_equal(aq_rack_deadline(rack), row[i].ms);
+		aq_rack_close(rack);
+	}
+	unsetenv("AQUIFER_RACK_DEADLINE");
 }
 
 static void test_one_node(void **state)
@@ -343,6 +370,25 @@ static void test_stale(void **state)
 }
 
 /* A closed handle says so, also when its place has another owner. */
+/* A region that moves from a node that is asked later to one that was asked
+ * already is found. */
+static void test_passed_between_two_questions(void **state)
+{
+	struct fake_rack *f = *state;
+	struct aq_rack *rack = open_rack(f);
+	const struct aq_region_options o = {.node = "m1"};
+	struct aq_region *r;
+
+	assert_int_equal(aq_region_create(rack, "r", 4096, &o, &r), 0);
+	aq_region_close(r);
+	f->passes = "r";
+	assert_int_equal(aq_region_open(rack, "r", 0, &r), 0);
+	assert_null(f->passes);
+	aq_region_close(r);
+	assert_int_equal(aq_region_open(rack, "none", 0, &r), -ENOENT);
+	aq_rack_close(rack);
+}
+
 static void test_closed(void **state)
 {
 	struct fake_rack *f = *state;
@@ -580,11 +626,13 @@ int main(void)
 		TEST(test_discovery),
 		TEST(test_settings),
 		TEST(a_name_is_claimed_at_every_node),
+		TEST(test_deadline_of_the_settings),
 		TEST(test_one_node),
 		TEST(test_striped),
 		TEST(test_make_errors),
 		TEST(test_refresh),
 		TEST(test_stale),
+		TEST(test_passed_between_two_questions),
 		TEST(test_closed),
 		TEST(test_deadline),
 		TEST(test_answers_are_checked),

@@ -28,7 +28,6 @@ enum {
 	CLIENT_SLOT_COUNT = 4,
 	CLIENT_SLOT_BYTES = 64 << 10,
 
-	CLIENT_DEADLINE_MS = 5000,
 	CLIENT_DEADLINE_MS_MAX = 3600 * 1000,
 	CLIENT_HEARTBEAT_MS = 1000,	   /* until a node says otherwise */
 	CLIENT_HEARTBEAT_TIMEOUT_MS = 800, /* of one heartbeat */

@@ -141,6 +141,8 @@ static int read_settings(struct aq_rack *rack, const char *name)
 	if (err)
 		return err;
 	snprintf(rack->name, sizeof(rack->name), "%s", name);
+	atomic_init(&rack->deadline_ms,
+		    (uint32_t)config_int(rack->config, "rack", "deadline"));
 	return 0;
 }
 
@@ -182,7 +184,6 @@ int client_rack_open(const char *name, const struct client_transport *tr,
 	list_init(&rack->threads);
 	list_init(&rack->bonds);
 	list_init(&rack->keepalives);
-	atomic_init(&rack->deadline_ms, CLIENT_DEADLINE_MS);
 	atomic_init(&rack->node_count, 0);
 	err = make_fork_page(rack);
 	if (err)
