@@ -40,6 +40,21 @@ static int start_switch(struct mind_rack *r, bool is_traced)
 					    r->trace, (char *)NULL);
 }
 
+/* A node that comes before its switch ends at once. */
+static int await_switch(struct bench *b, struct mind_rack *r)
+{
+	char path[128];
+	int fd, err;
+
+	(void)snprintf(path, sizeof(path), "%s/%s/switch-%s.ctl", r->dir,
+		       r->name, MIND_SWITCH);
+	err = place_dial(path, &r->tor, &fd);
+	if (err)
+		return bench_fail(b, err, "the switch does not start");
+	(void)close(fd);
+	return 0;
+}
+
 static int make_segments(void)
 {
 	static const char *const names[] = {MIND_SEGMENT, MIND_SEGMENT_BARE};
@@ -85,6 +100,9 @@ int mind_rack_start(struct bench *b, struct mind_rack *r, bool is_traced)
 	(void)setenv("AQUIFER_NIC_PORT", "switch:" MIND_SWITCH, 1);
 	if (start_switch(r, is_traced) < 0)
 		return bench_fail(b, (int)r->tor, "no process for the switch");
+	err = await_switch(b, r);
+	if (err)
+		return err;
 	/* It says which pages die with machines that have measured and end. */
 	r->memory = place_start_aquifer(PLACE_QUIET, "memory", "--name", "m0",
 					"--size", "160M", "--shared", "128M",
