@@ -65,7 +65,11 @@ struct aq_elastic_options {
 	uint64_t block_bytes;
 	/* Of a queue that is made: items at most; 0: as many as fit. */
 	uint64_t bound;
-	uint64_t reserved_more[4];
+	/* Of what is made: copies of each block, on as many nodes, up to 8; 0:
+	 * as the root of the path says, or one. What was answered is on all of
+	 * them, and a node that fails takes nothing along. */
+	uint64_t copies;
+	uint64_t reserved_more[3];
 };
 
 /* ---- names and leases ---------------------------------------------------- */

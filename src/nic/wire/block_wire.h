@@ -97,6 +97,7 @@ enum block_status {
 	BLOCK_VERSION,	 /* the key has another version; it is the value */
 	BLOCK_NO_NUMBER, /* what is added to is no number */
 	BLOCK_REFUSED,	 /* slots that were to come have no room here */
+	BLOCK_ELSEWHERE, /* another member of the chain answers this, or soon */
 	BLOCK_STATUSES,
 };
 

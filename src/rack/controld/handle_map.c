@@ -9,7 +9,7 @@
 
 static const char *state_of(const struct cd_block *b)
 {
-	if (b->node->state == CD_DOWN)
+	if (!cd_chain_is_up(b))
 		return "lost";
 	return b->is_made ? "ready" : "making";
 }
@@ -20,14 +20,17 @@ static json_t *blocks_json(const struct cd_object *o)
 
 	for (unsigned i = 0; i < o->block_count; i++) {
 		const struct cd_block *b = o->block[i];
+		json_t *row = json_pack(
+			"{s:I, s:s, s:s, s:i, s:I, s:s}", "number",
+			cd_int(b->number), "node", b->node->name, "address",
+			b->node->address, "index", (int)b->index, "generation",
+			cd_int(b->identity ? b->identity : b->generation),
+			"state", state_of(b));
 
-		(void)json_array_append_new(
-			rows,
-			json_pack("{s:I, s:s, s:s, s:i, s:I, s:s}", "number",
-				  cd_int(b->number), "node", b->node->name,
-				  "address", b->node->address, "index",
-				  (int)b->index, "generation",
-				  cd_int(b->generation), "state", state_of(b)));
+		if (b->identity)
+			(void)json_object_set_new(row, "chain",
+						  cd_chain_json(b));
+		(void)json_array_append_new(rows, row);
 	}
 	return rows;
 }
