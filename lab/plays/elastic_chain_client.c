@@ -8,7 +8,7 @@
 #include "elastic_chain_priv.h"
 
 enum {
-	TURNS = 9000,
+	TURNS = 6000,
 	CALM = 20000, /* turns in which all must come to its end */
 	PATIENCE = 250,
 };
@@ -228,7 +228,7 @@ static int play_kind(struct ec *w)
 		turn(w);
 	w->is_calm = true;
 	while (!err && w->turn < TURNS + CALM &&
-	       !(is_over(w) && w->turn > TURNS + 2000))
+	       !(is_over(w) && w->turn > TURNS + 1000))
 		turn(w);
 	if (!err && !is_over(w))
 		play_fail(w->run, "a chain hangs in epoch %llu",

@@ -172,14 +172,4 @@ enum blk_chain_step blk_chain_change(struct blk_chain *c,
 /* The head ends one of the sessions that are to end, if it can now. */
 bool blk_chain_end_session(struct blk_chain *c, uint64_t now_ns);
 
-/* ---- blk_chain_copy.c ---------------------------------------------------- */
-
-/* Sends what the window has room for. */
-void blk_chain_pump(struct blk_chain *c, uint64_t now_ns);
-void blk_chain_copy_begin(struct blk_chain *c, uint64_t now_ns);
-void blk_chain_copy_hear(struct blk_chain *c, const struct blk_link_message *m,
-			 uint64_t now_ns);
-/* To the member so many places further down, or up. */
-bool blk_chain_send(struct blk_chain *c, int step, struct blk_link_message *m);
-
 #endif

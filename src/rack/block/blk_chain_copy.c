@@ -3,7 +3,7 @@
  * copy of the block for one that has joined. */
 #include "base/error.h"
 #include "base/log.h"
-#include "blk_chain.h"
+#include "blk_chain_priv.h"
 
 bool blk_chain_send(struct blk_chain *c, int step, struct blk_link_message *m)
 {
