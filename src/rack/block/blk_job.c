@@ -533,10 +533,9 @@ void blk_job_answered(struct blk_job *j)
 		blk_guest_break(j->guest);
 }
 
-void blk_job_drop(struct blk_job *j)
+/* Data that it has sent may still be on its way: that is given back later. */
+void blk_job_detach(struct blk_job *j)
 {
-	struct blk_entry *e;
-
 	switch (j->state) {
 	case BLK_JOB_WAITS:
 	case BLK_JOB_RUNS: /* on the list of those that may go on */
@@ -545,11 +544,28 @@ void blk_job_drop(struct blk_job *j)
 	case BLK_JOB_CHAINS: /* it happens all the same */
 		server_of(j)->entry[j->op[j->at].index]->busy = NULL;
 		break;
+	case BLK_JOB_IDLE:
+	case BLK_JOB_PULLS:
+	case BLK_JOB_ANSWERS:
+		return;
+	}
+	j->state = BLK_JOB_ANSWERS;
+}
+
+void blk_job_drop(struct blk_job *j)
+{
+	struct blk_entry *e;
+
+	blk_job_detach(j);
+	switch (j->state) {
 	case BLK_JOB_PULLS:
 		e = server_of(j)->entry[j->op[j->at].index];
 		e->under_way--;
 		let_go(j, e);
 		break;
+	case BLK_JOB_WAITS:
+	case BLK_JOB_RUNS:
+	case BLK_JOB_CHAINS:
 	case BLK_JOB_IDLE:
 	case BLK_JOB_ANSWERS:
 		break;

@@ -151,6 +151,8 @@ void blk_job_start(struct blk_job *j, uint32_t len_bytes);
 void blk_job_go_on(struct blk_job *j);
 void blk_job_pulled(struct blk_job *j, bool is_ok);
 void blk_job_answered(struct blk_job *j);
+/* Its queue pair will be gone: it waits for nothing any more. */
+void blk_job_detach(struct blk_job *j);
 /* Its queue pair is gone. */
 void blk_job_drop(struct blk_job *j);
 
