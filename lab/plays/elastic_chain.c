@@ -195,7 +195,7 @@ static bool serve_read(struct ec *w, struct ec_node *n, struct ec_way *m)
 		refuse(w, n, m);
 		return true;
 	}
-	if (n->chain.is_coming)
+	if (blk_chain_is_busy(&n->chain))
 		return false;
 	r = request_of(m, session);
 	r.acked = 0;

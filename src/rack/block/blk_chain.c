@@ -133,11 +133,13 @@ void blk_chain_take(struct blk_chain *c, const struct blk_request *r,
 }
 
 /* What a change does before it is refused: what its client has acknowledged is
- * forgotten, and a block without room is sealed. */
+ * forgotten, a block without room is sealed, and one that has no room for slots
+ * decides that they do not come. */
 struct before {
 	uint32_t flags;
 	uint32_t sessions;
 	uint64_t acked;
+	uint64_t batch, staged;
 };
 
 static struct before look(struct blk_block *b, const struct blk_request *r)
@@ -147,7 +149,18 @@ static struct before look(struct blk_block *b, const struct blk_request *r)
 
 	if (!blk_session_find(b, r->session, false, &at))
 		out.acked = b->session[at].acked;
+	if (b->kind->id == BLOCK_EKV) {
+		out.batch = b->ekv.in.batch;
+		out.staged = b->ekv.in.staged;
+	}
 	return out;
+}
+
+static bool is_same(const struct before *a, const struct before *b)
+{
+	return a->flags == b->flags && a->sessions == b->sessions &&
+	       a->acked == b->acked && a->batch == b->batch &&
+	       a->staged == b->staged;
 }
 
 enum blk_chain_step blk_chain_change(struct blk_chain *c,
@@ -159,8 +172,7 @@ enum blk_chain_step blk_chain_change(struct blk_chain *c,
 	enum blk_prepared p = blk_prepare(c->block, r, a, place);
 
 	is = look(c->block, r);
-	if (p == BLK_ANSWERED && was.flags == is.flags &&
-	    was.sessions == is.sessions && was.acked == is.acked)
+	if (p == BLK_ANSWERED && is_same(&was, &is))
 		return BLK_CHAIN_ANSWER;
 	if (p == BLK_READY && *place && r->length && !r->value)
 		return BLK_CHAIN_FETCH;

@@ -141,6 +141,12 @@ bool blk_chain_is_head(const struct blk_chain *c);
 /* Whether it is the one that answers reads, and may now. Who is asked gets a
  * lease, and keeps it for as long as it is asked now and then. */
 bool blk_chain_may_read(struct blk_chain *c, uint64_t now_ns);
+/* Whether a change lies at its place and is not executed: reads have to wait,
+ * because what they need may be at the same place. */
+static inline bool blk_chain_is_busy(const struct blk_chain *c)
+{
+	return c->is_coming || c->is_kept;
+}
 /* Whether the head can take a change now. */
 bool blk_chain_is_open(const struct blk_chain *c);
 /* Whether it has all that anybody can have seen: also what was kept by who has

@@ -359,7 +359,7 @@ static bool execute(struct blk_job *j, const struct block_op *op)
 		return true;
 	}
 	if ((e->busy && e->busy->state == BLK_JOB_PULLS) ||
-	    (e->busy && !e->chain) || (e->chain && e->chain->is_coming))
+	    (e->busy && !e->chain) || (e->chain && blk_chain_is_busy(e->chain)))
 		return wait(j, e);
 	request_of(j, op, &r);
 	if (e->chain)
