@@ -141,6 +141,12 @@ aquifer status | sed 's/^/  /'
 echo
 echo "  its page, while this rack runs:"
 aquifer dashboard | sed 's/^/  /'
+echo
+echo "== a job: MapReduce counts the words of the documents, by files in far memory"
+PYTHONPATH=python PYTHONDONTWRITEBYTECODE=1 AQUIFER_LIB=build/libaquifer.so.1 \
+	AQUIFER_CONFIG=$work/rack.ini AQUIFER_RACK_NAME=run-sh \
+	AQUIFER_STATEDIR=$work/state /usr/bin/python3 examples/word_count.py README.md docs/*.md
+aquifer ns tree /word_count | sed 's/^/  /'
 if [[ -t 0 && -t 1 ]]; then
 	read -r -p "  Enter ends the rack. " || true
 fi

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Elastic far memory: files, queues and key-value stores that grow by blocks,
- *in the memory of the rack's nodes, and that go away when nobody renews the
- *lease of the folder or task they lie in (aquifer-ns(1)). Names are kept by the
- * rack's controller; data goes between the program and the nodes.
+ * in the memory of the rack's nodes, and that go away when nobody renews the
+ * lease of the folder or task they lie in (aquifer-ns(1)). Names are kept by
+ * the rack's controller; data goes between the program and the nodes.
  *
  *	struct aq_queue *q;
  *	struct aq_elastic_options o = {.flags = AQ_ELASTIC_CREATE};
@@ -79,6 +79,7 @@ enum aq_name_kind {
 	AQ_NAME_FILE,
 	AQ_NAME_QUEUE,
 	AQ_NAME_OTHER, /* of a newer release */
+	AQ_NAME_EKV,
 };
 
 enum {
@@ -127,6 +128,22 @@ AQ_API int aq_name_stat(struct aq_rack *rack, const char *path,
 typedef int (*aq_name_fn)(const struct aq_name *name, void *user);
 AQ_API int aq_name_each(struct aq_rack *rack, const char *path, aq_name_fn each,
 			void *user);
+
+/*
+ * Writes it, or all below it, to the rack's vault, and waits for the end. Who
+ * uses it goes on; what was acknowledged before the call is in the image. -EIO:
+ * the vault did not take it.
+ */
+AQ_API int aq_name_flush(struct aq_rack *rack, const char *path,
+			 uint32_t timeout_ms);
+/*
+ * Brings back what was lost or is at the vault. With is_back also what is
+ * there: it becomes what it was when it was flushed last, and who has it open
+ * gets -ESTALE. -ENOENT: it has no image; -EIO: the image is damaged, or cannot
+ * be read.
+ */
+AQ_API int aq_name_load(struct aq_rack *rack, const char *path, bool is_back,
+			uint32_t timeout_ms);
 
 /* ---- files --------------------------------------------------------------- */
 
@@ -289,6 +306,69 @@ struct aq_ekv_stat {
 AQ_API int aq_ekv_stat(struct aq_ekv *kv, struct aq_ekv_stat *out);
 AQ_API size_t aq_ekv_key_max(const struct aq_ekv *kv);
 AQ_API uint64_t aq_ekv_value_max(const struct aq_ekv *kv, size_t key_bytes);
+
+/* ---- watching ------------------------------------------------------------ */
+
+enum aq_event_kind {
+	AQ_EVENT_APPEND = 1, /* a record of length_bytes at offset `value` */
+	AQ_EVENT_PUT,	     /* an item; `data` has its first bytes */
+	AQ_EVENT_GET,	     /* an item was taken */
+	AQ_EVENT_ACK,	     /* one that was taken is acknowledged */
+	AQ_EVENT_BACK,	     /* one came back from a consumer that is gone */
+	AQ_EVENT_SET,	     /* a key: `data`; its version: `value` */
+	AQ_EVENT_DELETE,
+	AQ_EVENT_ADD,  /* a key: `data`; the new number, or length: `value` */
+	AQ_EVENT_SEAL, /* nothing is added any more */
+	/* Events of any kind are missing here, because they were not read in
+	 * time: `value` says how many; 0: it is not known. */
+	AQ_EVENT_LOST = 31,
+};
+
+enum {
+	AQ_EVENT_DATA_MAX = 256, /* bytes of a key or an item in an event */
+};
+
+struct aq_event {
+	enum aq_event_kind kind;
+	uint64_t value;
+	size_t length_bytes; /* of the record, item or key, all of it */
+	const void *data;    /* until the next call */
+	size_t data_bytes;
+	uint64_t block; /* where it happened: its number in the object */
+	uint64_t reserved[4];
+};
+
+/* Zero-initialise it. */
+struct aq_watch_options {
+	uint32_t events; /* 1u << AQ_EVENT_...; 0: all kinds. AQ_EVENT_LOST
+			  * always comes. */
+	uint64_t reserved_more[4];
+};
+
+struct aq_watch;
+
+/*
+ * What is done to a file, queue or key-value store from now on: each change
+ * that is made once, also by programs that die, and each event once. Events of
+ * a key come in the order in which they happened, and so do those of a file and
+ * the puts of a queue; also while blocks are added and slots move. Nodes keep
+ * some hundred or thousand events of a block and wait for nobody: who reads too
+ * slowly is told how many it has missed. -EOPNOTSUPP: it has copies, which tell
+ * nobody of their events yet.
+ */
+AQ_API int aq_watch_open(struct aq_rack *rack, const char *path,
+			 const struct aq_watch_options *options,
+			 struct aq_watch **out);
+AQ_API void aq_watch_close(struct aq_watch *watch);
+/* Waits for the next event for so long. -EAGAIN: there was none. -ESTALE: what
+ * was watched is gone. */
+AQ_API int aq_watch_next(struct aq_watch *watch, struct aq_event *event,
+			 uint32_t timeout_ms);
+/* Becomes readable when aq_watch_next may have something; it may also have
+ * nothing then. Only once that has said -EAGAIN. Closed by aq_watch_close. */
+AQ_API int aq_watch_fd(const struct aq_watch *watch);
+/* "put" etc. */
+AQ_API const char *aq_event_name(enum aq_event_kind kind);
 
 #ifdef __cplusplus
 }

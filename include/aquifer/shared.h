@@ -31,8 +31,8 @@
  * condition variables) works across machines for programs that are started by
  * `aquifer run --shared`, and else among threads of one machine only.
  *
- * Threads: any, but aq_shared_flush and aq_shared_stat of one handle one at a
- * time, and nothing after aq_shared_close.
+ * Threads: any, but aq_shared_flush, aq_shared_fetch and aq_shared_stat of one
+ * handle one at a time, and nothing after aq_shared_close.
  */
 #ifndef AQUIFER_SHARED_H
 #define AQUIFER_SHARED_H
@@ -108,6 +108,16 @@ AQ_API uint64_t aq_shared_size(const struct aq_shared *shared);
  */
 AQ_API int aq_shared_flush(struct aq_shared *shared, uint64_t offset,
 			   uint64_t length);
+/*
+ * The range will be read, or written (AQ_SHARED_READ, AQ_SHARED_WRITE): its
+ * pages come while the caller does something else, up to half of the machine's
+ * cache. Returns at once; a page that is touched before it has come is waited
+ * for as always, and one that cannot be had is SIGBUS when it is touched, not
+ * here. The next call takes the place of one that has not finished. -ERANGE;
+ * -EACCES: to write what is open for reading.
+ */
+AQ_API int aq_shared_fetch(struct aq_shared *shared, uint64_t offset,
+			   uint64_t length, enum aq_shared_right right);
 AQ_API int aq_shared_stat(struct aq_shared *shared,
 			  struct aq_shared_info *info);
 

@@ -99,7 +99,7 @@ struct bench_def {
 extern const struct bench_def *const bench_all[];
 extern const struct bench_def bench_verbs, bench_edm, bench_offload,
 	bench_switch, bench_fair, bench_paging, bench_kv, bench_walk,
-	bench_tier, bench_control, bench_mind;
+	bench_tier, bench_control, bench_mind, bench_elastic;
 
 /* One run. */
 struct bench {

@@ -26,8 +26,8 @@ static const struct bench_def all = {
 const struct bench_def *const bench_all[] = {
 	&bench_verbs, &bench_edm,     &bench_offload, &bench_switch,
 	&bench_fair,  &bench_paging,  &bench_kv,      &bench_walk,
-	&bench_tier,  &bench_control, &bench_mind,    &all,
-	NULL,
+	&bench_tier,  &bench_control, &bench_mind,    &bench_elastic,
+	&all,	      NULL,
 };
 
 static int run_one(struct bench *b)

@@ -23,9 +23,10 @@ struct control_bed {
 	char admin[CLIENT_TOKEN_MAX];
 	/* "": each has a file of its own. */
 	char store[CONTROL_STORE_BYTES];
-	/* Of TCP on loopback, for a controller with a store of its own, which
-	 * has the server's core to itself then; 0: none. */
+	/* Of TCP on loopback, for a controller with a store of its own; 0:
+	 * none. */
 	unsigned port;
+	bool is_pinned; /* the controller has the server's core to itself */
 	pid_t control[CONTROL_MANY]; /* 0: it does not run */
 	struct client_node at[CONTROL_MANY];
 	pid_t etcd[CONTROL_MANY];

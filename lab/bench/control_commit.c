@@ -2,76 +2,71 @@
 /* Changes of waiting clients, which share commits, beside a bare loop of
  * sqlite on the same disk. */
 #include <errno.h>
-#include <pthread.h>
 #include <sqlite3.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "control_bench.h"
+#include "loadgen.h"
 #include "ticks.h"
 
-struct client {
-	struct control_bed *bed;
-	struct client_http *http;
-	unsigned tenant;
-	atomic_bool *stop; /* carries no other data: relaxed */
-	uint64_t done;
-	int err;
-	pthread_t thread;
-	char why[200];
+enum {
+	REQUEST_BYTES = 512,
+	DIGITS = 6,
 };
 
-static void *work(void *arg)
-{
-	struct client *c = arg;
+/* Each of them has its tenant, whose quota it changes, again as soon as it is
+ * answered. */
+struct clients {
+	struct loadgen lines;
+	struct loadgen_result result;
+	char request[CONTROL_WAITING][REQUEST_BYTES];
+};
 
-	while (!c->err &&
-	       !atomic_load_explicit(c->stop, memory_order_relaxed)) {
-		c->err = control_bed_change(c->bed, 0, c->http, c->tenant,
-					    c->done);
-		c->done += !c->err;
-	}
-	if (c->err)
-		(void)snprintf(c->why, sizeof(c->why), "%s", error_last());
-	return NULL;
+/* "quota":1000000000 and up: ten digits, of which the last six count. */
+static void write_request(struct clients *c, const struct control_bed *bed,
+			  unsigned i)
+{
+	static const char body[] = "{\"quota\":1000000000}";
+	struct loadgen_line *l = &c->lines.line[i];
+	int n = snprintf(c->request[i], REQUEST_BYTES,
+			 "PATCH /v1/tenants/t%u HTTP/1.1\r\nHost: c0\r\n"
+			 "Authorization: Bearer %s\r\nContent-Type: "
+			 "application/json\r\nContent-Length: %zu\r\n\r\n%s",
+			 i, bed->admin, sizeof(body) - 1, body);
+
+	l->request = c->request[i];
+	l->request_bytes = (size_t)n;
+	l->digits = c->request[i] + n - 1 - DIGITS;
+	l->digit_count = DIGITS;
 }
 
-static int run_clients(struct control_bed *bed, unsigned window_ms,
-		       struct conduct_track *t, unsigned round)
+static int make_clients(struct control_bed *bed, struct clients *c)
 {
-	const struct timespec window = {window_ms / 1000,
-					window_ms % 1000 * 1000000l};
-	struct client c[CONTROL_WAITING] = {{0}};
-	atomic_bool stop = false;
-	uint64_t start = bench_now_ns(), done = 0;
-	unsigned n = 0;
 	int err = 0;
 
-	for (; n < CONTROL_WAITING && !err; n++) {
-		c[n].bed = bed;
-		c[n].tenant = n;
-		c[n].stop = &stop;
-		err = client_http_create(&c[n].http);
-		if (!err &&
-		    (err = -pthread_create(&c[n].thread, NULL, work, &c[n])))
-			client_http_destroy(c[n].http);
-		if (err)
-			break;
-	}
+	/* The first change makes a tenant. */
+	for (unsigned i = 0; i < CONTROL_WAITING && !err; i++)
+		err = control_bed_change(bed, 0, bed->http, i, 0);
 	if (!err)
-		(void)nanosleep(&window, NULL);
-	atomic_store_explicit(&stop, true, memory_order_relaxed);
-	for (unsigned i = 0; i < n; i++) {
-		(void)pthread_join(c[i].thread, NULL);
-		client_http_destroy(c[i].http);
-		done += c[i].done;
-		if (c[i].err)
-			err = error_set(c[i].err, "%s", c[i].why);
-	}
-	conduct_record(t, round, done, bench_now_ns() - start);
+		err = loadgen_open_unix(&c->lines,
+					bed->at[0].address + strlen("unix:"),
+					CONTROL_WAITING, loadgen_whole_http);
+	for (unsigned i = 0; i < CONTROL_WAITING && !err; i++)
+		write_request(c, bed, i);
+	return err;
+}
+
+static int run_clients(struct clients *c, unsigned window_ms,
+		       struct conduct_track *t, unsigned round)
+{
+	int err = loadgen_run(&c->lines, window_ms * 1000000ull, &c->result);
+
+	if (!err)
+		conduct_record(t, round, c->result.answers,
+			       c->result.elapsed_ns);
 	return err;
 }
 
@@ -122,19 +117,15 @@ static int run_bare(sqlite3 *db, sqlite3_stmt *put, unsigned window_ms,
 
 /* ---- both --------------------------------------------------------------- */
 
-static int run_rounds(struct bench *b, struct control_bed *bed,
-		      struct conduct_track *track)
+static int run_rounds(struct bench *b, const struct control_bed *bed,
+		      struct clients *c, struct conduct_track *track)
 {
 	sqlite3 *db = NULL;
 	sqlite3_stmt *put = NULL;
 	int err = bare_open(bed, &db, &put);
 
-	/* The first round of clients makes their tenants. */
-	if (!err)
-		err = run_clients(bed, 1, &track[0], 0);
-	track[0].kept = 0;
 	for (unsigned i = 0; i < b->rounds && !err; i++) {
-		err = run_clients(bed, b->window_ms, &track[0], i);
+		err = run_clients(c, b->window_ms, &track[0], i);
 		if (!err)
 			err = run_bare(db, put, b->window_ms, &track[1], i);
 	}
@@ -152,27 +143,36 @@ int control_bench_commit(struct bench *b)
 		 .what = "single-row commits in a loop, same disk"},
 	};
 	struct conduct_track *track = calloc(2, sizeof(*track));
+	struct clients *c = calloc(1, sizeof(*c));
 	struct control_bed bed;
 	double seconds, commits = 0, changes = 0;
 	int err;
 
-	if (!track)
+	if (!track || !c) {
+		free(track);
+		free(c);
 		return bench_fail(b, -ENOMEM, "no memory");
+	}
 	track[0].desc = &what[0];
 	track[1].desc = &what[1];
 	err = control_bed_make(&bed);
+	bed.is_pinned = true;
 	if (!err)
 		err = control_bed_start(&bed, 0);
 	if (!err)
 		err = control_bed_await(&bed, &seconds);
+	if (!err)
+		err = make_clients(&bed, c);
 	if (!err) {
 		commits = control_bed_metric(&bed,
 					     "aquifer_control_commits_total");
-		err = run_rounds(b, &bed, track);
+		err = run_rounds(b, &bed, c, track);
 		commits = control_bed_metric(&bed,
 					     "aquifer_control_commits_total") -
 			  commits;
 	}
+	loadgen_close(&c->lines);
+	free(c);
 	control_bed_end(&bed);
 	if (err)
 		(void)bench_fail(b, err, "%s", error_last());

@@ -5,6 +5,7 @@
 #include <aquifer/kv.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@ enum {
 	READ_BYTES = 64,
 	RECORDS = 1000,
 	CLOCK_EVERY = 32,
+	SLICE_NS = 20000000,
 	SETTLE_US = 500000,
 	PREFIXES = 1000,
 	RENEW_PATHS = 100,
@@ -79,12 +81,13 @@ static int get_once(struct data *d, uint64_t at)
 			 &len);
 }
 
-/* Operations per second, in short turns of both kinds. */
-static int measure(struct data *d, uint64_t window_ns, double rate[2])
+/* Operations per second of one slice, in short turns of both kinds. */
+static int measure_slice(struct data *d, uint64_t ops[2], double rate[2])
 {
 	static int (*const once[2])(struct data *, uint64_t) = {read_once,
 								get_once};
-	uint64_t ops[2] = {0}, spent[2] = {0}, end = bench_now_ns() + window_ns;
+	uint64_t done[2] = {0}, spent[2] = {0};
+	uint64_t end = bench_now_ns() + SLICE_NS;
 	int err = 0;
 
 	while (!err && bench_now_ns() < end)
@@ -93,11 +96,46 @@ static int measure(struct data *d, uint64_t window_ns, double rate[2])
 
 			for (unsigned i = 0; i < CLOCK_EVERY && !err; i++)
 				err = once[k](d, ops[k]++);
+			done[k] += CLOCK_EVERY;
 			spent[k] += bench_now_ns() - start;
 		}
 	for (unsigned k = 0; k < 2; k++)
-		rate[k] = (double)ops[k] * 1e9 / (double)spent[k];
+		rate[k] = (double)done[k] * 1e9 / (double)spent[k];
 	return err ? error_set(err, "%s", aq_last_error()) : 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Of all slices the one in the middle: what others do on this machine for a
+ * moment is in neither figure, and what lasts is in both. */
+static int measure(struct data *d, uint64_t window_ns, double rate[2])
+{
+	unsigned count = (unsigned)u64_max(window_ns / SLICE_NS, 1), n = 0;
+	double *slice[2] = {calloc(count, sizeof(double)),
+			    calloc(count, sizeof(double))};
+	uint64_t ops[2] = {0};
+	int err = slice[0] && slice[1] ? 0 : error_set(-ENOMEM, "no memory");
+
+	for (; n < count && !err; n++) {
+		double r[2];
+
+		err = measure_slice(d, ops, r);
+		for (unsigned k = 0; k < 2 && !err; k++)
+			slice[k][n] = r[k];
+	}
+	for (unsigned k = 0; k < 2; k++) {
+		if (!err) {
+			qsort(slice[k], count, sizeof(double), compare);
+			rate[k] = slice[k][count / 2];
+		}
+		free(slice[k]);
+	}
+	return err;
 }
 
 static void report(struct bench *b, const double before[2],

@@ -90,6 +90,7 @@ static int start(struct renew *r)
 	int err = control_bed_make(&r->bed);
 
 	r->bed.port = control_bed_port();
+	r->bed.is_pinned = true;
 	if (!err)
 		err = control_bed_start(&r->bed, 0);
 	if (!err)

@@ -34,15 +34,19 @@ static const struct contest {
 	/* Beside the node, which has nothing to do: reads are loads. For SETs
 	 * it has, and then they must not wait for each other's time slices. */
 	bool is_pinned;
+	/* Half of the clients SET all the while, and do not count. */
+	bool has_setters;
 } contests[] = {
 	{"get", "\"GET\",\"", OURS("gateway_get_p16"), PEER("redis_get_p16"),
-	 KV_BENCH_PIPELINE, 500, true},
+	 KV_BENCH_PIPELINE, 500, true, false},
 	{"set", "\"SET\",\"", OURS("gateway_set_p16"),
-	 PEER("redis_set_p16_c50"), KV_BENCH_PIPELINE, 150, false},
+	 PEER("redis_set_p16_c50"), KV_BENCH_PIPELINE, 150, false, false},
 	{"set", "\"SET\",\"", OURS("gateway_set_p1"), PEER("redis_set_p1_c50"),
-	 1, 50, false},
+	 1, 50, false, false},
 	{"incr", "\"INCR\",\"", OURS("gateway_incr_p16"),
-	 PEER("redis_incr_p16_c50"), KV_BENCH_PIPELINE, 150, false},
+	 PEER("redis_incr_p16_c50"), KV_BENCH_PIPELINE, 150, false, false},
+	{"get", "\"GET\",\"", OURS("gateway_mixed"), PEER("redis_mixed"), 1, 20,
+	 false, true},
 };
 
 enum {
@@ -50,6 +54,7 @@ enum {
 	POOL_BYTES = 192 << 20,
 	RECORDS_MAX = 20000, /* our SETs are slower than our GETs */
 	LINE_MAX_BYTES = 512,
+	COMMAND_MAX_BYTES = 1024,
 	CONTESTS = ARRAY_LEN(contests),
 };
 
@@ -81,32 +86,69 @@ static int gateway_start(uint64_t records, bool is_pinned, struct gateway *g)
 	return err;
 }
 
+/* The command line; those who SET beside it end with it. */
+static void make_command(const struct contest *k, const char *path,
+			 uint64_t records, unsigned requests,
+			 char command[COMMAND_MAX_BYTES])
+{
+	char setters[COMMAND_MAX_BYTES / 2] = "";
+	unsigned long long keys = records;
+
+	if (k->has_setters)
+		snprintf(setters, sizeof(setters),
+			 "redis-benchmark -s %s -t set -c %d -n 100000000 "
+			 "-r %llu >/dev/null 2>&1 & trap \"kill $!; wait\" 0; ",
+			 path, CLIENTS / 2, keys);
+	snprintf(command, COMMAND_MAX_BYTES,
+		 "%sredis-benchmark -s %s -t %s -P %u -c %d -n %u -r %llu "
+		 "--csv 2>/dev/null",
+		 setters, path, k->test, k->pipeline,
+		 k->has_setters ? CLIENTS / 2 : CLIENTS, requests, keys);
+}
+
+/* The number at this place of a line of words in quotes; 0: none. */
+static double field(const char *line, unsigned at)
+{
+	for (unsigned i = 0; i < 2 * at + 1 && line; i++) {
+		line = strchr(line, '"');
+		line = line ? line + 1 : NULL;
+	}
+	return line ? strtod(line, NULL) : 0;
+}
+
 /* What Debian's redis-benchmark says. */
 static int run_clients(const struct contest *k, const char *path,
 		       uint64_t records, unsigned window_ms,
 		       struct conduct_track *t, unsigned round)
 {
-	char command[LINE_MAX_BYTES], line[LINE_MAX_BYTES];
+	enum {
+		RATE = 1,
+		P50 = 4,
+		P99 = 6
+	}; /* ms but for the first */
+	char command[COMMAND_MAX_BYTES], line[LINE_MAX_BYTES];
 	unsigned requests = window_ms * k->requests_per_ms;
+	struct side_series lat = {.count = requests};
 	double rate = 0;
 	FILE *p;
 
-	snprintf(command, sizeof(command),
-		 "redis-benchmark -s %s -t %s -P %u -c %d -n %u -r %llu --csv "
-		 "2>/dev/null",
-		 path, k->test, k->pipeline, CLIENTS, requests,
-		 (unsigned long long)records);
+	make_command(k, path, records, requests, command);
 	fflush(NULL);
 	p = popen(command, "re");
 	if (!p)
 		return -errno;
-	while (fgets(line, sizeof(line), p))
-		if (strncmp(line, k->answer, strlen(k->answer)) == 0)
-			rate = strtod(line + strlen(k->answer), NULL);
+	while (fgets(line, sizeof(line), p)) {
+		if (strncmp(line, k->answer, strlen(k->answer)) != 0)
+			continue;
+		rate = field(line, RATE);
+		lat.p50_ns = field(line, P50) * 1e6;
+		lat.p99_ns = field(line, P99) * 1e6;
+	}
 	if (pclose(p) != 0 || rate <= 0)
 		return -EIO;
 	conduct_record(t, round, requests,
 		       (uint64_t)((double)requests * 1e9 / rate));
+	t->round[round].series[0] = lat;
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <strings.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -57,26 +58,34 @@ int loadgen_whole_http(const char *reply, unsigned reply_bytes)
 
 /* ---- lines -------------------------------------------------------------- */
 
-static int dial(uint16_t port, int *out)
+/* Where lines go to. */
+union place {
+	struct sockaddr any;
+	struct sockaddr_in in;
+	struct sockaddr_un un;
+};
+
+static int dial(const union place *to, int *out)
 {
-	const struct sockaddr_in a = {.sin_family = AF_INET,
-				      .sin_port = htons(port),
-				      .sin_addr.s_addr =
-					      htonl(INADDR_LOOPBACK)};
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+	int fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int one = 1;
 
 	if (fd < 0)
 		return error_set(-errno, "no socket: %s", strerror(errno));
 	*out = fd;
-	if (connect(fd, (const struct sockaddr *)&a, sizeof(a)) != 0)
-		return error_set(-errno, "port %u: %s", port, strerror(errno));
+	if (connect(fd, &to->any,
+		    to->any.sa_family == AF_UNIX ? sizeof(to->un)
+						 : sizeof(to->in)) != 0)
+		return error_set(-errno, "cannot connect: %s", strerror(errno));
 	/* Requests are whole; without it a later one could wait. */
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (to->any.sa_family == AF_INET)
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one,
+				 sizeof(one));
 	return 0;
 }
 
-int loadgen_open(struct loadgen *g, uint16_t port, unsigned count,
-		 loadgen_whole_fn whole)
+static int open_lines(struct loadgen *g, const union place *to, unsigned count,
+		      loadgen_whole_fn whole)
 {
 	int err = 0;
 
@@ -90,11 +99,33 @@ int loadgen_open(struct loadgen *g, uint16_t port, unsigned count,
 		struct epoll_event e = {.events = EPOLLIN, .data.ptr = l};
 
 		*l = (struct loadgen_line){.fd = -1};
-		err = dial(port, &l->fd);
+		err = dial(to, &l->fd);
 		if (!err && epoll_ctl(g->epoll_fd, EPOLL_CTL_ADD, l->fd, &e))
 			err = error_set(-errno, "epoll: %s", strerror(errno));
 	}
 	return err;
+}
+
+int loadgen_open(struct loadgen *g, uint16_t port, unsigned count,
+		 loadgen_whole_fn whole)
+{
+	const union place to = {
+		.in = {.sin_family = AF_INET,
+		       .sin_port = htons(port),
+		       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}};
+
+	return open_lines(g, &to, count, whole);
+}
+
+int loadgen_open_unix(struct loadgen *g, const char *path, unsigned count,
+		      loadgen_whole_fn whole)
+{
+	union place to = {.un = {.sun_family = AF_UNIX}};
+
+	if ((size_t)snprintf(to.un.sun_path, sizeof(to.un.sun_path), "%s",
+			     path) >= sizeof(to.un.sun_path))
+		return error_set(-ENAMETOOLONG, "%s is too long", path);
+	return open_lines(g, &to, count, whole);
 }
 
 void loadgen_close(struct loadgen *g)
@@ -109,10 +140,20 @@ void loadgen_close(struct loadgen *g)
 
 /* ---- a run -------------------------------------------------------------- */
 
+static void count_up(char *digits, unsigned count)
+{
+	while (count-- && digits[count]++ == '9')
+		digits[count] = '0';
+}
+
 /* The socket has room for one request. */
 static int ask(struct loadgen_line *l, uint64_t now_ns)
 {
-	ssize_t n = send(l->fd, l->request, l->request_bytes, MSG_NOSIGNAL);
+	ssize_t n;
+
+	if (l->digits)
+		count_up(l->digits, l->digit_count);
+	n = send(l->fd, l->request, l->request_bytes, MSG_NOSIGNAL);
 
 	l->since_ns = now_ns;
 	l->reply_bytes = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clients over TCP on loopback, each with a kept connection and one request
- * under way at a time, by one thread: the same for a controller as for a peer
- * that speaks another protocol, so both are asked at the same cost.
+ * Clients over loopback or a unix socket, each with a kept connection and one
+ * request under way at a time, by one thread: the same for a controller as for
+ * a peer that speaks another protocol, so both are asked at the same cost.
  */
 #ifndef AQ_BENCH_LOADGEN_H
 #define AQ_BENCH_LOADGEN_H
@@ -31,6 +31,10 @@ struct loadgen {
 		/* What it asks, each time; the caller's. */
 		const char *request;
 		size_t request_bytes;
+		/* Digits in it that count the requests up, so that no two of a
+		 * line are the same; NULL: they are. */
+		char *digits;
+		unsigned digit_count;
 		unsigned reply_bytes; /* that have come */
 		uint64_t since_ns;
 		char reply[LOADGEN_REPLY_MAX];
@@ -43,10 +47,13 @@ struct loadgen_result {
 	struct hist latency_ns;
 };
 
-/* Connects `count` lines to a port; their requests are the caller's to set.
- * 0, or -errno with words in error_last(); loadgen_close in any case. */
+/* Connects `count` lines to a port, or to a unix socket; their requests are the
+ * caller's to set. 0, or -errno with words in error_last(); loadgen_close in
+ * any case. */
 int loadgen_open(struct loadgen *g, uint16_t port, unsigned count,
 		 loadgen_whole_fn whole) MUST_CHECK;
+int loadgen_open_unix(struct loadgen *g, const char *path, unsigned count,
+		      loadgen_whole_fn whole) MUST_CHECK;
 void loadgen_close(struct loadgen *g);
 /* All lines ask, again and again, until the time is over and what is under way
  * has been answered. */

@@ -2,7 +2,7 @@
 /*
  * The caller's own time for one read: to issue it, and to take its result when
  * that lies ready. Measured over small bursts, because both are shorter than a
- * look at the clock costs.
+ * look at the clock costs, which is taken off.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -204,6 +204,13 @@ static int wait_burst(struct side *s, unsigned left)
 	return n;
 }
 
+static uint64_t each(const struct side *s, uint64_t from, uint64_t to)
+{
+	uint64_t spent = to - from, clock = (uint64_t)s->tick_step;
+
+	return spent > clock ? (spent - clock) / BURST : 0;
+}
+
 static int caller_measure(struct side *s, uint64_t window_ns,
 			  struct side_result *out)
 {
@@ -234,10 +241,10 @@ static int caller_measure(struct side *s, uint64_t window_ns,
 			left -= (unsigned)n;
 			polls++;
 		} while (left);
-		side_sample(s, 0, (t1 - t0) / BURST);
+		side_sample(s, 0, each(s, t0, t1));
 		/* A poll that came too early would measure waiting. */
 		if (polls == 1)
-			side_sample(s, 1, (t3 - t2) / BURST);
+			side_sample(s, 1, each(s, t2, t3));
 		else if (st->pause_ns < PAUSE_MAX_NS)
 			st->pause_ns += st->pause_ns / 4;
 		out->ops += BURST;

@@ -3,19 +3,6 @@
  * here yet. It has few numbers. */
 #include "claims_docs.h"
 
-static const struct claim mind[] = {
-	CLAIM_UNTRIED("3.2.1",
-		      "Accesses take less than 10 us, and 100 Gb/s a "
-		      "blade",
-		      "not here yet"),
-	CLAIM_UNTRIED("3.2.3",
-		      "Address translation, protection and coherence in the "
-		      "switch at line rate",
-		      "not here yet"),
-	CLAIM_UNTRIED("3.2.1", "Programs run unmodified and scale over blades",
-		      "not here yet"),
-};
-
 static const struct claim jiffy[] = {
 	CLAIM_UNTRIED("2.2", "Memory is used up to 3 times as well",
 		      "not here yet"),
@@ -25,7 +12,5 @@ static const struct claim jiffy[] = {
 		      "not here yet"),
 };
 
-const struct claim_doc claim_doc_mind = {
-	"mind", "MIND (Y. Tang's dissertation, 3.2)", mind, ARRAY_LEN(mind)};
 const struct claim_doc claim_doc_jiffy = {"jiffy", "Jiffy (the same, 2)", jiffy,
 					  ARRAY_LEN(jiffy)};

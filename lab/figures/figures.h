@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "fig.h"
 #include "kv_fig.h"
+#include "mfig.h"
 #include "model_check.h"
 #include "paging.h"
 #include "report/figure.h"
@@ -74,6 +75,17 @@ struct wfig_row {
 	bool is_run;	   /* on the network; else a sample of requests */
 	struct wfig_config cfg;
 	struct wfig_result res;
+};
+
+/* MIND (SOSP 2021). */
+struct mfig_row {
+	struct figure_point p;
+	const char *work, *system;
+	bool is_rules; /* tables only, no run */
+	enum mfig_placement placement;
+	struct mfig_config cfg;
+	struct mfig_result res;
+	struct mfig_rules rules;
 };
 
 /* The host cost model itself. */

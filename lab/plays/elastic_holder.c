@@ -323,10 +323,12 @@ int es_play(struct play_run *run, struct elastic_play_counts *n)
 			live(s, &s->client[i]);
 		if (t % 16 == 0)
 			judge_slots(s);
+		es_watcher_turn(s);
 		bury(s);
 	}
 	if (!err && !run->res->violations)
 		judge_end(s);
+	es_watcher_end(s);
 	for (unsigned i = 0; i < ES_BLOCKS; i++)
 		if (s->block[i].block.mem)
 			blk_release(&s->block[i].block);

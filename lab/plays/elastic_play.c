@@ -268,7 +268,8 @@ static const enum plant bugs[] = {
 	PLANT_kv_no_freeze,	PLANT_kv_any_token,   PLANT_kv_any_target,
 	PLANT_kv_part_again,	PLANT_kv_old_clock,   PLANT_kv_early,
 	PLANT_chain_early,	PLANT_chain_no_lease, PLANT_chain_no_dedupe,
-	PLANT_chain_any_epoch,	PLANT_chain_no_rest,  PLANT_none,
+	PLANT_chain_any_epoch,	PLANT_chain_no_rest,  PLANT_watch_no_mark,
+	PLANT_watch_any_order,	PLANT_none,
 };
 static const struct play_count counts[] = {ELASTIC_PLAY_COUNTS(PLAY_COUNT_ROW)};
 
@@ -287,10 +288,12 @@ const struct play elastic_play = {
 		 "of a store and move its slots between blocks, several of "
 		 "them the same ones at a time; each answer must be what a "
 		 "model of the keys says at that moment, and no slot is served "
-		 "by two blocks. Last, blocks of each kind have copies on a "
-		 "chain of nodes that are killed, stopped and cut off, while "
-		 "others join; nothing that was answered is lost, doubled or "
-		 "unseen by who asks later.",
+		 "by two blocks. One more watches the store: each change is "
+		 "told once, those of a key in their order, or counted as "
+		 "lost. Last, blocks of each kind have copies on a chain of "
+		 "nodes that are killed, stopped and cut off, while others "
+		 "join; nothing that was answered is lost, doubled or unseen "
+		 "by who asks later.",
 	.counts = counts,
 	.count_count = ARRAY_LEN(counts),
 	.bugs = bugs,

@@ -23,6 +23,8 @@
 	X(alone, "records that moved alone")                            \
 	X(helped, "moves that another client went on with")             \
 	X(renewed, "blocks that were given back empty")                 \
+	X(events, "events that a watcher was told")                     \
+	X(missed, "events that it was too slow for, by its count")      \
 	X(keys, "keys of stores at the end")                            \
 	X(killed, "nodes with a copy that were killed")                 \
 	X(cut, "members that were cut out of a chain")                  \

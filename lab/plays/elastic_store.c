@@ -32,8 +32,10 @@ int es_renew(struct es *s, unsigned block)
 		.is_first = s->generations == 1,
 	};
 
-	if (b->block.mem)
+	if (b->block.mem) {
+		es_watcher_ended(s, &b->block);
 		blk_release(&b->block);
+	}
 	memset(b->mem, 0, sizeof(b->mem));
 	return blk_init(&b->block, &options, b->mem);
 }
@@ -129,6 +131,11 @@ static void model(struct es *s, struct es_client *c, bool was_done,
 	s->n->executed++;
 	c->was_executed = true;
 	c->executed = a->value;
+	es_watcher_executed(s, c->key,
+			    c->opcode == BLOCK_KV_ADD	   ? BLOCK_EVENT_ADD
+			    : c->opcode == BLOCK_KV_DELETE ? BLOCK_EVENT_DELETE
+							   : BLOCK_EVENT_SET,
+			    a->value);
 	model_put(s, c, k, a);
 }
 

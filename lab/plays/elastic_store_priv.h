@@ -19,6 +19,8 @@ enum {
 	ES_VALUE_MAX = 700,
 	ES_WAYS = 64,
 	ES_PAYLOAD = ES_BYTES,
+	ES_LOG = 2048,	       /* changes of a key */
+	ES_GENERATIONS = 1024, /* of blocks, in all */
 };
 
 struct es_key {
@@ -97,6 +99,24 @@ struct es_block {
 	uint8_t mem[ES_BYTES] CACHE_ALIGNED;
 };
 
+struct es_logged {
+	unsigned what; /* enum block_event */
+	uint64_t value;
+};
+
+/* Who watches the store, and what it should be told. */
+struct es_watcher {
+	struct rng rand; /* its own */
+	struct block_reader reader;
+	struct block_tail *tail[ES_GENERATIONS];
+	uint64_t ended[ES_GENERATIONS]; /* events of blocks that are gone */
+	unsigned nap;			/* turns */
+	uint64_t executed, heard, lost;
+	bool is_unknown; /* how many were lost */
+	unsigned log_count[ES_KEYS], told[ES_KEYS];
+	struct es_logged log[ES_KEYS][ES_LOG];
+};
+
 struct es {
 	struct play_run *run;
 	struct elastic_play_counts *n;
@@ -106,6 +126,7 @@ struct es {
 	struct es_way way[ES_WAYS];
 	struct es_key key[ES_KEYS];
 	uint32_t ids;
+	struct es_watcher watcher;
 };
 
 /* ---- elastic_store.c ----------------------------------------------------- */
@@ -116,6 +137,16 @@ uint32_t es_key_name(unsigned key, uint8_t out[8]);
 uint32_t es_value(uint32_t id, uint8_t *out);
 /* Makes the block another one, without anything. */
 int es_renew(struct es *s, unsigned block);
+
+/* ---- elastic_watcher.c --------------------------------------------------- */
+
+/* A change of a key has happened; a block ends. */
+void es_watcher_executed(struct es *s, unsigned key, enum block_event what,
+			 uint64_t value);
+void es_watcher_ended(struct es *s, const struct blk_block *b);
+void es_watcher_turn(struct es *s);
+/* All that happened was told, or counted as lost. */
+void es_watcher_end(struct es *s);
 
 /* ---- elastic_mover.c ----------------------------------------------------- */
 

@@ -8,38 +8,14 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/json_out.h"
 #include "mind_play_priv.h"
-#include "pair/pair.h"
 #include "wire/wire.h"
 
 enum {
-	OWN_HOST = 250,
 	ANSWER_MAX = 8192,
-	NODE_QPN = 0x8000,
 };
 
 #define REPAIR_NS 100000000ull
-
-void mp_ask(struct mp *p, const char *line, char *out, size_t out_bytes)
-{
-	char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
-	struct json_out json;
-
-	out[0] = '\0';
-	ASSERT(f);
-	json_out_init(&json, f);
-	json_out_object(&json, NULL);
-	if (tor_control(rig_tor_get(p->tor), line, &json) == 0) {
-		json_out_close(&json);
-		if (json_out_end(&json) == 0 && fflush(f) == 0)
-			snprintf(out, out_bytes, "%s", text);
-	}
-	fclose(f);
-	free(text);
-}
 
 /* A number of an answer. */
 static uint64_t number(const char *answer, const char *name)
@@ -55,52 +31,12 @@ static uint64_t number(const char *answer, const char *name)
 /* ---- a term
  * -------------------------------------------------------------------- */
 
-/* The node ends the connection of a former switch before it takes another. */
 static int connect_node(struct mp *p, unsigned i)
 {
-	struct rig_host *h = p->nodes[i].host;
-	uint32_t own_qpn = NODE_QPN + p->turn * 4 + i;
 	uint32_t psn = (uint32_t)rng_u64(&p->run.rand) & WIRE_PSN_MASK;
-	struct ibv_qp_init_attr attr = {.send_cq = h->cq,
-					.recv_cq = h->cq,
-					.qp_type = IBV_QPT_RC,
-					.cap = {1, 1, 1, 1, 0}};
-	struct pair_end end = {.qpn = own_qpn,
-			       .psn = psn,
-			       .mtu = p->mtu,
-			       .reads_in = 8,
-			       .rnr_timer = PAIR_RNR_TIMER};
-	char ip[INET6_ADDRSTRLEN], own[INET6_ADDRSTRLEN];
-	int err = 0;
 
-	memcpy(end.gid.raw, h->gid.raw, 16);
-	end.gid.raw[15] = OWN_HOST;
-	rig_ip_text(h->gid.raw, ip);
-	rig_ip_text(end.gid.raw, own);
-	/* A dead one is told all the same: it does not answer. */
-	if (!p->nodes[i].is_dead) {
-		if (p->nodes[i].qp)
-			(void)ibv_destroy_qp(p->nodes[i].qp);
-		p->nodes[i].qp = ibv_create_qp(h->pd, &attr);
-		if (!p->nodes[i].qp)
-			return -ENOMEM;
-		err = pair_init(ibv_modify_qp, p->nodes[i].qp,
-				IBV_ACCESS_REMOTE_READ |
-					IBV_ACCESS_REMOTE_WRITE);
-		if (!err)
-			err = pair_receive(ibv_modify_qp, p->nodes[i].qp, &end);
-	}
-	return err ? err
-		   : rig_tor_tell(
-			     p->tor,
-			     "coherence node node=%u ip=%s own_ip=%s qpn=%u "
-			     "own_qpn=%u psn=%u mtu=%u rkey=%u addr=%" PRIu64
-			     " size=%u reads=8",
-			     i, ip, own,
-			     p->nodes[i].qp ? p->nodes[i].qp->qp_num : 1,
-			     own_qpn, psn, 128u << p->mtu,
-			     p->nodes[i].arena->rkey, p->nodes[i].arena->addr,
-			     MP_PAGES * COHERENCE_PAGE_BYTES);
+	return rig_coh_node_connect(&p->nodes[i], p->tor, i, p->turn, psn,
+				    p->mtu);
 }
 
 static int begin_term(struct mp *p)
@@ -216,7 +152,7 @@ static void look_after_the_dead(struct mp *p)
 	}
 	if (!p->going)
 		return;
-	mp_ask(p, "coherence show", answer, sizeof(answer));
+	rig_tor_ask(p->tor, "coherence show", answer, sizeof(answer));
 	if (strstr(answer, "\"going\""))
 		return;
 	note_lost(p, answer);

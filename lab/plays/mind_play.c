@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "figures/commands.h"
 #include "mind_play_priv.h"
 
 #define KEEPER_NS 200000ull
@@ -67,7 +68,7 @@ static bool is_switch_idle(struct mp *p)
 	char answer[8192];
 	const char *at = answer;
 
-	mp_ask(p, "coherence show", answer, sizeof(answer));
+	rig_tor_ask(p->tor, "coherence show", answer, sizeof(answer));
 	while ((at = strstr(at, "\"unanswered\":"))) {
 		at += strlen("\"unanswered\":");
 		if (*at != '0')
@@ -140,7 +141,7 @@ static bool is_known(struct mp *p, uint32_t page, unsigned machine, bool writes)
 
 	snprintf(line, sizeof(line), "coherence find va=%llu",
 		 COHERENCE_BASE + (uint64_t)page * COHERENCE_PAGE_BYTES);
-	mp_ask(p, line, answer, sizeof(answer));
+	rig_tor_ask(p->tor, line, answer, sizeof(answer));
 	at = strstr(answer, "\"sharers\":");
 	return at && strtoul(at + 10, NULL, 10) >> machine & 1 &&
 	       (!writes || strstr(answer, "\"state\":\"M\""));
@@ -161,7 +162,7 @@ static void check_page(struct mp *p, uint32_t page)
 			continue;
 		holders++;
 		writers += m->mmu[page] == COH_WRITE;
-		is_dirty |= m->pages[page].dirty;
+		is_dirty |= m->coh.cache.pages[page].dirty;
 		if (!is_lost &&
 		    !is_known(p, page, i, m->mmu[page] == COH_WRITE))
 			play_fail(&p->run,
@@ -219,7 +220,7 @@ static void perform(struct play_run *r)
 		return;
 	for (uint32_t i = 0; i < p->page_count; i++)
 		check_page(p, i);
-	mp_ask(p, "coherence check", answer, sizeof(answer));
+	rig_tor_ask(p->tor, "coherence check", answer, sizeof(answer));
 	if (!strstr(answer, "\"wrong\":\"\""))
 		play_fail(r, "the switch: %s", answer);
 }
@@ -231,13 +232,9 @@ static int make_nodes(struct mp *p)
 {
 	int err = 0;
 
-	for (unsigned i = 0; !err && i < p->node_count; i++) {
-		err = rig_host_add(p->run.stage, "memory", &p->nodes[i].host);
-		if (!err)
-			err = rig_region_create(p->nodes[i].host,
-						MP_PAGES * COHERENCE_PAGE_BYTES,
-						false, &p->nodes[i].arena);
-	}
+	for (unsigned i = 0; !err && i < p->node_count; i++)
+		err = rig_coh_node_init(&p->nodes[i], p->run.stage,
+					MP_PAGES * COHERENCE_PAGE_BYTES);
 	return err;
 }
 
@@ -272,7 +269,7 @@ static void draw_fate(struct mp *p)
 	if (!p->litmus.shape && kind & 1) {
 		p->victim = (int)sim_rand_below(r, p->machine_count);
 		p->death_point =
-			(enum mp_point)sim_rand_below(r, MP_POINT_COUNT);
+			(enum rig_coh_step)sim_rand_below(r, RIG_COH_STEPS);
 		p->death_countdown = sim_rand_range(r, 1, 12);
 	}
 	if (kind & 2)
@@ -333,8 +330,7 @@ static void close_world(struct play_run *r)
 	for (unsigned i = 0; i < p->machine_count; i++)
 		mp_machine_stop(&p->machines[i]);
 	for (unsigned i = 0; i < p->node_count; i++)
-		if (p->nodes[i].qp)
-			(void)ibv_destroy_qp(p->nodes[i].qp);
+		rig_coh_node_release(&p->nodes[i]);
 	rig_tor_destroy(p->tor);
 }
 
@@ -344,7 +340,7 @@ static void close_world(struct play_run *r)
 static const char *point_name(unsigned point)
 {
 	static const char *const names[] = {
-#define NAME(id, text) text,
+#define NAME(text) text,
 		MP_POINTS(NAME)
 #undef NAME
 	};
@@ -378,6 +374,7 @@ const struct play mind_play = {
 		"as an order of their steps does; switch, caches and memory "
 		"must agree at the end. 'aquifer sim mind --model --help' "
 		"explains the check of all states.",
+	.figures = &mind_figures,
 	.counts = counts,
 	.count_count = ARRAY_LEN(counts),
 	.bugs = bugs,

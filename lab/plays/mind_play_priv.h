@@ -3,11 +3,9 @@
 #ifndef AQ_PLAYS_MIND_PLAY_PRIV_H
 #define AQ_PLAYS_MIND_PLAY_PRIV_H
 
-#include "coherence/cache.h"
-#include "coherence/record.h"
 #include "mind_litmus.h"
 #include "mind_play.h"
-#include "rig/tor_net.h"
+#include "rig/coh_machine.h"
 #include "sim/fiber.h"
 
 enum {
@@ -18,34 +16,22 @@ enum {
 	MP_WORDS = COHERENCE_PAGE_BYTES / 8,
 	MP_HOT_WORDS = 2, /* of a page, that random operations use */
 	MP_LANES = 4,
-	MP_JOBS = COH_CACHE_JOBS_MAX,
-	MP_LEAVES = 2,
-	MP_GIVES = COH_CACHE_GIVES_MAX,
-	MP_SAYS = 128,	/* records on their way */
-	MP_RECVS = 128, /* receives of a talk */
-	MP_OPS = 24,	/* of a thread */
+	MP_OPS = 24, /* of a thread */
 };
 
-/* Steps of a machine at which it may die. */
-#define MP_POINTS(X)                                  \
-	X(GET, "a get is sent")                       \
-	X(MAP, "a page that has come is mapped")      \
-	X(MAPPED, "threads have used the page")       \
-	X(INVAL, "an INVAL is looked at")             \
-	X(PROTECT, "a range is protected")            \
-	X(GIVE, "a page is given back")               \
-	X(GIVEN, "a give-back's completion is taken") \
-	X(UNMAP, "a range is unmapped")               \
-	X(FIN, "FIN is sent")                         \
-	X(EVICT, "EVICT is sent")                     \
-	X(CLEAN, "CLEAN is sent")
-
-enum mp_point {
-#define MP_POINT_ENUM(id, text) MP_POINT_##id,
-	MP_POINTS(MP_POINT_ENUM)
-#undef MP_POINT_ENUM
-	MP_POINT_COUNT
-};
+/* Steps of a machine at which it may die, as enum rig_coh_step has them. */
+#define MP_POINTS(X)                           \
+	X("a get is sent")                     \
+	X("a page that has come is mapped")    \
+	X("threads have used the page")        \
+	X("an INVAL is looked at")             \
+	X("a range is protected")              \
+	X("a page is given back")              \
+	X("a give-back's completion is taken") \
+	X("a range is unmapped")               \
+	X("FIN is sent")                       \
+	X("EVICT is sent")                     \
+	X("CLEAN is sent")
 
 struct mp;
 
@@ -68,30 +54,17 @@ struct mp_machine {
 	uint8_t number;
 	struct rig_host *host;
 	struct rng rand;
-	bool is_dead, is_connected;
+	bool is_dead;
 	unsigned threads; /* that have not ended */
-	uint32_t turn;	  /* of connections */
 	uint32_t limit;	  /* pages that it keeps */
 
-	struct coh_cache cache;
-	struct coh_cache_page pages[MP_PAGES];
-	struct coh_cache_lane lanes[MP_LANES];
-	struct coh_cache_job jobs[MP_JOBS];
-	struct coh_cache_leave leaves[MP_LEAVES];
-	struct coh_cache_out out;
+	struct rig_coh coh;
 
 	/* The MMU: what processes may do, as actions said; and the pages. */
 	uint8_t mmu[MP_PAGES];
 	uint64_t mem[MP_PAGES][MP_WORDS];
 	struct mp_op *waiting;
 	struct sim_wait changed;
-
-	struct ibv_cq *cq;
-	struct ibv_qp *talk, *lane[MP_LANES];
-	struct rig_region *buffer;
-	uint32_t say_next;
-	bool lane_lost[MP_LANES];
-	int give_page[MP_GIVES]; /* -1: the slot is free */
 };
 
 struct mp_thread {
@@ -110,12 +83,7 @@ struct mp {
 	unsigned machine_count, node_count, page_count;
 	struct mp_machine machines[MP_MACHINES];
 	struct mp_thread threads[MP_MACHINES * MP_THREADS];
-	struct {
-		struct rig_host *host;
-		struct rig_region *arena;
-		struct ibv_qp *qp;
-		bool is_dead;
-	} nodes[MP_NODES];
+	struct rig_coh_node nodes[MP_NODES];
 	bool is_over; /* servers end */
 
 	/* The last store to each word, and which life of it this is: what is
@@ -137,17 +105,12 @@ struct mp {
 
 	/* Fate. */
 	int victim; /* machine; -1: none */
-	enum mp_point death_point;
+	enum rig_coh_step death_point;
 	unsigned death_countdown;
 	bool may_repair;
 
 	struct mind_litmus litmus;
 };
-
-static inline uint64_t mp_page_number(uint32_t page)
-{
-	return (COHERENCE_BASE >> COHERENCE_PAGE_SHIFT) + page;
-}
 
 /* Which node has the page: the upper half is moved to the second one. */
 static inline unsigned mp_node_of(const struct mp *p, uint32_t page)
@@ -186,7 +149,5 @@ int mp_keeper_start(struct mp *p) MUST_CHECK;
 void mp_keeper_dead(struct mp *p, unsigned machine);
 /* Does what is due; call it often. False: it went wrong. */
 bool mp_keeper_run(struct mp *p);
-/* The words of the switch's answer; "": none, or an error. */
-void mp_ask(struct mp *p, const char *line, char *out, size_t out_bytes);
 
 #endif

@@ -139,6 +139,7 @@ int client_link_open_at(struct aq_rack *rack, uint32_t node, const char *name,
 
 	if (!l)
 		return -ENOMEM;
+	rack->until_ns = o->deadline_ns;
 	l->rack = rack;
 	l->next = rack->links;
 	rack->links = l;
@@ -194,10 +195,13 @@ void client_link_close(struct client_link *link)
 }
 
 int client_link_call(struct client_link *link, const char *method,
-		     const char *path, json_t *body, json_t **reply)
+		     const char *path, json_t *body, uint64_t deadline_ns,
+		     json_t **reply)
 {
-	return walk_rack_ask(container_of(link, struct walk_link, link)->rack,
-			     link->node, method, path, body, reply);
+	struct aq_rack *rack = container_of(link, struct walk_link, link)->rack;
+
+	rack->until_ns = deadline_ns;
+	return walk_rack_ask(rack, link->node, method, path, body, reply);
 }
 
 bool client_link_is_lost(const struct client_link *link)

@@ -102,6 +102,7 @@ void walk_node_kill(struct walk_nodes *all, unsigned index)
 	while (n->busy)
 		sim_fiber_sleep_ps(all->run->sim, BUSY_PS);
 	rig_host_kill(n->host);
+	n->killed++;
 	stop(n);
 }
 
@@ -236,6 +237,13 @@ void walk_rack_bar(struct aq_rack *rack, bool is_barred)
 	rack->is_barred = is_barred;
 }
 
+/* Nobody refuses a connection there, so that the caller waits. */
+static bool is_silent(const struct aq_rack *rack, const struct walk_node *n)
+{
+	return !n->mem && n->killed % 2 &&
+	       client_keep_now_ns(rack) < rack->until_ns;
+}
+
 /* The way to the node and what it says: its status, or 0 if it is gone. */
 static unsigned travel(struct aq_rack *rack, struct walk_node *n,
 		       const char *method, const char *path)
@@ -247,7 +255,7 @@ static unsigned travel(struct aq_rack *rack, struct walk_node *n,
 	do
 		sim_fiber_sleep_ps(sim, half_ps);
 	while (rack->is_barred);
-	while (n->busy)
+	while (n->busy || is_silent(rack, n))
 		sim_fiber_sleep_ps(sim, BUSY_PS);
 	if (n->mem)
 		status = walk_node_handle(n, method, path, rack->text,
@@ -324,6 +332,7 @@ int client_call(const struct client_caller *c, const struct client_node *node,
 	struct aq_rack *rack =
 		container_of(c, struct aq_rack, caller); /* it is not changed */
 
+	rack->until_ns = client_keep_now_ns(rack) + 1000000ull * timeout_ms;
 	return walk_rack_ask(rack, (uint32_t)(node - rack->node), method, path,
 			     body, reply);
 }

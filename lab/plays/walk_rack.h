@@ -31,7 +31,8 @@ struct walk_node {
 	struct mem_node *mem; /* NULL: it is down */
 	struct nic_provider provider;
 	struct walk_nodes *of;
-	bool busy; /* a request is inside */
+	bool busy;	 /* a request is inside */
+	unsigned killed; /* how often; every other time its machine, too */
 };
 
 struct walk_nodes {

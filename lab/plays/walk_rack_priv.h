@@ -22,6 +22,7 @@ struct aq_rack {
 	uint64_t serial;	   /* of regions */
 	unsigned asking;	   /* requests under way */
 	bool is_barred;
+	uint64_t until_ns; /* when requests to nodes are given up */
 	/* Of the request under way; the play's if the process is killed. */
 	char *text;
 	char *answer;

@@ -154,12 +154,13 @@ uint64_t client_keep_version(const struct aq_region *region)
 }
 
 /* As client/region.c does it. */
-int client_keep_refresh(struct aq_region *region)
+int client_keep_refresh(struct aq_region *region, uint64_t deadline_ns)
 {
 	struct client_map fresh = region->shape.map;
 	char path[CLIENT_PATH_MAX];
 	int err = 0;
 
+	region->rack->until_ns = deadline_ns;
 	for (uint32_t i = 0; i < fresh.piece_count && !err; i++) {
 		const struct client_piece *old = &region->shape.map.piece[i];
 

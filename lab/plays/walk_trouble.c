@@ -162,6 +162,10 @@ static void kill_node(struct wp *p, struct rng *r)
 	if (sim_rand_below(r, 2))
 		rig_host_tell_gone(p->nodes.node[i].host);
 	sim_fiber_sleep_ps(p->run.sim, sim_rand_below(r, 50000) * SIM_US / 10);
+	/* Now and then for longer than anybody waits. */
+	if (sim_rand_below(r, 8) == 0)
+		sim_fiber_sleep_ps(p->run.sim,
+				   2 * WALK_DEADLINE_MS * 1000ull * SIM_US);
 	p->n->nodes_killed++;
 	if (walk_node_start(&p->nodes, i)) {
 		play_fail(&p->run, "a node cannot start: %s", error_last());

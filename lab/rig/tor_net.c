@@ -300,6 +300,27 @@ int rig_tor_tell(struct rig_tor *t, const char *fmt, ...)
 	return err;
 }
 
+void rig_tor_ask(struct rig_tor *t, const char *line, char *out,
+		 size_t out_bytes)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+	struct json_out json;
+
+	out[0] = '\0';
+	ASSERT(f);
+	json_out_init(&json, f);
+	json_out_object(&json, NULL);
+	if (tor_control(t->tor, line, &json) == 0) {
+		json_out_close(&json);
+		if (json_out_end(&json) == 0 && fflush(f) == 0)
+			snprintf(out, out_bytes, "%s", text);
+	}
+	fclose(f);
+	free(text);
+}
+
 uint64_t rig_tor_count(struct rig_tor *t, const char *name)
 {
 	char *text = NULL, quoted[64];

@@ -42,6 +42,9 @@ struct tor *rig_tor_get(struct rig_tor *t);
 /* A control call to its programs; 0 or -errno. */
 PRINTF(2, 3)
 int rig_tor_tell(struct rig_tor *t, const char *fmt, ...) MUST_CHECK;
+/* The words of its answer to a control call; "": none, or an error. */
+void rig_tor_ask(struct rig_tor *t, const char *line, char *out,
+		 size_t out_bytes);
 /* A number of its report by that name, since it was started last; 0: it has
  * none, or there is no switch (NULL). */
 uint64_t rig_tor_count(struct rig_tor *t, const char *name);

@@ -14,7 +14,10 @@ from typing import Any, Iterator
 
 from ._structs import (
     AsyncOptions,
+    EkvEntry,
+    EkvStat,
     ElasticOptions,
+    Event,
     IndexClientOptions,
     IndexInfo,
     IndexOptions,
@@ -38,6 +41,7 @@ from ._structs import (
     WalkInfo,
     WalkOptions,
     WalkResult,
+    WatchOptions,
 )
 
 _SONAME = "libaquifer.so.1"
@@ -236,6 +240,8 @@ aq_name_make = _f("aq_name_make", c.c_int, _ptr, _str)
 aq_name_move = _f("aq_name_move", c.c_int, _ptr, _str, _str)
 aq_name_remove = _f("aq_name_remove", c.c_int, _ptr, _str, c.c_bool)
 aq_name_stat = _f("aq_name_stat", c.c_int, _ptr, _str, _ref(Name))
+aq_name_flush = _f("aq_name_flush", c.c_int, _ptr, _str, _u32)
+aq_name_load = _f("aq_name_load", c.c_int, _ptr, _str, c.c_bool, _u32)
 aq_name_each = _f("aq_name_each", c.c_int, _ptr, _str, NAME_FN, _ptr)
 aq_file_open = _f(
     "aq_file_open", c.c_int, _ptr, _str, _ref(ElasticOptions), _out
@@ -267,3 +273,32 @@ aq_queue_take = _f(
 aq_queue_ack = _f("aq_queue_ack", c.c_int, _ptr, _ref(Taken))
 aq_queue_length = _f("aq_queue_length", c.c_int, _ptr, _ref(_u64))
 aq_queue_seal = _f("aq_queue_seal", c.c_int, _ptr)
+aq_ekv_open = _f(
+    "aq_ekv_open", c.c_int, _ptr, _str, _ref(ElasticOptions), _out
+)
+aq_ekv_close = _f("aq_ekv_close", None, _ptr)
+aq_ekv_get = _f(
+    "aq_ekv_get", c.c_int, _ptr, _str, _size, _ptr, _size, _ref(_size),
+    _ref(_u64),
+)
+aq_ekv_put = _f(
+    "aq_ekv_put", c.c_int, _ptr, _str, _size, _str, _size, _u64, _ref(_u64)
+)
+aq_ekv_delete = _f("aq_ekv_delete", c.c_int, _ptr, _str, _size, _u64)
+aq_ekv_add = _f(
+    "aq_ekv_add", c.c_int, _ptr, _str, _size, _uint, c.c_int64,
+    _ref(c.c_int64),
+)
+aq_ekv_append = _f(
+    "aq_ekv_append", c.c_int, _ptr, _str, _size, _str, _size, _ref(_u64)
+)
+aq_ekv_scan_begin = _f("aq_ekv_scan_begin", c.c_int, _ptr, _out)
+aq_ekv_scan_next = _f("aq_ekv_scan_next", c.c_int, _ptr, _ref(EkvEntry))
+aq_ekv_scan_end = _f("aq_ekv_scan_end", None, _ptr)
+aq_ekv_stat = _f("aq_ekv_stat", c.c_int, _ptr, _ref(EkvStat))
+aq_watch_open = _f(
+    "aq_watch_open", c.c_int, _ptr, _str, _ref(WatchOptions), _out
+)
+aq_watch_close = _f("aq_watch_close", None, _ptr)
+aq_watch_next = _f("aq_watch_next", c.c_int, _ptr, _ref(Event), _u32)
+aq_watch_fd = _f("aq_watch_fd", c.c_int, _ptr)

@@ -364,3 +364,40 @@ class Taken(c.Structure):
         ("block", c.c_uint64),
         ("name", c.c_uint64),
     ]
+
+
+class EkvEntry(c.Structure):
+    _fields_ = [
+        ("key", c.c_void_p),
+        ("key_bytes", c.c_size_t),
+        ("value_bytes", c.c_size_t),
+        ("version", c.c_uint64),
+    ]
+
+
+class EkvStat(c.Structure):
+    _fields_ = [
+        ("keys", c.c_uint64),
+        ("used_bytes", c.c_uint64),
+        ("blocks", c.c_uint64),
+        ("reserved", c.c_uint64 * 5),
+    ]
+
+
+class Event(c.Structure):
+    _fields_ = [
+        ("kind", c.c_int),
+        ("value", c.c_uint64),
+        ("length_bytes", c.c_size_t),
+        ("data", c.c_void_p),
+        ("data_bytes", c.c_size_t),
+        ("block", c.c_uint64),
+        ("reserved", c.c_uint64 * 4),
+    ]
+
+
+class WatchOptions(c.Structure):
+    _fields_ = [
+        ("events", c.c_uint32),
+        ("reserved_more", c.c_uint64 * 4),
+    ]

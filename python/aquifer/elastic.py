@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and queues of jobs in far memory, which live by a lease.
+"""Files, queues and stores of jobs in far memory, which live by a lease.
 
     from aquifer.elastic import Job
 
@@ -9,8 +9,10 @@
         todo = job.queue("todo")
         todo.put({"part": 0})
         print(todo.get())
+        hits = job.ekv("hits", values=int)
+        print(hits.add("front page", 2))
 
-The lease is renewed while the job is open. Jobs, files and queues can be
+The lease is renewed while the job is open. Jobs, queues and stores can be
 pickled into other processes, which open them anew; docs/elastic.md says more.
 A rack with a controller has to be there.
 """
@@ -26,120 +28,47 @@ import queue
 import threading
 import time
 import weakref
-from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import (
+    Any, Callable, Iterable, Mapping, Optional, Sequence, Union,
+)
 
 from . import _errors, _structs
 from . import _library as lib
 from ._handle import Exclusive
+from ._names import (
+    CREATE,
+    LOAD,
+    NEW,
+    Name,
+    call,
+    flush,
+    listdir,
+    load,
+    makedirs,
+    open_handle,
+    path_bytes,
+    remove,
+    rename,
+    stat,
+)
 from ._rack import Rack
+from ._store import Ekv
+from ._watch import Event, Watch
+from ._watch import bits as _event_bits
 
-__all__ = ["File", "Job", "Name", "Queue"]
+__all__ = ["Ekv", "Event", "File", "Job", "Name", "Queue", "Watch"]
 
-_CREATE, _NEW, _LOAD = 1, 2, 4
-_KINDS = {1: "folder", 2: "file", 3: "queue"}
 _SLICE_S = 0.5  # of a wait, so that interrupts are heard
 _ITEM_BYTES = 4096  # room for a first try
 _EAGAIN, _EMSGSIZE, _EPIPE = -errno.EAGAIN, -errno.EMSGSIZE, -errno.EPIPE
 
 
-class Name(NamedTuple):
-    """What is known of a name."""
-
-    path: str
-    kind: str
-    """folder, file or queue"""
-    is_ready: bool
-    """False: at the vault, on its way, or lost"""
-    used: int
-    """bytes of a file or queue, as the nodes said lately"""
-
-
-def _path_bytes(path: str) -> bytes:
-    if not isinstance(path, str) or "\0" in path:
-        raise ValueError("a path is a text without NUL")
-    return path.encode()
-
-
-# ---- names -----------------------------------------------------------------
-
-
-def _name_of(found: _structs.Name) -> Name:
-    return Name(
-        found.path.decode(),
-        _KINDS.get(found.kind, "other"),
-        found.is_ready,
-        found.used_bytes,
+def _watch(rack: Rack, path: str, events: Optional[Iterable[str]]) -> Watch:
+    options = _structs.WatchOptions(events=_event_bits(events))
+    handle = open_handle(
+        rack, lib.aq_watch_open, lib.aq_watch_close, path, options
     )
-
-
-def stat(rack: Rack, path: str) -> Name:
-    """What a path names."""
-    out = _structs.Name()
-    _errors.check(rack._handle.call(lib.aq_name_stat, _path_bytes(path), out))
-    return _name_of(out)
-
-
-def listdir(rack: Rack, path: str = "/") -> list[Name]:
-    """What lies directly below."""
-    names: list[Name] = []
-
-    @lib.NAME_FN
-    def each(found: Any, _: Any) -> int:
-        names.append(_name_of(found.contents))
-        return 0
-
-    _errors.check(
-        rack._handle.call(lib.aq_name_each, _path_bytes(path), each, None)
-    )
-    return names
-
-
-def makedirs(rack: Rack, path: str) -> None:
-    """Makes a folder, and those that are missing on the way."""
-    _errors.check(rack._handle.call(lib.aq_name_make, _path_bytes(path)))
-
-
-def rename(rack: Rack, path: str, to: str) -> None:
-    """Fails where something has the new name."""
-    _errors.check(
-        rack._handle.call(lib.aq_name_move, _path_bytes(path), _path_bytes(to))
-    )
-
-
-def remove(rack: Rack, path: str, recursive: bool = False) -> None:
-    _errors.check(
-        rack._handle.call(lib.aq_name_remove, _path_bytes(path), recursive)
-    )
-
-
-# ---- what is opened --------------------------------------------------------
-
-
-def _open(
-    rack: Rack,
-    function: Any,
-    close: Any,
-    path: str,
-    options: _structs.ElasticOptions,
-) -> Exclusive:
-    def opened() -> int:
-        out = c.c_void_p()
-        _errors.check(
-            rack._handle.call(function, _path_bytes(path), options, out)
-        )
-        assert out.value is not None
-        return out.value
-
-    return Exclusive(path, opened(), close, rack._handle)
-
-
-def _call(handle: Exclusive, function: Any, *arguments: Any) -> int:
-    with handle.lock:
-        pointer = handle.pointer
-        if pointer is None:
-            pointer = handle.revive()
-        err: int = function(pointer, *arguments)
-    return err
+    return Watch(handle, call)
 
 
 class File(io.RawIOBase):
@@ -162,9 +91,9 @@ class File(io.RawIOBase):
         super().__init__()
         if mode not in ("r", "a", "w", "x"):
             raise ValueError(f"mode {mode!r}: a file is r, a, w or x")
-        flags = {"r": 0, "a": _CREATE, "w": _NEW, "x": _NEW}[mode]
+        flags = {"r": 0, "a": CREATE, "w": NEW, "x": NEW}[mode]
         options = _structs.ElasticOptions(
-            flags=flags | (_LOAD if load else 0), block_bytes=block_bytes
+            flags=flags | (LOAD if load else 0), block_bytes=block_bytes
         )
         self._handle: Optional[Exclusive] = None
         self._mode = mode
@@ -175,7 +104,7 @@ class File(io.RawIOBase):
             except _errors.NotFoundError:
                 pass
         self._rack, self.name = rack, path
-        self._handle = _open(
+        self._handle = open_handle(
             rack, lib.aq_file_open, lib.aq_file_close, path, options
         )
         self._finalizer = weakref.finalize(self, self._handle.close)
@@ -185,7 +114,7 @@ class File(io.RawIOBase):
     def _do(self, function: Any, *arguments: Any) -> None:
         if self.closed or self._handle is None:
             raise ValueError("I/O operation on closed file")
-        _errors.check(_call(self._handle, function, *arguments))
+        _errors.check(call(self._handle, function, *arguments))
 
     @property
     def mode(self) -> str:
@@ -280,7 +209,7 @@ class Queue:
         self._job, self._path, self._maxsize = job, path, maxsize
         self._raw, self._tasks = raw, tasks
         self._options = _structs.ElasticOptions(
-            flags=_CREATE | (_LOAD if load else 0),
+            flags=CREATE | (LOAD if load else 0),
             block_bytes=block_bytes,
             bound=max(maxsize, 0),
         )
@@ -302,7 +231,7 @@ class Queue:
     def _handle(self) -> Exclusive:
         handle: Optional[Exclusive] = getattr(self._local, "handle", None)
         if handle is None or handle.is_inherited:
-            handle = _open(
+            handle = open_handle(
                 self._job.rack, lib.aq_queue_open, lib.aq_queue_close,
                 self._path, self._options,
             )
@@ -340,7 +269,7 @@ class Queue:
         data = bytes(item) if self._raw else pickle.dumps(item)
         handle = self._handle()
         self._wait(
-            lambda ms: _call(handle, lib.aq_queue_put, data, len(data), ms),
+            lambda ms: call(handle, lib.aq_queue_put, data, len(data), ms),
             block, timeout, queue.Full,
         )
 
@@ -357,7 +286,7 @@ class Queue:
                 for d in data[at:]
             ])
             done.value = 0
-            err = _call(
+            err = call(
                 handle, lib.aq_queue_put_many, rows, len(rows), ms, done
             )
             at += done.value
@@ -378,7 +307,7 @@ class Queue:
                 room = local.room
                 more = (taken, ms) if self._tasks else (ms,)
                 function = lib.aq_queue_take if self._tasks else lib.aq_queue_get
-                err = _call(handle, function, room, len(room), length, *more)
+                err = call(handle, function, room, len(room), length, *more)
                 if err != _EMSGSIZE:
                     return err
                 local.room = c.create_string_buffer(length.value)
@@ -398,7 +327,7 @@ class Queue:
     def qsize(self) -> int:
         """Items now, also those that wait for task_done."""
         out = c.c_uint64()
-        _errors.check(_call(self._handle(), lib.aq_queue_length, out))
+        _errors.check(call(self._handle(), lib.aq_queue_length, out))
         return out.value
 
     def empty(self) -> bool:
@@ -413,7 +342,7 @@ class Queue:
         if not self._local.taken:
             raise ValueError("task_done() called too many times")
         taken = self._local.taken.pop(0)
-        _errors.check(_call(handle, lib.aq_queue_ack, taken))
+        _errors.check(call(handle, lib.aq_queue_ack, taken))
 
     def join(self) -> None:
         """Until nothing is left that was put, by any process."""
@@ -422,9 +351,13 @@ class Queue:
             time.sleep(pause)
             pause = min(2 * pause, 0.05)
 
+    def watch(self, events: Optional[Iterable[str]] = None) -> Watch:
+        """What is done to it from now on: `async for event in q.watch()`."""
+        return _watch(self._job.rack, self._path, events)
+
     def seal(self) -> None:
         """Nothing is put any more, by anybody."""
-        _errors.check(_call(self._handle(), lib.aq_queue_seal))
+        _errors.check(call(self._handle(), lib.aq_queue_seal))
 
     def close(self) -> None:
         """Ends the connections of all threads; the queue stays."""
@@ -452,7 +385,7 @@ class _Renewal(threading.Thread):
         while not self._stop_event.wait(self._pause):
             try:
                 err = self._rack._handle.call(
-                    lib.aq_job_renew, _path_bytes(self._path), period
+                    lib.aq_job_renew, path_bytes(self._path), period
                 )
             except OSError:
                 return  # the rack is closed
@@ -514,7 +447,7 @@ class Job:
             ).encode(),
         )
         err = self.rack._handle.call(
-            lib.aq_job_create, _path_bytes(self._path), options
+            lib.aq_job_create, path_bytes(self._path), options
         )
         if err != -errno.EEXIST:
             _errors.check(err)
@@ -534,7 +467,7 @@ class Job:
         period = c.c_uint32()
         _errors.check(
             self.rack._handle.call(
-                lib.aq_job_renew, _path_bytes(self._below(name)), period
+                lib.aq_job_renew, path_bytes(self._below(name)), period
             )
         )
         return period.value / 1000
@@ -582,6 +515,38 @@ class Job:
             self, self._below(name), maxsize, raw=raw, tasks=tasks,
             block_bytes=block_bytes, load=load,
         )
+
+    def ekv(
+        self,
+        name: str,
+        *,
+        keys: type = str,
+        values: type = object,
+        block_bytes: int = 0,
+        load: bool = False,
+    ) -> Ekv:
+        """Opens a key-value store, and makes it if it is not there."""
+        return Ekv(
+            self, self._below(name), keys=keys, values=values,
+            block_bytes=block_bytes, load=load,
+        )
+
+    def flush(self, name: str = "", timeout: float = 60) -> None:
+        """Writes it, or all below it, to the rack's vault."""
+        flush(self.rack, self._below(name), timeout)
+
+    def load(
+        self, name: str = "", back: bool = False, timeout: float = 60
+    ) -> None:
+        """Brings it, or all below it, back from the vault; with back also what
+        is there, which becomes what it was when it was flushed last."""
+        load(self.rack, self._below(name), back, timeout)
+
+    def watch(
+        self, name: str, events: Optional[Iterable[str]] = None
+    ) -> Watch:
+        """What is done to a file, queue or store from now on."""
+        return _watch(self.rack, self._below(name), events)
 
     def listdir(self, name: str = "") -> list[Name]:
         return listdir(self.rack, self._below(name))

@@ -63,9 +63,39 @@ static bool is_absolute(const char *text)
 	return text[0] == '\0' || text[0] == '/';
 }
 
+/* A folder, or s3://BUCKET[/PREFIX...]. */
 static bool is_vault(const char *text)
 {
-	return is_absolute(text) && strlen(text) < 256;
+	size_t len = strlen(text);
+
+	if (strncmp(text, "s3://", 5) != 0)
+		return is_absolute(text) && len < 256;
+	return len > 5 && len < 256 && text[5] != '/' && text[len - 1] != '/' &&
+	       !strstr(text + 5, "//") &&
+	       strspn(text + 5, "abcdefghijklmnopqrstuvwxyz"
+				"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				"0123456789._-/") == len - 5;
+}
+
+/* http[s]://HOST[:PORT], without a path. */
+static bool is_endpoint(const char *text)
+{
+	const char *host = strstr(text, "://");
+	bool is_http = strncmp(text, "http://", 7) == 0 ||
+		       strncmp(text, "https://", 8) == 0;
+
+	if (!text[0])
+		return true;
+	return is_http && strlen(text) < 256 && host[3] &&
+	       strspn(host + 3, "abcdefghijklmnopqrstuvwxyz"
+				"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				"0123456789.-:[]") == strlen(host + 3);
+}
+
+static bool is_region(const char *text)
+{
+	return strlen(text) < 64 && strspn(text, "abcdefghijklmnopqrstuvwxyz"
+						 "0123456789-") == strlen(text);
 }
 
 static bool is_zone(const char *text)
@@ -147,10 +177,23 @@ static const struct config_key keys[] = {
 	 .help = "private key of rack.cert, a PEM file", .check = is_absolute,
 	 .allowed = "an absolute path"},
 	{"rack", "vault", CONFIG_STRING, "",
-	 .help = "folder for images of elastic files and queues, which exists "
-		 "and which all memory nodes see under this name. None: what "
-		 "expires is dropped",
-	 .check = is_vault, .allowed = "an absolute path below 256 characters"},
+	 .help = "where images of elastic memory go: a folder, which exists "
+		 "and "
+		 "which all memory nodes see under this name, or a bucket of "
+		 "S3. None: what expires is dropped",
+	 .check = is_vault,
+	 .allowed = "an absolute path or s3://BUCKET[/PREFIX], below 256 "
+		    "characters"},
+	{"rack", "vault_endpoint", CONFIG_STRING, "",
+	 .help = "where a node finds S3; default: that of Amazon in the region",
+	 .check = is_endpoint, .allowed = "http[s]://HOST[:PORT]"},
+	{"rack", "vault_region", CONFIG_STRING, "us-east-1",
+	 .help = "region of S3, which signatures name", .check = is_region,
+	 .allowed = "letters, digits and '-'"},
+	{"rack", "vault_key_file", CONFIG_STRING, "",
+	 .help = "at controllers: file with aws_access_key_id and "
+		 "aws_secret_access_key for the vault",
+	 .check = is_absolute, .allowed = "an absolute path"},
 	{"rack", "zone", CONFIG_STRING, "",
 	 .help = "what this machine's nodes may fail together with; copies go "
 		 "to different ones",

@@ -123,6 +123,18 @@ static const struct config_key keys[] = {
 	 .help = "IP addresses of the switch itself, separated by blanks"},
 	{"switch", "programs", CONFIG_STRING, "",
 	 .help = "NAME or NAME:OPTIONS, in their order, separated by blanks"},
+	{"switch", "listen", CONFIG_STRING, "",
+	 .help = "ADDRESS:PORT for control calls and metrics over HTTP",
+	 .check = is_address, .allowed = "ADDRESS:PORT"},
+	{"switch", "tls_cert", CONFIG_STRING, "",
+	 .help = "certificate for the TCP port, a PEM file"},
+	{"switch", "tls_key", CONFIG_STRING, "",
+	 .help = "private key of the certificate"},
+	{"switch", "tls_ca", CONFIG_STRING, "",
+	 .help = "callers need a certificate of this authority, a PEM file"},
+	{"switch", "insecure", CONFIG_CHOICE, "no",
+	 .help = "listen without TLS also where others can connect",
+	 .choices = "no|yes"},
 };
 
 struct section {

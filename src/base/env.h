@@ -122,8 +122,9 @@ struct env_ops {
 	 * mapping of `rkey` for the connection local qpn -> remote qpn, or NULL
 	 * when there is none (yet): the frame path must be used. It may start
 	 * to set a mapping up. direct_copy and direct_atomic return -EFAULT
-	 * when the owner revoked the memory meanwhile, -EADDRNOTAVAIL when
-	 * `near` is not mapped any more.
+	 * when the owner has revoked the memory, -EINPROGRESS when it did so
+	 * while the memory was changed, -EADDRNOTAVAIL when `near` is not
+	 * mapped any more.
 	 */
 	const struct env_direct *(*direct_find)(struct env *env,
 						struct env_path *path,

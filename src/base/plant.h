@@ -104,6 +104,10 @@
 	  "members of a chain hear those that were cut out")                   \
 	X(chain_no_rest, "copy-while-changed",                                 \
 	  "a new member does not get what changes during its copy")            \
+	X(watch_no_mark, "watch-no-mark",                                      \
+	  "a block does not tell its watchers whence slots came")              \
+	X(watch_any_order, "watch-any-order",                                  \
+	  "slots that move do not say which events are older")                 \
 	/* The switch's atomics. */                                            \
 	X(early_issue, "early_issue",                                          \
 	  "a replaced atomic does not wait for "                               \

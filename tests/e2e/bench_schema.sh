@@ -97,11 +97,12 @@ schema tier --only probe
 schema control --only restart
 schema control --only renew
 schema mind --only count
+schema elastic --only queue
 
 # Their list; options mean the same in all of them.
 expect 0 "$AQUIFER" bench
 mapfile -t names < <(sed -n 's/^  \([a-z]*\) .*/\1/p' "$TMP/out")
-[[ ${names[*]} == "verbs edm offload switch fair paging kv walk tier control mind all" ]] ||
+[[ ${names[*]} == "verbs edm offload switch fair paging kv walk tier control mind elastic all" ]] ||
 	fail "the list is ${names[*]}"
 for name in "${names[@]}"; do
 	expect 0 "$AQUIFER" bench "$name" --help
@@ -122,5 +123,5 @@ python3 "$TMP/schema.py" "$TMP/out" all edm || fail "bench all"
 
 # What could not be judged says why on the last lines.
 expect 0 env PATH=/nonexistent "$AQUIFER" bench kv --quick --only gateway
-tail -n 5 "$TMP/out" | grep -q '^void: gateway_p16_vs_redis_p16: redis-server' ||
-	fail "no reason: $(tail -n 5 "$TMP/out")"
+tail -n 6 "$TMP/out" | grep -q '^void: gateway_p16_vs_redis_p16: redis-server' ||
+	fail "no reason: $(tail -n 6 "$TMP/out")"

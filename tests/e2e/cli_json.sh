@@ -237,13 +237,15 @@ assert run("file append /f/a /dev/null")["size"] == 0
 run("file get /f/none " + tmp + "/none", 1)
 run("ekv put /f/s k v", 1)
 assert run("ekv scan /f/s")["keys"] == []
+run("mount /none " + tmp, 1)
 del os.environ["AQUIFER_RACK_CONTROL"]
 run("down")
 
-# bench takes long, run needs a right, shared a switch: their own tests read
-# their objects.
+# bench takes long, run and mount need a right, shared a switch: their own tests
+# read their objects.
 seen["bench"].add(True)
 seen["run"].add(True)
+seen["mount"].add(True)
 seen["shared"].add(True)
 names = [c["name"] for c in json.loads(subprocess.run(
     [aquifer, "help", "--json"], capture_output=True, check=True).stdout)["commands"]]

@@ -134,6 +134,8 @@ file put /a --block 1K|--block
 queue|queue needs a name
 queue get|queue get needs a path
 queue put /q x --bound 0|--bound
+mount|mount needs a path and a folder
+mount /job|mount needs a path and a folder
 ekv|ekv needs a name
 ekv get|ekv get needs a path
 ekv get /k|ekv get needs a key after the path

@@ -9,6 +9,8 @@
  * Alone, or as many as one likes:
  *	add	atomic additions to one word
  *	churn	writes and reads back COUNT pages, more than a cache has
+ *	fetch	gets COUNT pages ahead: then it neither waits for them nor asks
+ *	stream	reads COUNT pages in a row: some come before they are touched
  *	show	prints the word that is added to
  *	store	stores COUNT there, says so and waits for ever
  *	flush	the same, after a flush
@@ -170,6 +172,80 @@ static int churn(word *m, int side, uint64_t count)
 	return 0;
 }
 
+/* Until so many bytes of the segment are here, and so many gets were sent. */
+static int await_pages(struct aq_shared *s, uint64_t bytes, uint64_t gets,
+		       struct aq_shared_info *info)
+{
+	do {
+		(void)usleep(1000);
+		if (aq_shared_stat(s, info))
+			return fail("stat");
+	} while (info->cached_bytes < bytes || info->gets < gets);
+	return 0;
+}
+
+static int fetch(struct aq_shared *s, word *m, uint64_t count)
+{
+	uint64_t at = AT_CHURN * sizeof(word), bytes = count * 4096, sum = 0;
+	struct aq_shared_info before, came, after;
+
+	if (aq_shared_stat(s, &before) ||
+	    aq_shared_fetch(s, at, bytes, AQ_SHARED_READ))
+		return fail("fetch to read");
+	if (await_pages(s, before.cached_bytes + bytes, 0, &came))
+		return 1;
+	for (uint64_t i = 0; i < count; i++)
+		sum += m[AT_CHURN + i * PAGE_WORDS] - 1 - i;
+	if (aq_shared_stat(s, &after))
+		return fail("stat");
+	if (sum || after.faults != came.faults) {
+		printf("%llu faults, bytes are %s\n",
+		       (unsigned long long)(after.faults - came.faults),
+		       sum ? "wrong" : "right");
+		return 1;
+	}
+	if (aq_shared_fetch(s, at, bytes, AQ_SHARED_WRITE))
+		return fail("fetch to write");
+	if (await_pages(s, 0, after.gets + count, &came))
+		return 1;
+	for (uint64_t i = 0; i < count; i++)
+		m[AT_CHURN + i * PAGE_WORDS]++;
+	if (aq_shared_stat(s, &after))
+		return fail("stat");
+	if (after.gets != came.gets) {
+		printf("%llu gets\n",
+		       (unsigned long long)(after.gets - came.gets));
+		return 1;
+	}
+	return aq_shared_fetch(s, aq_shared_size(s), 1, AQ_SHARED_READ) == 0 ||
+	       aq_shared_fetch(s, 0, 1, AQ_SHARED_NONE) == 0;
+}
+
+/* Others have written the pages, so each that is here was asked for. */
+static int stream(struct aq_shared *s, const word *m, uint64_t count)
+{
+	struct aq_shared_info before, after;
+
+	if (aq_shared_stat(s, &before))
+		return fail("stat");
+	for (uint64_t i = 0; i < count; i++) {
+		if (m[AT_CHURN + i * PAGE_WORDS] != i + 1) {
+			printf("page %llu is another one\n",
+			       (unsigned long long)i);
+			return 1;
+		}
+		(void)usleep(1000);
+	}
+	if (aq_shared_stat(s, &after))
+		return fail("stat");
+	if (after.gets - before.gets > after.faults - before.faults)
+		return 0;
+	printf("%llu gets for %llu faults\n",
+	       (unsigned long long)(after.gets - before.gets),
+	       (unsigned long long)(after.faults - before.faults));
+	return 1;
+}
+
 static int stay(struct aq_shared *s, word *m, uint64_t value, int must_flush)
 {
 	m[AT_SUM] = value;
@@ -193,6 +269,10 @@ static int step(struct aq_shared *s, const char *what, int side, uint64_t n)
 		return store_buffering(m, side, n);
 	if (strcmp(what, "churn") == 0)
 		return churn(m, side, n);
+	if (strcmp(what, "stream") == 0)
+		return stream(s, m, n);
+	if (strcmp(what, "fetch") == 0)
+		return fetch(s, m, n);
 	if (strcmp(what, "store") == 0 || strcmp(what, "flush") == 0)
 		return stay(s, m, n, *what == 'f');
 	if (strcmp(what, "pass") == 0)

@@ -48,6 +48,11 @@ grep -q 'already' "$TMP/err" || fail "$(<"$TMP/err")"
 # Where there is none the first program starts it, and it ends after the last.
 ADDRESS[c]=127.0.0.9
 on c add 0 5 >"$TMP/add" 2>&1 || fail "add: $(<"$TMP/add")"
+# Pages that another machine has written come ahead, to read and to write; also
+# where a program only reads them in a row.
+on c stream 0 64 >"$TMP/stream" 2>&1 || fail "stream: $(<"$TMP/stream")"
+on b churn 0 64 >"$TMP/churn" 2>&1 || fail "churn: $(<"$TMP/churn")"
+on c fetch 0 64 >"$TMP/fetch" 2>&1 || fail "fetch: $(<"$TMP/fetch")"
 machines_are 2
 sum_is 300005 a
 # A clean end gives everything back, so others find it.

@@ -45,6 +45,6 @@ post /odd/beat '{"incarnation":"00000000000000aa","epoch":'"$epoch"',"used":4096
 unset MALLOC_PERTURB_ http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY
 HOME=$TMP "$python" "$AQ_SOURCE/tests/e2e/dashboard.py" "${1:-quick}" "$RUNDIR" \
 	"$TMP/profile" "${AQ_PICTURES:?run me through meson test}" \
-	"$(<"$TMP/t.token")" &
+	"$(<"$TMP/t.token")" "$epoch" &
 PIDS+=("$!")
 wait "$!" || fail "the page is not as it should be"

@@ -24,6 +24,13 @@ wait "$PID" || fail "$(<"$TMP/side0") $(server_log)"
 [[ $(<"$TMP/side0") == "20 2000" && $(<"$TMP/side1") == "20 2000" ]] ||
 	fail "$(<"$TMP/side0"), $(<"$TMP/side1")"
 segments_are words
+# A deadline in shared memory that the other machine has.
+for side in 0 1; do
+	machine=$( ((side)) && echo b || echo a)
+	in_group "$machine" "$CALLS" deadline "$side" >"$TMP/when" 2>&1 ||
+		fail "$(<"$TMP/when") $(server_log)"
+done
+segments_are words
 # Groups share nothing with each other.
 beside a one "$CALLS" together 0 1
 env AQUIFER_NIC_ADDRESS="${ADDRESS[b]}" "$AQUIFER" run --shared other -- \

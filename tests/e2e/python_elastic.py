@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What aquifer.elastic and aquifer.fs offer; run by python_elastic.sh."""
+import collections.abc
+import errno
 import io
 import multiprocessing
 import os
@@ -73,6 +75,97 @@ class Files(OnJob):
                 at += n
         with self.job.open("l", "rb") as f:
             self.assertEqual(f.read(), data)
+
+
+def count(store, times):
+    for i in range(times):
+        store.add("shared")
+        store.add(f"own-{os.getpid()}")
+
+
+class Stores(OnJob):
+    def test_it_is_a_mapping(self):
+        store = self.job.ekv("m")
+        self.assertIsInstance(store, collections.abc.MutableMapping)
+        mine = {"a": 1, "b": [2, "zwei"], "c": None, "ü": b"x" * 20000}
+        store.update(mine)
+        self.assertEqual(len(store), 4)
+        self.assertEqual(dict(store), mine)
+        self.assertEqual(sorted(store), sorted(mine))
+        self.assertEqual(store, mine)
+        self.assertIn("a", store)
+        self.assertNotIn("z", store)
+        self.assertIn(("a", 1), store.items())
+        self.assertIn(None, store.values())
+        self.assertEqual(len(store.items()), 4)
+        self.assertEqual(store.get("z", 7), 7)
+        self.assertEqual(store.setdefault("a", 9), 1)
+        self.assertEqual(store.setdefault("n", 9), 9)
+        self.assertEqual(store.pop("n"), 9)
+        del store["a"]
+        with self.assertRaises(KeyError):
+            store["a"]
+        with self.assertRaises(KeyError):
+            del store["a"]
+        with self.assertRaises(TypeError):
+            store[7] = 1
+        with self.assertRaises(TypeError):
+            store.add("b")
+        store.clear()
+        self.assertFalse(store)
+
+    def test_bytes_numbers_and_versions(self):
+        raw = self.job.ekv("raw", keys=bytes, values=bytes)
+        self.assertEqual(raw.append(b"\0k", b"abc"), 3)
+        self.assertEqual(raw.append(b"\0k", b"def"), 6)
+        self.assertEqual(list(raw.items()), [(b"\0k", b"abcdef")])
+        version = raw.put(b"v", b"1", elastic.Ekv.put.__defaults__[0])
+        self.assertEqual(raw.lookup(b"v"), (b"1", version))
+        self.assertGreater(raw.put(b"v", b"2", version), version)
+        with self.assertRaises(OSError) as caught:
+            raw.put(b"v", b"3", version)
+        self.assertEqual(caught.exception.errno, errno.ECANCELED)
+        with self.assertRaises(FileExistsError):
+            raw.put(b"v", b"3", 0)
+        numbers = self.job.ekv("numbers", values=int)
+        self.assertEqual(numbers.add("n", 5), 5)
+        self.assertEqual(numbers.add("n", -7), -2)
+        self.assertEqual(numbers.add("n", 3, "max"), 3)
+        self.assertEqual(numbers.add("n", -3, "min"), -3)
+        self.assertEqual(numbers["n"], -3)
+        with self.assertRaises(ValueError):
+            self.job.ekv("raw", values=int)["\0k"]
+        with self.assertRaises(ValueError):
+            self.job.ekv("raw", values=float)
+
+    def test_processes_share_it(self):
+        store = self.job.ekv("s", values=int, block_bytes=65536)
+        self.assertEqual(pickle.loads(pickle.dumps(store)).add("shared", 0), 0)
+        spawn = multiprocessing.get_context("spawn")
+        several = [spawn.Process(target=count, args=(store, 100)) for _ in "ab"]
+        for p in several:
+            p.start()
+        count(store, 100)
+        for p in several:
+            p.join()
+            self.assertEqual(p.exitcode, 0)
+        self.assertEqual(store["shared"], 300)
+        self.assertEqual(sorted(store.values()), [100, 100, 100, 300])
+
+    def test_it_goes_back_to_its_image(self):
+        store = self.job.ekv("c", block_bytes=65536)
+        store.update({f"{i}": "x" * 3000 for i in range(60)})
+        self.assertGreater(store.stat()[2], 1)
+        self.job.flush("c")
+        store["0"] = "changed"
+        store["more"] = 1
+        self.job.load("c", back=True)
+        with self.assertRaises(aquifer.StaleError):
+            store["0"]
+        again = self.job.ekv("c")
+        self.assertEqual(len(again), 60)
+        self.assertEqual(set(again.values()), {"x" * 3000})
+        self.assertEqual(self.job.stat("c").kind, "ekv")
 
 
 def consume(todo, done):
@@ -264,6 +357,42 @@ class FileSystem(unittest.TestCase):
         all_of_it = dask.dataframe.read_csv("aquifer://fs/part-*")
         total = all_of_it["n"].sum().compute(scheduler="threads")
         self.assertEqual(int(total), sum(range(300)))
+
+    def test_events_are_awaited(self):
+        import asyncio
+
+        with elastic.Job("/events", lease=60) as job:
+            q = job.queue("q", raw=True)
+            q.put(b"before")
+            with q.watch(["put", "seal"]) as watch:
+                self.assertIsNone(watch.next())
+
+                async def listen():
+                    heard = []
+                    async for event in watch:
+                        heard.append((event.kind, event.data))
+                        if event.kind == "seal":
+                            return heard
+                        if len(heard) == 3:
+                            q.seal()
+                        else:
+                            q.put(b"after " + event.data)
+
+                async def run():
+                    task = asyncio.create_task(listen())
+                    await asyncio.sleep(0)
+                    q.put(b"it")
+                    return await task
+
+                heard = asyncio.run(run())
+            self.assertEqual(heard[0], ("put", b"it"))
+            self.assertEqual(heard[1], ("put", b"after it"))
+            self.assertEqual(heard[-1][0], "seal")
+            self.assertEqual(len(heard), 4)
+            with self.assertRaises(ValueError):
+                q.watch(["nothing"])
+            with self.assertRaises(FileNotFoundError):
+                job.watch("none")
 
 
 if __name__ == "__main__":

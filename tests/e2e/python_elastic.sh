@@ -32,7 +32,7 @@ size = 128M
 END
 expect 0 "$AQUIFER" up
 until_node 'd["m0"]["state"] == "up"'
-for tests in Files Queues Jobs FileSystem; do
+for tests in Files Queues Stores Jobs FileSystem; do
 	timeout -k 5 150 "$python" -X faulthandler \
 		"$AQ_SOURCE/tests/e2e/python_elastic.py" "$tests" >"$TMP/out" 2>&1 ||
 		fail "$tests $(tail -n 60 "$TMP/out")"

@@ -28,7 +28,7 @@ far() {
 # report EXPRESSION: over the last report, d.
 report() {
 	json "$TMP/report" "$1" >/dev/null ||
-		fail "not so: $1 in $(cat "$TMP/report")"
+		fail "not so: $1 in $(cat "$TMP/report" "$TMP/err")"
 }
 
 # same LOCAL PROGRAM...: it prints the same as without far memory.

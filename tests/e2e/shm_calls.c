@@ -4,9 +4,11 @@
  * Aquifer but, with "alone", what is refused there. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -272,8 +275,54 @@ static void together(int side, long count)
 	}
 }
 
+/* A deadline that lies in shared memory, half of it on another page, and none
+ * of it on this machine: side 0 has written it on its own. */
+static void far_deadline(int side)
+{
+	int fd = shm_open("/when", side ? O_RDWR : O_RDWR | O_CREAT, 0600);
+	struct timespec *when;
+	char *at;
+
+	CHECK(fd >= 0);
+	CHECK(side || ftruncate(fd, 4 * 4096) == 0);
+	at = map(fd, 4 * 4096);
+	when = (struct timespec *)(at + 2 * 4096 - sizeof(when->tv_sec));
+	if (side == 0) {
+		*when = (struct timespec){.tv_nsec = 200000000};
+		return;
+	}
+	CHECK(syscall(SYS_futex, at, FUTEX_WAIT, 0, when, NULL, 0) < 0 &&
+	      errno == ETIMEDOUT);
+	when->tv_nsec = -1;
+	CHECK(syscall(SYS_futex, at, FUTEX_WAIT, 0, when, NULL, 0) < 0 &&
+	      errno == EINVAL);
+	CHECK(shm_unlink("/when") == 0);
+}
+
+static void sleep_on(const char *name, bool wakes)
+{
+	sem_t *s = sem_open(name, O_CREAT, 0600, 0);
+
+	CHECK(s != SEM_FAILED);
+	if (wakes) {
+		CHECK(sem_post(s) == 0);
+		return;
+	}
+	printf("%d\n", (int)getpid());
+	(void)fflush(stdout);
+	CHECK(sem_wait(s) == 0);
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 3 && strcmp(argv[1], "deadline") == 0) {
+		far_deadline(atoi(argv[2]));
+		return 0;
+	}
+	if (argc == 3) {
+		sleep_on(argv[2], strcmp(argv[1], "wake") == 0);
+		return 0;
+	}
 	if (argc == 4 && strcmp(argv[1], "together") == 0) {
 		together(atoi(argv[2]), atol(argv[3]));
 		return 0;

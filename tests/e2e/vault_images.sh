@@ -11,18 +11,7 @@ source "$(dirname "$0")/control_lib.sh"
 # shellcheck source=tests/e2e/vault_lib.sh
 source "$(dirname "$0")/vault_lib.sh"
 
-mkdir "$TMP/vault"
-cat >"$TMP/rack.ini" <<END
-[rack]
-control = c0
-vault = $TMP/vault
-[memory m0]
-size = 64M
-[memory m1]
-size = 64M
-END
-expect 0 "$AQUIFER" up
-until_node 'd["m0"]["state"] == d["m1"]["state"] == "up"'
+up_with_folder
 idle=$(used)
 
 # What nobody renews any more.

@@ -30,3 +30,19 @@ until_used() {
 	done
 	fail "$(used) bytes are in use, not $1"
 }
+
+# A rack of two nodes whose vault is the folder $TMP/vault.
+up_with_folder() {
+	mkdir "$TMP/vault"
+	cat >"$TMP/rack.ini" <<END
+[rack]
+control = c0
+vault = $TMP/vault
+[memory m0]
+size = 64M
+[memory m1]
+size = 64M
+END
+	expect 0 "$AQUIFER" up
+	until_node 'd["m0"]["state"] == d["m1"]["state"] == "up"'
+}

@@ -31,10 +31,16 @@ static void check(const uint8_t *data, size_t len, enum block_kind kind)
 	mem = calloc(1, SIZE);
 	ASSERT(mem && blk_init(&b, &o, mem) == 0);
 	if (blk_image_load(&b, &image) == 0) {
+		/* A move that was under way is not in what was loaded. */
+		size_t skip = kind == BLOCK_EKV
+				      ? sizeof(struct blk_ekv_image_wire)
+				      : 0;
+
 		ASSERT(blk_image_take(&b, &id, &again) == 0);
 		ASSERT(again.bytes == image.bytes);
-		ASSERT(!again.bytes ||
-		       memcmp(again.payload, image.payload, again.bytes) == 0);
+		ASSERT(again.bytes <= skip ||
+		       memcmp(again.payload + skip, image.payload + skip,
+			      again.bytes - skip) == 0);
 		blk_image_release(&again);
 	}
 	blk_release(&b);
@@ -62,6 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	memcpy(copy + sizeof(image.head), image.payload, image.bytes);
 	check(copy, len,
 	      be16_get(image.head.kind) == BLOCK_QUEUE ? BLOCK_QUEUE
+	      : be16_get(image.head.kind) == BLOCK_EKV ? BLOCK_EKV
 						       : BLOCK_FILE);
 	free(copy);
 	return 0;

@@ -214,6 +214,144 @@ static void another_block_is_not_taken_for_it(void **state)
 	free(bytes);
 }
 
+static uint32_t slot_of(const char *key)
+{
+	return block_kv_slot(block_kv_hash(key, strlen(key)));
+}
+
+static struct blk_answer ask_key(struct blk_rig *rig, enum block_opcode opcode,
+				 const char *key, const char *value,
+				 uint64_t sequence)
+{
+	uint8_t buf[200];
+	size_t key_bytes = strlen(key), value_bytes = strlen(value);
+	struct block_kv_wire head = {.version = be64_put(BLOCK_KV_ANY),
+				     .key_bytes = be32_put((uint32_t)key_bytes),
+				     .value_bytes =
+					     be32_put((uint32_t)value_bytes)};
+
+	memcpy(buf, &head, sizeof(head));
+	memcpy(buf + sizeof(head), key, key_bytes);
+	memcpy(buf + sizeof(head) + key_bytes, value, value_bytes);
+	return blk_rig_do(rig, 1,
+			  (struct blk_request){
+				  .opcode = opcode,
+				  .sequence = sequence,
+				  .acked = sequence ? sequence - 1 : 0,
+				  .arg = slot_of(key),
+				  .length = (uint32_t)(sizeof(head) +
+						       key_bytes + value_bytes),
+				  .value = buf});
+}
+
+/* A store with what was replaced and deleted in its heap, too. */
+static uint8_t *make_store(struct blk_rig *rig, size_t *len)
+{
+	static const char *const keys[] = {"one", "two", "three", "four"};
+	uint64_t sequence = 1;
+
+	blk_rig_make(rig, BLOCK_EKV, SIZE, 0, true);
+	for (unsigned i = 0; i < ARRAY_LEN(keys); i++) {
+		(void)ask_key(rig, BLOCK_KV_PUT, keys[i], "old", sequence++);
+		(void)ask_key(rig, BLOCK_KV_PUT, keys[i], keys[i], sequence++);
+	}
+	(void)ask_key(rig, BLOCK_KV_DELETE, "four", "", sequence++);
+	return bytes_of(rig, len);
+}
+
+static void a_store_keeps_its_keys(void **state)
+{
+	struct blk_rig rig, copy;
+	struct blk_answer a, before;
+	uint8_t *bytes;
+	size_t len;
+
+	(void)state;
+	bytes = make_store(&rig, &len);
+	assert_int_equal(load(&copy, BLOCK_EKV, bytes, len), 0);
+	assert_int_equal(copy.block.ekv.items, 3);
+	assert_int_equal(copy.block.ekv.lo, 0);
+	assert_int_equal(copy.block.ekv.hi, BLOCK_KV_SLOTS);
+	a = ask_key(&copy, BLOCK_KV_GET, "three", "", 0);
+	assert_int_equal(a.status, BLOCK_OK);
+	assert_memory_equal(a.data, "three", a.length);
+	assert_int_equal(ask_key(&copy, BLOCK_KV_GET, "four", "", 0).status,
+			 BLOCK_NO_KEY);
+	/* Versions go on where they were. */
+	before = ask_key(&rig, BLOCK_KV_PUT, "four", "x", 10);
+	a = ask_key(&copy, BLOCK_KV_PUT, "four", "x", 1);
+	assert_int_equal(a.status, BLOCK_OK);
+	assert_int_equal(a.value, before.value);
+	blk_rig_free(&copy);
+	blk_rig_free(&rig);
+	free(bytes);
+}
+
+static void a_load_takes_the_slots_it_is_told_to(void **state)
+{
+	struct blk_rig rig, copy;
+	struct blk_image image;
+	uint8_t *bytes;
+	size_t len;
+
+	(void)state;
+	bytes = make_store(&rig, &len);
+	assert_int_equal(blk_image_parse(bytes, len, &id, &image), 0);
+	image.lo = slot_of("two");
+	image.hi = image.lo + 1;
+	blk_rig_make(&copy, BLOCK_EKV, SIZE, 0, true);
+	assert_int_equal(blk_image_load(&copy.block, &image), 0);
+	assert_int_equal(ask_key(&copy, BLOCK_KV_GET, "two", "", 0).status,
+			 BLOCK_OK);
+	assert_int_equal(ask_key(&copy, BLOCK_KV_GET, "one", "", 0).status,
+			 BLOCK_MOVED);
+	assert_int_equal(copy.block.ekv.items, 1);
+	blk_rig_free(&copy);
+	/* None, and more than there are. */
+	image.hi = image.lo;
+	blk_rig_make(&copy, BLOCK_EKV, SIZE, 0, true);
+	assert_int_equal(blk_image_load(&copy.block, &image), -EBADMSG);
+	image.lo = 0;
+	image.hi = BLOCK_KV_SLOTS + 1;
+	assert_int_equal(blk_image_load(&copy.block, &image), -EBADMSG);
+	blk_rig_free(&copy);
+	blk_rig_free(&rig);
+	free(bytes);
+}
+
+/* A store's block that is cut off anywhere, or counts wrong, with sums that
+ * are right. */
+static void lies_about_records_are_refused(void **state)
+{
+	struct blk_rig rig, copy;
+	struct blk_image image;
+	uint8_t *bytes;
+	size_t len;
+
+	(void)state;
+	bytes = make_store(&rig, &len);
+	assert_int_equal(blk_image_parse(bytes, len, &id, &image), 0);
+	for (uint64_t cut = image.bytes; cut-- > 0;) {
+		struct blk_image lie = image;
+
+		lie.bytes = cut;
+		blk_rig_make(&copy, BLOCK_EKV, SIZE, 0, false);
+		assert_int_equal(blk_image_load(&copy.block, &lie), -EBADMSG);
+		blk_rig_free(&copy);
+	}
+	for (uint32_t items = 0; items < 5; items++) {
+		struct blk_image lie = image;
+
+		lie.head.items = be32_put(items);
+		blk_rig_make(&copy, BLOCK_EKV, SIZE, 0, false);
+		assert_int_equal(blk_image_load(&copy.block, &lie),
+				 items == 3 ? 0 : -EBADMSG);
+		blk_rig_free(&copy);
+	}
+	blk_rig_free(&rig);
+	free(bytes);
+}
+
 /* Sums are no protection from who makes them. */
 static void lies_with_good_sums_are_refused(void **state)
 {
@@ -246,6 +384,9 @@ int main(void)
 		cmocka_unit_test(a_full_ring_fits),
 		cmocka_unit_test(each_flipped_bit_is_found),
 		cmocka_unit_test(another_block_is_not_taken_for_it),
+		cmocka_unit_test(a_store_keeps_its_keys),
+		cmocka_unit_test(a_load_takes_the_slots_it_is_told_to),
+		cmocka_unit_test(lies_about_records_are_refused),
 		cmocka_unit_test(lies_with_good_sums_are_refused),
 	};
 

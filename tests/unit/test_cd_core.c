@@ -755,9 +755,123 @@ static void a_beat_of_many_rows_is_done_in_parts(void **state)
 	bed_end(&b);
 }
 
+static json_int_t ops_of(struct bed *b, uint64_t epoch, uint64_t ops)
+{
+	char body[200];
+
+	snprintf(body, sizeof(body),
+		 "{\"incarnation\":\"" FIRST "\",\"epoch\":%llu,\"ops\":%llu}",
+		 (unsigned long long)epoch, (unsigned long long)ops);
+	assert_int_equal(ask(b, TOKEN_NODE, "POST /v1/nodes/m0/beat", body),
+			 200);
+	assert_int_equal(ask(b, TOKEN_ADMIN, "GET /v1/overview", NULL), 200);
+	return json_integer_value(json_object_get(
+		json_array_get(json_object_get(b->answer, "nodes"), 0),
+		"ops_per_s"));
+}
+
+static void operations_of_a_node_are_counted_by_the_second(void **state)
+{
+	struct bed b;
+	uint64_t epoch;
+
+	(void)state;
+	bed_make(&b);
+	make_tenant(&b, 0);
+	epoch = join(&b, "m0", FIRST);
+	assert_int_equal(ops_of(&b, epoch, 1000000), 0);
+	b.clock_ns += 1000000000;
+	assert_int_equal(ops_of(&b, epoch, 1500000), 500000);
+	/* News that come at once make no rate of their own. */
+	b.clock_ns += 1000000;
+	assert_int_equal(ops_of(&b, epoch, 1500009), 500000);
+	b.clock_ns += 1999000000;
+	assert_int_equal(ops_of(&b, epoch, 1700000), 100000);
+	/* It was started anew. */
+	b.clock_ns += 1000000000;
+	assert_int_equal(ops_of(&b, epoch, 7), 0);
+	/* A tenant learns nothing of it. */
+	assert_int_equal(ask(&b, TOKEN_TENANT, "GET /v1/overview", NULL), 200);
+	assert_null(strstr(b.text, "ops_per_s"));
+	bed_end(&b);
+}
+
+/* How many of `count` requests are answered with 429, all at one time. */
+static unsigned too_many(struct bed *b, const char *origin, const char *token,
+			 enum ctl_method method, const char *path,
+			 unsigned count, unsigned *retry_s)
+{
+	struct ctl_request q = {.method = method,
+				.path = path,
+				.token = token,
+				.origin = origin};
+	unsigned n = 0;
+
+	while (count--) {
+		struct ctl_reply reply = {0};
+		struct cd_held held;
+
+		cd_core_handle(b->core, &q, &reply, &held);
+		n += reply.status == 429;
+		*retry_s = reply.retry_s;
+		ctl_reply_release(&reply);
+	}
+	return n;
+}
+
+static void who_asks_too_often_is_told_to_wait(void **state)
+{
+	const unsigned burst = 2 * CD_STRANGER_REQUESTS;
+	unsigned retry_s = 0;
+	struct bed b;
+
+	(void)state;
+	bed_make(&b);
+	make_tenant(&b, 0);
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "PATCH /v1/tenants/t",
+			     "{\"limits\":{\"requests\":10}}"),
+			 200);
+	/* By its address, also with a token that nobody has. */
+	assert_int_equal(too_many(&b, "192.0.2.1", NULL, CTL_GET, "/v1/status",
+				  burst, &retry_s),
+			 0);
+	assert_int_equal(too_many(&b, "192.0.2.1", TOKEN_STRANGER, CTL_GET,
+				  "/v1/nodes", 3, &retry_s),
+			 3);
+	assert_int_equal(retry_s, 1);
+	assert_int_equal(too_many(&b, "192.0.2.2", NULL, CTL_GET, "/v1/status",
+				  3, &retry_s),
+			 0);
+	/* A tenant by its name, wherever it is; others are not disturbed. */
+	assert_int_equal(too_many(&b, "192.0.2.1", TOKEN_TENANT, CTL_GET,
+				  "/v1/nodes", 15, &retry_s),
+			 0);
+	assert_int_equal(too_many(&b, "192.0.2.3", TOKEN_TENANT, CTL_GET,
+				  "/v1/nodes", 15, &retry_s),
+			 10);
+	assert_int_equal(too_many(&b, "192.0.2.3", TOKEN_DEFAULT, CTL_GET,
+				  "/v1/nodes", 15, &retry_s),
+			 0);
+	/* Its leases live on for longer. */
+	assert_int_equal(too_many(&b, "192.0.2.3", TOKEN_TENANT, CTL_POST,
+				  "/v1/renew", 25, &retry_s),
+			 5);
+	assert_int_equal(too_many(&b, "192.0.2.1", TOKEN_ADMIN, CTL_GET,
+				  "/v1/tenants", burst + 5, &retry_s),
+			 0);
+	b.clock_ns += 1000000000;
+	assert_int_equal(too_many(&b, "192.0.2.1", NULL, CTL_GET, "/v1/status",
+				  CD_STRANGER_REQUESTS + 7, &retry_s),
+			 7);
+	bed_end(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			operations_of_a_node_are_counted_by_the_second),
+		cmocka_unit_test(who_asks_too_often_is_told_to_wait),
 		cmocka_unit_test(a_beat_of_many_rows_is_done_in_parts),
 		cmocka_unit_test(bad_words_name_the_field),
 		cmocka_unit_test(a_quota_is_shared),

@@ -12,6 +12,7 @@
 
 #include "cd_bed.h"
 #include "control/ctl_ticket.h"
+#include "control/ctl_token.h"
 
 #define TOKEN_READER T64("1") /* of everything */
 #define TOKEN_BELOW  T64("2") /* /f/sub */
@@ -335,6 +336,7 @@ static void read_ticket(struct bed *b, const char *token,
 
 static void tickets_are_as_narrow(void **state)
 {
+	struct ctl_token_hash hash;
 	struct ctl_ticket t;
 	struct bed b;
 
@@ -342,6 +344,9 @@ static void tickets_are_as_narrow(void **state)
 	read_ticket(&b, TOKEN_TENANT, &t);
 	assert_int_equal(t.rights, CTL_TICKET_READ | CTL_TICKET_CHANGE);
 	assert_int_equal(t.end_s, 1000 + 3600);
+	/* It is of no use over connections of another token. */
+	assert_int_equal(ctl_token_hash(TOKEN_TENANT, &hash), 0);
+	assert_memory_equal(t.by, hash.bytes, sizeof(t.by));
 	read_ticket(&b, TOKEN_BELOW, &t);
 	assert_int_equal(t.rights, CTL_TICKET_READ | CTL_TICKET_CHANGE);
 	read_ticket(&b, TOKEN_READER, &t);

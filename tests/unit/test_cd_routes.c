@@ -48,7 +48,11 @@ static const struct row rows[] = {
 			"\"version\":0,"
 			"\"wish\":0}],\"names\":[{\"tenant\":\"t\",\"name\":"
 			"\"r\","
-			"\"size\":1}],\"own\":[],\"conflicts\":[\"u\"]}",
+			"\"size\":1}],\"own\":[],\"conflicts\":[\"u\"],"
+			"\"given\":[\"" FIRST
+			"\"],\"sealed\":[{\"move\":\"" FIRST
+			"\",\"from\":\"m0\",\"run\":\"" FIRST "\"}],"
+			"\"moving\":1,\"moved\":2}",
 	 401, 403, 403, 200, 200, 401},
 	{"POST /v1/nodes/:/leave", "/v1/nodes/m0/leave", "{" INC(FIRST) "}",
 	 401, 403, 403, 204, 204, 401},
@@ -88,6 +92,8 @@ static const struct row rows[] = {
 	 401, 403, 403, 403, 201, 401},
 	{"DELETE /v1/tenants/:/tokens/:", "/v1/tenants/hidden-t/tokens/0", "{}",
 	 401, 403, 403, 403, 204, 401},
+	{"PATCH /v1/tenants/:/tokens/:", "/v1/tenants/hidden-t/tokens/0",
+	 "{\"ttl_s\":60}", 401, 403, 403, 403, 204, 401},
 	/* The bed has no files, so this one may not be changed. */
 	{"PATCH /v1/admin/token", "/v1/admin/token",
 	 "{\"token\":\"" T64("7") "\"}", 401, 403, 403, 403, 403, 401},
@@ -345,6 +351,7 @@ static const struct field fields[] = {
 	{"used", NUMBER, false, {NULL}},
 	{"regions", NUMBER, false, {NULL}},
 	{"connections", NUMBER, false, {NULL}},
+	{"ops", NUMBER, false, {NULL}},
 	{"tenants", TEXT, false, {NULL}},
 	{"names_complete", FLAG, false, {NULL}},
 	{"shares",
@@ -383,6 +390,10 @@ static const struct field fields[] = {
 	{"tasks", LIST, false, {"[[]]", "[{\"id\":1}]"}},
 	{"chained", LIST, false, {"[[]]", "[[1,2,3]]", "[[0,1,2,-1]]"}},
 	{"links", LIST, false, {"[[]]", "[{\"peer\":1}]"}},
+	{"given", LIST, false, {"[7]", "[\"12\"]"}},
+	{"sealed", LIST, false, {"[[]]", "[{\"move\":\"12\"}]"}},
+	{"moving", NUMBER, false, {NULL}},
+	{"moved", NUMBER, false, {NULL}},
 	{"plan",
 	 OBJECT,
 	 false,
@@ -396,6 +407,7 @@ static const struct field fields[] = {
 	{"bound", NUMBER, false, {"0"}},
 	{"to", WORD, false, {"\"\"", "\"/\"", "\"/a//b\"", "\"/..\""}},
 	{"recursive", FLAG, false, {NULL}},
+	{"back", FLAG, false, {NULL}},
 	{"after", SIGNED, false, {NULL}},
 };
 

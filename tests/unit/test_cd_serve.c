@@ -54,8 +54,10 @@ struct rig {
 	struct cd_server server;
 };
 
-static unsigned call(struct rig *r, enum ctl_method method, const char *path,
-		     const char *token, const char *body)
+/* Its words are in `text`, if that is not NULL. */
+static unsigned call_text(struct rig *r, enum ctl_method method,
+			  const char *path, const char *token, const char *body,
+			  char text[256])
 {
 	struct ctl_request q = {.method = method,
 				.path = path,
@@ -67,8 +69,65 @@ static unsigned call(struct rig *r, enum ctl_method method, const char *path,
 
 	cd_daemon.handle(&r->server, &q, &reply);
 	status = reply.status;
+	if (text)
+		(void)snprintf(text, 256, "%.*s", (int)reply.body_bytes,
+			       reply.body ? reply.body : "");
 	ctl_reply_release(&reply);
 	return status;
+}
+
+static unsigned call(struct rig *r, enum ctl_method method, const char *path,
+		     const char *token, const char *body)
+{
+	return call_text(r, method, path, token, body, NULL);
+}
+
+static void rig_begin(struct rig *r)
+{
+	bed_make(&r->bed);
+	make_tenant(&r->bed, 0);
+	(void)beat(&r->bed, "m0", join(&r->bed, "m0", FIRST), 0, 0, 0, 0);
+	r->slow.base.ops = &slow_ops;
+	r->slow.inner = r->bed.ledger;
+	r->slow.is_closed = true;
+	pthread_mutex_init(&r->slow.lock, NULL);
+	pthread_cond_init(&r->slow.moved, NULL);
+	cd_server_init(&r->server);
+	r->server.core = r->bed.core;
+	r->server.ledger = &r->slow.base;
+	assert_int_equal(cd_serve_start(&r->server), 0);
+}
+
+static void rig_end(struct rig *r)
+{
+	cd_serve_stop(&r->server);
+	cd_server_destroy(&r->server);
+	pthread_cond_destroy(&r->slow.moved);
+	pthread_mutex_destroy(&r->slow.lock);
+	bed_end(&r->bed);
+}
+
+/* Until the ledger has something to commit. */
+static void wait_inside(struct rig *r)
+{
+	pthread_mutex_lock(&r->slow.lock);
+	while (!r->slow.is_inside)
+		pthread_cond_wait(&r->slow.moved, &r->slow.lock);
+	pthread_mutex_unlock(&r->slow.lock);
+}
+
+static void let_go(struct rig *r)
+{
+	pthread_mutex_lock(&r->slow.lock);
+	assert_true(r->slow.is_inside);
+	r->slow.is_closed = false;
+	pthread_cond_broadcast(&r->slow.moved);
+	pthread_mutex_unlock(&r->slow.lock);
+	/* The server knows it, too. */
+	pthread_mutex_lock(&r->server.lock);
+	while (r->server.flight_ns)
+		cd_server_wait(&r->server, &r->server.settled, CD_TICK_MS);
+	pthread_mutex_unlock(&r->server.lock);
 }
 
 static void *change(void *arg)
@@ -89,24 +148,9 @@ static void who_only_looks_does_not_wait(void **state)
 	pthread_t thread;
 	void *status;
 
-	bed_make(&r.bed);
-	make_tenant(&r.bed, 0);
-	(void)beat(&r.bed, "m0", join(&r.bed, "m0", FIRST), 0, 0, 0, 0);
-	r.slow.base.ops = &slow_ops;
-	r.slow.inner = r.bed.ledger;
-	r.slow.is_closed = true;
-	pthread_mutex_init(&r.slow.lock, NULL);
-	pthread_cond_init(&r.slow.moved, NULL);
-	cd_server_init(&r.server);
-	r.server.core = r.bed.core;
-	r.server.ledger = &r.slow.base;
-	assert_int_equal(cd_serve_start(&r.server), 0);
-
+	rig_begin(&r);
 	assert_int_equal(pthread_create(&thread, NULL, change, &r), 0);
-	pthread_mutex_lock(&r.slow.lock);
-	while (!r.slow.is_inside)
-		pthread_cond_wait(&r.slow.moved, &r.slow.lock);
-	pthread_mutex_unlock(&r.slow.lock);
+	wait_inside(&r);
 	/* Each of these would wait for ever. */
 	for (size_t i = 0; i < ARRAY_LEN(hints); i++)
 		assert_int_equal(
@@ -114,27 +158,63 @@ static void who_only_looks_does_not_wait(void **state)
 	assert_int_equal(call(&r, CTL_POST, "/v1/place", TOKEN_TENANT,
 			      "{\"size\":4096}"),
 			 200);
-	pthread_mutex_lock(&r.slow.lock);
-	assert_true(r.slow.is_inside);
-	r.slow.is_closed = false;
-	pthread_cond_broadcast(&r.slow.moved);
-	pthread_mutex_unlock(&r.slow.lock);
+	let_go(&r);
 	pthread_join(thread, &status);
 	assert_int_equal((uintptr_t)status, 201);
 	/* What is certain is what was asked for. */
 	assert_int_equal(
 		call(&r, CTL_GET, "/v1/tenants/late", TOKEN_ADMIN, NULL), 200);
-	cd_serve_stop(&r.server);
-	cd_server_destroy(&r.server);
-	pthread_cond_destroy(&r.slow.moved);
-	pthread_mutex_destroy(&r.slow.lock);
-	bed_end(&r.bed);
+	rig_end(&r);
+}
+
+/* A disk that does not come back: nobody waits longer than callers do. */
+static void a_ledger_that_hangs_refuses_changes(void **state)
+{
+	struct rig r = {0};
+	char text[256];
+	pthread_t thread;
+	void *status;
+
+	(void)state;
+	rig_begin(&r);
+	assert_int_equal(pthread_create(&thread, NULL, change, &r), 0);
+	wait_inside(&r);
+	pthread_mutex_lock(&r.server.lock);
+	assert_true(r.server.flight_ns != 0);
+	r.server.flight_ns -= (CD_STALL_MS + 1000) * 1000000ull;
+	pthread_cond_broadcast(&r.server.settled);
+	pthread_mutex_unlock(&r.server.lock);
+	/* Who waits may see it or not; who comes has changed nothing. */
+	pthread_join(thread, &status);
+	assert_int_equal((uintptr_t)status, 503);
+	assert_int_equal(call_text(&r, CTL_POST, "/v1/tenants", TOKEN_ADMIN,
+				   "{\"name\":\"next\"}", text),
+			 503);
+	assert_non_null(strstr(text, "nothing was changed: the ledger has not "
+				     "answered for"));
+	assert_int_equal(call(&r, CTL_GET, "/v1/nodes", TOKEN_TENANT, NULL),
+			 200);
+	assert_int_equal(
+		call_text(&r, CTL_GET, "/v1/tenants", TOKEN_ADMIN, NULL, text),
+		503);
+	assert_non_null(strstr(text, "the ledger does not answer"));
+	let_go(&r);
+	/* It is there again: what was begun has happened, what came has not. */
+	assert_int_equal(call(&r, CTL_POST, "/v1/tenants", TOKEN_ADMIN,
+			      "{\"name\":\"more\"}"),
+			 201);
+	assert_int_equal(
+		call(&r, CTL_GET, "/v1/tenants/late", TOKEN_ADMIN, NULL), 200);
+	assert_int_equal(
+		call(&r, CTL_GET, "/v1/tenants/next", TOKEN_ADMIN, NULL), 404);
+	rig_end(&r);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_only_looks_does_not_wait),
+		cmocka_unit_test(a_ledger_that_hangs_refuses_changes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

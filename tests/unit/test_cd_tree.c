@@ -159,6 +159,32 @@ static void ten_thousand_tasks_and_not_one_more(void **state)
 	bed_end(&b);
 }
 
+/* The names of a rack are bounded, so one tenant leaves most of them to others:
+ * of 200,000 tasks and folders it has a quarter. */
+static void a_tenant_has_its_share_of_names(void **state)
+{
+	char *plan = plan_of(10000), *name = strstr(plan, "\"j\"") + 1;
+	struct bed b;
+
+	(void)state;
+	begin(&b);
+	for (*name = 'a'; *name < 'e'; (*name)++)
+		assert_int_equal(mine(&b, "POST /v1/jobs", plan), 201);
+	assert_int_equal(mine(&b, "POST /v1/jobs", plan), 429);
+	assert_non_null(strstr(words(&b), "of 50000"));
+	assert_false(is_there(&b, "/e"));
+	/* Less still fits, also where another one leads. */
+	fail_over(&b);
+	assert_int_equal(mine(&b, "POST /v1/jobs", plan), 429);
+	assert_int_equal(mine(&b, "POST /v1/ns/f", "{\"kind\":\"folder\"}"),
+			 201);
+	assert_int_equal(mine(&b, "DELETE /v1/ns/a", "{\"recursive\":true}"),
+			 204);
+	assert_int_equal(mine(&b, "POST /v1/jobs", plan), 201);
+	free(plan);
+	bed_end(&b);
+}
+
 static void every_walk_is_an_address(void **state)
 {
 	static const char *const good[] = {
@@ -635,6 +661,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bad_plans_are_refused_in_words),
 		cmocka_unit_test(ten_thousand_tasks_and_not_one_more),
+		cmocka_unit_test(a_tenant_has_its_share_of_names),
 		cmocka_unit_test(every_walk_is_an_address),
 		cmocka_unit_test(bad_requests_change_nothing),
 		cmocka_unit_test(names_move_and_go),

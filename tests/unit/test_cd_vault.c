@@ -214,6 +214,7 @@ static void nothing_is_freed_before_its_image_is_complete(void **state)
 static void a_vault_that_fails_is_asked_again_with_pauses(void **state)
 {
 	unsigned tries = 0;
+	const json_t *move;
 	struct node n;
 	struct bed b;
 
@@ -238,6 +239,18 @@ static void a_vault_that_fails_is_asked_again_with_pauses(void **state)
 		1);
 	assert_int_equal(ask(&b, TOKEN_ADMIN, "GET /v1/overview", NULL), 200);
 	assert_non_null(strstr(b.text, "and the vault: No space"));
+	/* The page has it, also that of its tenant, and nobody else's. */
+	move = json_array_get(json_object_get(b.answer, "moves"), 0);
+	assert_string_equal(text(move, "kind"), "flush");
+	assert_string_equal(text(move, "state"), "fails");
+	assert_non_null(strstr(text(move, "why"), "No space"));
+	assert_int_equal(mine(&b, "GET /v1/overview", NULL), 200);
+	assert_int_equal(json_array_size(json_object_get(b.answer, "moves")),
+			 1);
+	assert_null(json_object_get(b.answer, "vault"));
+	assert_int_equal(ask(&b, TOKEN_DEFAULT, "GET /v1/overview", NULL), 200);
+	assert_int_equal(json_array_size(json_object_get(b.answer, "moves")),
+			 0);
 	for (unsigned i = 0; i < 60; i++) {
 		beats(&b, &n);
 		(void)ends(&n, "save", "done", 0);
@@ -245,6 +258,13 @@ static void a_vault_that_fails_is_asked_again_with_pauses(void **state)
 		pass(&b, 250);
 	}
 	assert_string_equal(state_now(&b), "flushed");
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "GET /v1/overview", NULL), 200);
+	assert_int_equal(json_array_size(json_object_get(b.answer, "moves")),
+			 0);
+	assert_int_equal(
+		json_integer_value(json_object_get(
+			json_object_get(b.answer, "vault"), "flushed")),
+		1);
 	finish(&b, &n);
 }
 

@@ -194,6 +194,48 @@ static void a_full_directory_joins(void **state)
 	assert_true(b.dir.used < ENTRIES);
 }
 
+/* A region that is recalled gives up what it has, and nobody asked for a page
+ * of it: that is no reason to split it. */
+static void a_recall_is_no_false_invalidation(void **state)
+{
+	static struct bed b;
+
+	bed_init(&b, ENTRIES);
+	get(&b, 1, 0, COH_WRITE);
+	coh_dir_recall(&b.dir, 0, &b.out);
+	coh_dir_give(&b.dir, 1, 2, &b.out);
+	assert_int_equal(b.out.action[0].kind, COH_DIR_WRITE);
+	assert_int_equal(at(&b, 0)->false_invals, 0);
+	assert_int_equal(b.dir.counters[COH_DIR_C_false_invals], 0);
+}
+
+/* Whoever finds no entry has one recalled. After an epoch of that new regions
+ * are larger, up to the bound, and small again when there is room. */
+static void new_regions_are_larger_while_entries_lack(void **state)
+{
+	static struct bed b;
+	uint32_t pages = 4;
+
+	bed_init(&b, ENTRIES);
+	for (unsigned i = 0; i < 12; i++) {
+		b.dir.counters[COH_DIR_C_recalls] += ENTRIES / 10;
+		epoch(&b);
+		pages = u32_min(pages * 2, COH_REGION_PAGES_MAX);
+		assert_int_equal(b.dir.new_pages, pages);
+	}
+	get(&b, 1, 513, COH_READ);
+	assert_int_equal(coh_dir_pages(at(&b, 1023)), COH_REGION_PAGES_MAX);
+	/* Beside others a new one has what is left. */
+	assert_true(coh_dir_split(&b.dir, at(&b, 513)));
+	coh_dir_evict(&b.dir, 1, &(struct coh_range){768, 256}, &b.out);
+	get(&b, 1, 800, COH_READ);
+	assert_int_equal(coh_dir_pages(at(&b, 800)), 256);
+	check(&b);
+	for (unsigned i = 0; i < 12; i++)
+		epoch(&b);
+	assert_int_equal(b.dir.new_pages, 4);
+}
+
 /* Gets, evictions, splits and joins without order: the directory stays whole,
  * and each machine that had a page is still known to have it. */
 static void any_order_keeps_who_has_what(void **state)
@@ -250,6 +292,8 @@ int main(void)
 		cmocka_unit_test(regions_have_an_upper_bound),
 		cmocka_unit_test(false_invalidations_split_a_region),
 		cmocka_unit_test(a_full_directory_joins),
+		cmocka_unit_test(a_recall_is_no_false_invalidation),
+		cmocka_unit_test(new_regions_are_larger_while_entries_lack),
 		cmocka_unit_test(any_order_keeps_who_has_what),
 	};
 

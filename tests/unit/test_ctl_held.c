@@ -67,6 +67,26 @@ static void handle(void *ctx, const struct ctl_request *q, struct ctl_reply *r)
 		json_pack("{s:s, s:s}", "path", q->path, "origin", q->origin));
 }
 
+/* On the thread that reads requests. */
+static bool quick(void *ctx, const struct ctl_request *q, struct ctl_reply *r)
+{
+	struct fixture *f = ctx;
+	uint64_t id;
+
+	if (strcmp(q->path, "/quick") == 0) {
+		ctl_reply_json(r, 200, json_object());
+		return true;
+	}
+	if (strcmp(q->path, "/brief") != 0)
+		return false;
+	assert_true(ctl_may_hold(q));
+	pthread_mutex_lock(&f->lock);
+	assert_int_equal(ctl_hold_briefly(q, &id), 0);
+	f->held[f->held_count++] = id;
+	pthread_mutex_unlock(&f->lock);
+	return true;
+}
+
 static void note_gone(void *ctx, uint64_t id)
 {
 	struct fixture *f = ctx;
@@ -82,6 +102,7 @@ static int setup(void **state)
 	struct ctl_server_config c = {.unix_path = f->path,
 				      .listen = "127.0.0.1:0",
 				      .handle = handle,
+				      .quick = quick,
 				      .gone = note_gone,
 				      .ctx = f};
 
@@ -248,6 +269,34 @@ static void who_hangs_up_is_told(void **state)
 	close(other);
 }
 
+static void what_was_read_is_held_without_another_thread(void **state)
+{
+	struct fixture *f = *state;
+	static const char more[] = "GET /brief HTTP/1.1\r\nHost: x\r\n\r\n";
+	int fd = ask(f, "/brief", ""), other = ask_unix(f, "/quick");
+
+	assert_int_equal(answer(other), 200);
+	for (unsigned i = 1; i <= 3; i++) {
+		wait_count(f, &f->held_count, i);
+		reply_to(f, f->held[i - 1], 0);
+		reply_to(f, f->held[i - 1], -ENOENT);
+		assert_int_equal(answer(fd), 201);
+		assert_true(send(fd, more, sizeof(more) - 1, 0) > 0);
+	}
+	/* Nobody watches it: it can be answered, and that is all. */
+	wait_count(f, &f->held_count, 4);
+	close(fd);
+	reply_to(f, f->held[3], 0);
+	send_request(other, "/brief", "");
+	wait_count(f, &f->held_count, 5);
+	assert_int_equal(count(f, &f->gone_count), 0);
+	ctl_server_stop(f->server);
+	f->server = NULL;
+	assert_int_equal(f->gone_count, 1);
+	assert_true(f->gone[0] == f->held[4]);
+	close(other);
+}
+
 static void the_end_answers_what_is_held(void **state)
 {
 	struct fixture *f = *state;
@@ -358,6 +407,7 @@ int main(void)
 		TEST(a_held_request_is_answered_once),
 		TEST(the_connection_goes_on_after_it),
 		TEST(who_hangs_up_is_told),
+		TEST(what_was_read_is_held_without_another_thread),
 		TEST(the_end_answers_what_is_held),
 		TEST(held_and_delayed_requests_cost_no_thread),
 		TEST(slow_handlers_hold_up_nobody),

@@ -44,6 +44,7 @@ static void a_signed_ticket_says_what_was_signed(void **state)
 	(void)state;
 	/* A name of full length has no zero behind it. */
 	memset(in.tenant, 'x', CTL_TICKET_TENANT_MAX);
+	memcpy(in.by, "\1\2\3\4\5\6", sizeof(in.by));
 	ctl_ticket_sign(&in, seed, bytes);
 	assert_memory_equal(bytes, "AQT1\7\0\0\0\x88\x77\x66\x55", 12);
 	assert_int_equal(ctl_ticket_verify(bytes, &keys, 0, &out), 0);
@@ -52,6 +53,10 @@ static void a_signed_ticket_says_what_was_signed(void **state)
 	assert_int_equal(out.rights, in.rights);
 	assert_int_equal(out.kind, in.kind);
 	assert_string_equal(out.tenant, in.tenant);
+	assert_memory_equal(out.by, in.by, sizeof(in.by));
+	assert_true(ctl_ticket_is_of(&out, in.by));
+	in.by[5]++;
+	assert_false(ctl_ticket_is_of(&out, in.by));
 }
 
 static void any_other_bit_makes_it_worthless(void **state)

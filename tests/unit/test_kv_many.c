@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Puts that go together: their order, what cannot go with them, locks in their
  * way, and a client that dies before any of their requests. */
+#include "kv/kv_client_priv.h"
 #include "kv_rig.h"
 
 enum {
 	N = 24,
-	STEPS_MAX = 200,
+	FLIGHTS = 150, /* more than go together at once */
+	STEPS_MAX = 400,
 };
 
 static const struct aq_kv_options table = {.capacity = 256,
@@ -17,10 +19,11 @@ static const struct aq_kv_options table = {.capacity = 256,
 					   .chunk_bytes = 65536,
 					   .seed = 11};
 
-/* Two values for each of `keys` keys, the second after all the first. */
-static void make_ops(struct aq_kv_op op[N], uint32_t key[N], uint32_t keys)
+/* Values for `keys` keys in turns. */
+static void make_some(struct aq_kv_op *op, uint32_t *key, uint32_t count,
+		      uint32_t keys)
 {
-	for (uint32_t i = 0; i < N; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		key[i] = i;
 		op[i] = (struct aq_kv_op){.kind = AQ_KV_OP_PUT,
 					  .key = &key[i % keys],
@@ -28,6 +31,12 @@ static void make_ops(struct aq_kv_op op[N], uint32_t key[N], uint32_t keys)
 					  .value = &key[i],
 					  .value_len = 4};
 	}
+}
+
+/* Two values for each of `keys` keys, the second after all the first. */
+static void make_ops(struct aq_kv_op op[N], uint32_t key[N], uint32_t keys)
+{
+	make_some(op, key, N, keys);
 }
 
 static void test_order(void **state)
@@ -269,14 +278,16 @@ static bool doom_crash(void *ctx, int point)
 
 /* A dead client's locks are in the way, and what it did is whole: each key has
  * its old value or its new one. False: it did not need that many requests. */
-static bool die_at(unsigned n)
+static bool die_at(unsigned n, uint32_t count)
 {
 	struct doom doom = {.left = n};
-	struct kv_client_config cfg = {
-		.crash = doom_crash, .ctx = &doom, .rng_seed = 5};
+	struct kv_client_config cfg = {.options = {.depth = FLIGHTS},
+				       .crash = doom_crash,
+				       .ctx = &doom,
+				       .rng_seed = 5};
 	struct aq_kv_client *victim, *other;
-	struct aq_kv_op op[N];
-	uint32_t key[N], next[N], got;
+	struct aq_kv_op op[FLIGHTS];
+	uint32_t key[FLIGHTS], next[FLIGHTS], got;
 	bool died = false;
 	struct rig r;
 	size_t len;
@@ -284,16 +295,16 @@ static bool die_at(unsigned n)
 	rig_make(&r, &table);
 	other = rig_client(&r, NULL);
 	victim = rig_client(&r, &cfg);
-	make_ops(op, key, N);
-	assert_int_equal(aq_kv_batch(other, op, N), 0);
-	for (uint32_t i = 0; i < N; i++) {
+	make_some(op, key, count, count);
+	assert_int_equal(aq_kv_batch(other, op, count), 0);
+	for (uint32_t i = 0; i < count; i++) {
 		next[i] = i + 1000;
 		op[i].value = &next[i];
 	}
 	doom.is_armed = true;
-	(void)aq_kv_batch(victim, op, N);
+	(void)aq_kv_batch(victim, op, count);
 	doom.is_armed = false;
-	for (uint32_t i = 0; i < N; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		assert_int_equal(aq_kv_get(other, &key[i], 4, &got, 4, &len),
 				 0);
 		assert_true(got == i || got == i + 1000);
@@ -301,9 +312,9 @@ static bool die_at(unsigned n)
 		if (!op[i].err && !died)
 			assert_int_equal(got, i + 1000);
 	}
-	make_ops(op, key, N);
-	assert_int_equal(aq_kv_batch(other, op, N), 0);
-	for (uint32_t i = 0; i < N; i++) {
+	make_some(op, key, count, count);
+	assert_int_equal(aq_kv_batch(other, op, count), 0);
+	for (uint32_t i = 0; i < count; i++) {
 		assert_int_equal(op[i].err, 0);
 		assert_int_equal(aq_kv_get(other, &key[i], 4, &got, 4, &len),
 				 0);
@@ -311,21 +322,69 @@ static bool die_at(unsigned n)
 	}
 	r.far.end[1 + 1].is_open = false;
 	assert_int_equal(aq_kv_repair(other), 0);
-	rig_check_with(other, N);
+	rig_check_with(other, count);
 	kv_client_destroy(victim);
 	kv_client_destroy(other);
 	kit_rig_break(&r.far);
 	return died;
 }
 
-static void test_death(void **state)
+static void die_everywhere(uint32_t count)
 {
 	unsigned n = 0;
 
-	while (n < STEPS_MAX && die_at(n))
+	while (n < STEPS_MAX && die_at(n, count))
 		n++;
 	assert_true(n > 20 && n < STEPS_MAX);
 	print_message("%u places to die\n", n);
+}
+
+static void test_death(void **state)
+{
+	die_everywhere(N);
+}
+
+/* The locks of a flight are taken with what ends the one before. */
+static void test_flights_death(void **state)
+{
+	die_everywhere(FLIGHTS);
+}
+
+static uint64_t trips_of(const struct aq_kv_client *c)
+{
+	return c->era[0]->shard[0].replica[0]->kit.trips;
+}
+
+/* n flights, n + 1 round trips, in their order. */
+static void test_flights(void **state)
+{
+	struct kv_client_config cfg = {.options = {.depth = FLIGHTS}};
+	struct aq_kv_stats before, after;
+	struct aq_kv_op op[FLIGHTS];
+	uint32_t key[FLIGHTS], got;
+	struct aq_kv_client *c;
+	uint64_t trips;
+	struct rig r;
+	size_t len;
+
+	rig_make(&r, &table);
+	c = rig_client(&r, &cfg);
+	make_some(op, key, FLIGHTS, 100);
+	assert_int_equal(aq_kv_batch(c, op, 100), 0);
+	aq_kv_client_stats(c, &before);
+	trips = trips_of(c);
+	assert_int_equal(aq_kv_batch(c, op, FLIGHTS), 0);
+	aq_kv_client_stats(c, &after);
+	assert_int_equal(after.lock_sets - before.lock_sets, 3);
+	assert_int_equal(trips_of(c) - trips, 4);
+	for (uint32_t i = 0; i < FLIGHTS; i++) {
+		assert_int_equal(op[i].err, 0);
+		assert_int_equal(aq_kv_get(c, op[i].key, 4, &got, 4, &len), 0);
+		assert_int_equal(got, i < 50 ? i + 100 : i);
+	}
+	rig_check_with(c, 100);
+	kv_client_destroy(c);
+	kit_rig_break(&r.far);
 }
 
 /* An operation that cannot be does not keep the others from being done. */
@@ -434,6 +493,8 @@ int main(void)
 		cmocka_unit_test(test_modify),
 		cmocka_unit_test(test_submitted),
 		cmocka_unit_test(test_death),
+		cmocka_unit_test(test_flights),
+		cmocka_unit_test(test_flights_death),
 		cmocka_unit_test(test_bad_key),
 		cmocka_unit_test(test_given_up),
 		cmocka_unit_test(test_not_mixed),

@@ -273,6 +273,39 @@ static uint64_t used(struct bed *b)
 		json_object_get(b->f.answer, "shared"), "used"));
 }
 
+/* A small segment takes a place of 2 MiB: that is what its owner pays for, or
+ * one with a small quota could use up what all tenants share. */
+static void small_segments_are_charged_their_places(void **state)
+{
+	struct bed *b = *state;
+
+	assert_int_equal(ask_as(&b->f, TOKEN_ADMIN, "POST /v1/tenants",
+				"{\"name\":\"other\",\"token\":\"" TOKEN_OTHER
+				"\",\"quota\":4194304}"),
+			 201);
+	for (char name = 'a'; name <= 'b'; name++) {
+		char body[64];
+
+		snprintf(body, sizeof(body), "{\"name\":\"%c\",\"size\":1}",
+			 name);
+		assert_int_equal(ask_as(&b->f, TOKEN_OTHER,
+					"POST /v1/shared/segments", body),
+				 201);
+	}
+	assert_int_equal(ask_as(&b->f, TOKEN_OTHER, "POST /v1/shared/segments",
+				"{\"name\":\"c\",\"size\":1}"),
+			 507);
+	assert_string_equal(error_code(&b->f), "-EDQUOT");
+	assert_int_equal(used(b), 4 * M);
+	assert_int_equal(ask_as(&b->f, TOKEN_OTHER,
+				"DELETE /v1/shared/segments/a", NULL),
+			 204);
+	look(b, 2);
+	assert_int_equal(ask_as(&b->f, TOKEN_OTHER, "POST /v1/shared/segments",
+				"{\"name\":\"c\",\"size\":1}"),
+			 201);
+}
+
 static void an_object_gets_its_length_later_and_outlives_its_name(void **state)
 {
 	struct bed *b = *state;
@@ -301,7 +334,7 @@ static void an_object_gets_its_length_later_and_outlives_its_name(void **state)
 	va = answer_u64(&b->f, "va");
 	assert_int_equal(answer_u64(&b->f, "length"), 5000);
 	assert_int_equal(answer_u64(&b->f, "size"), 8192);
-	assert_int_equal(used(b), 8192);
+	assert_int_equal(used(b), 2 * M); /* all of its place */
 	/* Longer within its place, at the same address; never shorter. */
 	assert_int_equal(of_member(b, "POST", "/resize",
 				   "{\"name\":\"o\",\"size\":2097152}"),
@@ -342,7 +375,7 @@ static void objects_of_a_machine_that_is_gone_go_too(void **state)
 		200);
 	assert_int_equal(of_member(b, "POST", "/unlink", "{\"name\":\"o\"}"),
 			 204);
-	assert_int_equal(used(b), 4096);
+	assert_int_equal(used(b), 2 * M);
 	assert_int_equal(of_member(b, "DELETE", "", NULL), 204);
 	for (unsigned i = 0; i < 8 && used(b); i++)
 		look(b, 2);
@@ -456,6 +489,9 @@ static void sixteen_machines_at_most(void **state)
 {
 	struct bed *b = *state;
 
+	assert_int_equal(ask_as(&b->f, TOKEN_ADMIN, "PATCH /v1/tenants/default",
+				"{\"limits\":{\"machines\":16}}"),
+			 200);
 	for (unsigned i = 0; i < 16; i++) {
 		char body[512];
 
@@ -473,6 +509,33 @@ static void sixteen_machines_at_most(void **state)
 			     "{\"name\":\"h\"," ENDS "}"),
 			 429);
 	assert_int_equal(shown(b, "members"), 0xffff);
+}
+
+/* Places of machines are few: one tenant leaves some to others. */
+static unsigned join_other(struct bed *b)
+{
+	return ask_as(&b->f, TOKEN_OTHER, "POST /v1/shared/members",
+		      "{\"name\":\"h\"," ENDS "}");
+}
+
+static void a_tenant_has_its_share_of_machines(void **state)
+{
+	struct bed *b = *state;
+	char line[128];
+
+	add_other(b);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(join_other(b), 201);
+	snprintf(line, sizeof(line), "DELETE /v1/shared/members/%s",
+		 answer_text(&b->f, "member"));
+	assert_int_equal(join_other(b), 429);
+	join(b);
+	assert_int_equal(answer_u64(&b->f, "number"), 4);
+	/* One that leaves makes room, as soon as the switch knows. */
+	assert_int_equal(ask_as(&b->f, TOKEN_OTHER, line, NULL), 204);
+	look(b, 4);
+	assert_int_equal(join_other(b), 201);
+	assert_int_equal(join_other(b), 429);
 }
 
 static void a_silent_machine_is_expelled(void **state)
@@ -728,10 +791,12 @@ int main(void)
 		BED(a_segment_has_one_address),
 		BED(bad_requests_are_refused),
 		BED(memory_is_charged_and_comes_back),
+		BED(small_segments_are_charged_their_places),
 		BED(another_tenant_has_what_it_is_allowed),
 		BED(a_tenant_takes_its_segments_along),
 		BED(a_machine_joins_and_leaves),
 		BED(sixteen_machines_at_most),
+		BED(a_tenant_has_its_share_of_machines),
 		BED(a_silent_machine_is_expelled),
 		BED(a_paused_node_expels_nobody),
 		BED(another_switch_begins_another_term),

@@ -551,6 +551,9 @@ static void test_a_million_forgeries(void **state)
 	end_post(a, &b->card, IBV_WR_RDMA_WRITE, 0, 64);
 	assert_int_equal(end_wait(a, true, 5000), 0);
 	lock_take(&f->host[1]->lock);
+	/* On a busy machine the WRITE may have come twice. */
+	for (unsigned i = 0; i < ARRAY_LEN(fates); i++)
+		counted -= nic_counter_get(nic, fates[i]);
 	next_psn = 1;
 	for (unsigned i = 0; i < 1000000; i++) {
 		struct wire_pkt pkt = {

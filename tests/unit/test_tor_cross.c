@@ -42,7 +42,7 @@ static void tell(struct rig *r, int want, const char *text)
 		fail_msg("%s: %s", text, error_last());
 }
 
-/* What the program, the only one, has counted under that name. */
+/* What the program has counted under that name; others may have it, too. */
 static unsigned long counted(const struct rig *r, const char *name)
 {
 	struct json_out out;
@@ -58,24 +58,36 @@ static unsigned long counted(const struct rig *r, const char *name)
 	json_out_close(&out);
 	assert_int_equal(json_out_end(&out), 0);
 	fclose(f);
-	at = strstr(text, name);
+	at = strstr(text, "\"walk\"");
+	assert_non_null(at);
+	at = strstr(at, name);
 	assert_non_null(at);
 	n = strtoul(strchr(at, ':') + 1, NULL, 10);
 	free(text);
 	return n;
 }
 
-static struct rig *make(void)
+/* With another program before or behind it, or NULL. */
+static struct rig *make_beside(const char *before, const char *behind)
 {
 	struct rig *r = rig_create(4, 24);
 
 	rig_introduce(r, 4);
+	if (before)
+		assert_int_equal(tor_program_add(r->tor, before, ""), 0);
 	assert_int_equal(tor_program_add(r->tor, "walk", "spaces=4"), 0);
+	if (behind)
+		assert_int_equal(tor_program_add(r->tor, behind, ""), 0);
 	tell(r, 0, node_words[0]);
 	tell(r, 0, node_words[1]);
 	tell(r, 0, PIECE0 OF);
 	tell(r, 0, PIECE1 OF);
 	return r;
+}
+
+static struct rig *make(void)
+{
+	return make_beside(NULL, NULL);
 }
 
 static const uint8_t *pad_bytes(void)
@@ -131,9 +143,8 @@ static struct wire_pkt back(const struct wire_pkt *on, uint8_t node,
 
 /* ---- its way ------------------------------------------------------------- */
 
-static void from_node_to_node_and_home(void **state)
+static void there_and_back(struct rig *r)
 {
-	struct rig *r = make();
 	struct wire_pkt pkt = elsewhere(), on, home;
 	const struct wire_walk was = pkt.walk;
 
@@ -185,6 +196,66 @@ static void from_node_to_node_and_home(void **state)
 	assert_int_equal(counted(r, "onward"), 1);
 	assert_int_equal(counted(r, "answered"), 1);
 	rig_destroy(r);
+}
+
+static void from_node_to_node_and_home(void **state)
+{
+	(void)state;
+	there_and_back(make());
+}
+
+/* A rack's nodes declare to both what it wants to know. */
+static void declare_sword(struct rig *r)
+{
+	tell(r, 0,
+	     "swordbox server ip=10.0.0.2 own_ip=10.0.0.8 qpn=119 "
+	     "own_qpn=8388609 psn=1");
+	tell(r, 0,
+	     "swordbox server ip=10.0.0.3 own_ip=10.0.0.8 qpn=119 "
+	     "own_qpn=8388610 psn=1");
+	tell(r, 0,
+	     "swordbox conn server=10.0.0.2 client=10.0.0.1 client_qpn=291 "
+	     "server_qpn=20 psn=1911");
+	tell(r, 0, "swordbox ready");
+}
+
+static void ask(struct rig *r)
+{
+	struct wire_pkt pkt = {
+		.opcode = WIRE_RC_WALK,
+		.dest_qpn = 20,
+		.psn = PSN,
+		.ack_req = true,
+		.payload = pad_bytes(),
+		.payload_len = PAD,
+		.walk = {.at = 64,
+			 .program = 0xabcdef,
+			 .left = 12,
+			 .pad_bytes = PAD},
+	};
+
+	rig_addresses(&pkt, CLIENT, M0);
+	rig_send(r, CLIENT - 1, &pkt);
+	assert_int_equal(rig_got(r, M0 - 1, 0).opcode, WIRE_RC_WALK);
+	rig_clear(r);
+}
+
+/* Programs that change other packets of the same nodes leave walks alone. */
+static void beside_other_programs(void **state)
+{
+	(void)state;
+	for (unsigned is_first = 0; is_first < 2; is_first++) {
+		struct rig *r = make_beside(is_first ? "swordbox" : NULL,
+					    is_first ? NULL : "swordbox");
+
+		declare_sword(r);
+		ask(r);
+		there_and_back(r);
+		r = make_beside(is_first ? "steer" : NULL,
+				is_first ? NULL : "steer");
+		ask(r);
+		there_and_back(r);
+	}
 }
 
 /* Two nodes that send a walk back and forth do so for a while. */
@@ -264,6 +335,33 @@ static void answers_that_are_left_to_the_client(void **state)
 /* ---- what is forged ------------------------------------------------------ */
 
 /* A stranger with a node's address, while a claim says where the node is. */
+/* A node whose packets are smaller would drop it: its client brings it there.
+ */
+static void a_node_with_a_smaller_mtu(void **state)
+{
+	static const struct {
+		const char *mtu;
+		bool fits;
+	} rows[] = {{"mtu=111", false}, {"mtu=112", true}, {"", true}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct rig *r = make();
+		struct wire_pkt pkt = elsewhere();
+		char text[128];
+
+		snprintf(text, sizeof(text), "%s %s", node_words[1],
+			 rows[i].mtu);
+		tell(r, 0, text);
+		tell(r, 0, PIECE1 OF);
+		r->now_ns += 10000000000ull; /* nothing old is on its way */
+		rig_send(r, M0 - 1, &pkt);
+		assert_int_equal(r->ports[M1 - 1].got, rows[i].fits);
+		assert_int_equal(r->ports[CLIENT - 1].got, !rows[i].fits);
+		rig_destroy(r);
+	}
+}
+
 static void only_ports_of_nodes_are_believed(void **state)
 {
 	const uint8_t m0[16] = {[10] = 0xff, 0xff, 10, 0, 0, M0};
@@ -459,9 +557,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(from_node_to_node_and_home),
+		cmocka_unit_test(beside_other_programs),
 		cmocka_unit_test(to_and_fro),
 		cmocka_unit_test(answers_that_are_left_to_the_client),
 		cmocka_unit_test(only_ports_of_nodes_are_believed),
+		cmocka_unit_test(a_node_with_a_smaller_mtu),
 		cmocka_unit_test(an_origin_that_was_changed),
 		cmocka_unit_test(declarations_that_are_refused),
 		cmocka_unit_test(what_is_gone_is_not_reached),

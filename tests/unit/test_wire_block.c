@@ -93,12 +93,18 @@ static void lies_are_refused(void **state)
 		uint8_t byte;
 		int err;
 	} rows[] = {
-		{1, 2, -EPROTONOSUPPORT}, {3, 0, -EINVAL},
-		{3, 1, -EINVAL},	  {3, 3, -EINVAL},
-		{3, 65, -EINVAL},	  {7, 1, -EINVAL},
-		{57, 0, -EINVAL},	  {57, 99, -EINVAL},
-		{59, 2, -EINVAL},	  {56 + 46, 0xff, -EINVAL},
-		{56 + 44, 0xff, -EINVAL}, {59, 0, -EINVAL},
+		{1, BLOCK_WIRE_VERSION + 1, -EPROTONOSUPPORT},
+		{3, 0, -EINVAL},
+		{3, 1, -EINVAL},
+		{3, 3, -EINVAL},
+		{3, 65, -EINVAL},
+		{7, 1, -EINVAL},
+		{57, 0, -EINVAL},
+		{57, 99, -EINVAL},
+		{59, 2, -EINVAL},
+		{56 + 46, 0xff, -EINVAL},
+		{56 + 44, 0xff, -EINVAL},
+		{59, 0, -EINVAL},
 	};
 	struct block_op op[BLOCK_OPS_MAX];
 	struct block_message m;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is on a drained node: tables move (cli_drain_table.c), and nothing else
- * does. Programs write to regions by keys, without asking
- * anybody, so no copy of a region is known to be the last state of it; an index
- * has no generations; blocks of files and queues have one place.
+ * What is on a drained node: tables, regions and indexes move
+ * (cli_drain_move.c), and the controller moves blocks that have copies, which
+ * is waited for. Other blocks have one place, pages belong to programs that
+ * run, and of the rest its node says why it cannot leave.
  */
 #include "cli_drain.h"
 
+#include <aquifer/index.h>
 #include <aquifer/kv.h>
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +17,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cli_action.h"
-#include "cli_list.h"
 #include "cli_report.h"
 
 enum {
@@ -25,12 +25,38 @@ enum {
 	LOOK_MS = 50,
 };
 
+enum kind {
+	TABLE,
+	INDEX,
+	REGION,
+};
+
+static const char *const kind_name[] = {
+	[TABLE] = "table", [INDEX] = "index", [REGION] = "region"};
+
+enum {
+	KEY_BYTES = 160,
+	COPY_KEY_BYTES = 640, /* with a whole path */
+};
+
+/* Something that moves as a whole: a region belongs to one. */
+struct thing {
+	enum kind kind;
+	const char *tenant;
+	char name[CLIENT_PIECE_NAME_MAX]; /* of the table, or so */
+	char key[KEY_BYTES];		  /* in the objects below */
+};
+
 struct drain {
 	struct cli_admin *m;
+	struct cli_drain_right *right; /* of one tenant; or NULL */
 	const char *node;
 	bool as_json;
-	json_t *moved;	/* [{"tenant", "table"}] */
-	json_t *failed; /* "TENANT/TABLE": why */
+	json_t *moved;	/* [{"tenant", "table" or so, "to"}] */
+	json_t *done;	/* KEY: true */
+	json_t *failed; /* KEY: why */
+	json_t *fixed;	/* KEY: why it cannot be moved at all */
+	json_t *copied; /* TENANT PATH: what had blocks with copies here */
 	json_t *stays;	/* [{"tenant", "name", "kind", "size", "why"}] */
 };
 
@@ -62,91 +88,196 @@ static int ask_node(const struct drain *d, json_t **out)
 	return cli_admin_ask(d->m, 0, "GET", path, NULL, out);
 }
 
-/* ---- tables ---------------------------------------------------------------
+/* ---- moving --------------------------------------------------------------
  */
 
-static void move_table(struct drain *d, const char *tenant, const char *table,
-		       const char *key)
+/* What the region of that row is, or is a part of. */
+static void thing_of(const json_t *row, struct thing *t)
+{
+	const char *region = text(row, "name");
+
+	t->tenant = text(row, "tenant");
+	t->kind = aq_kv_owns_region(region, t->name)	  ? TABLE
+		  : aq_index_owns_region(region, t->name) ? INDEX
+							  : REGION;
+	if (t->kind == REGION)
+		(void)snprintf(t->name, sizeof(t->name), "%s", region);
+	(void)snprintf(t->key, sizeof(t->key), "%s %s/%s", kind_name[t->kind],
+		       t->tenant, t->name);
+}
+
+/* The regions of the thing that are on the node. */
+static int regions_of(const struct drain *d, const json_t *rows,
+		      const struct thing *t, struct client_move *out)
+{
+	const json_t *row;
+	struct thing one;
+	size_t i;
+
+	*out = (struct client_move){.from = d->node};
+	json_array_foreach(rows, i, row)
+	{
+		thing_of(row, &one);
+		if (strcmp(one.key, t->key) != 0)
+			continue;
+		if (out->count == CLIENT_MOVE_MAX)
+			return error_set(-EOPNOTSUPP,
+					 "it has more than %d regions here",
+					 CLIENT_MOVE_MAX);
+		out->name[out->count++] = text(row, "name");
+	}
+	return 0;
+}
+
+/* One right at a time: what is on a node comes tenant by tenant, mostly. */
+static int take_right(struct drain *d, const char *tenant)
 {
 	int err;
 
+	if (cli_drain_right_is_of(d->right, tenant))
+		return 0;
+	cli_drain_right_close(d->right);
+	d->right = NULL;
+	err = cli_drain_right_open(d->m, tenant, &d->right);
+	if (!err && cli_drain_settle(d->right, d->node))
+		cli_error("%s", error_last());
+	return err;
+}
+
+static int move(struct drain *d, const json_t *rows, const struct thing *t,
+		char to[CLIENT_NODE_NAME_MAX])
+{
+	struct client_move regions;
+	int err = take_right(d, t->tenant);
+
+	to[0] = '\0';
+	if (err || t->kind == TABLE)
+		return err ? err : cli_drain_table(d->right, t->name);
+	err = regions_of(d, rows, t, &regions);
+	return err ? err : cli_drain_regions(d->right, &regions, to);
+}
+
+static void move_thing(struct drain *d, const json_t *rows,
+		       const struct thing *t)
+{
+	char to[CLIENT_NODE_NAME_MAX];
+	json_t *row;
+	int err;
+
 	if (!d->as_json) {
-		printf("table %s of tenant %s: ", table, tenant);
+		printf("%s %s of tenant %s: ", kind_name[t->kind], t->name,
+		       t->tenant);
 		(void)fflush(stdout);
 	}
-	err = cli_drain_table(d->m, tenant, table);
-	if (err)
-		(void)json_object_set_new(d->failed, key,
-					  json_string(error_last()));
-	else
-		(void)json_array_append_new(d->moved,
-					    json_pack("{s:s, s:s}", "tenant",
-						      tenant, "table", table));
-	if (!d->as_json)
-		printf("%s%s\n", err ? "stays: " : "moved",
-		       err ? error_last() : "");
-}
-
-/* "TENANT/TABLE" of a region that is a part of one. */
-static bool table_of(const json_t *row, char table[AQ_KV_NAME_MAX + 1],
-		     char key[CLI_TENANT_NAME_MAX + AQ_KV_NAME_MAX + 2])
-{
-	if (!aq_kv_owns_region(text(row, "name"), table))
-		return false;
-	(void)snprintf(key, CLI_TENANT_NAME_MAX + AQ_KV_NAME_MAX + 2, "%s/%s",
-		       text(row, "tenant"), table);
-	return true;
-}
-
-static bool is_moved(const struct drain *d, const json_t *row,
-		     const char *table)
-{
-	const json_t *one;
-	size_t i;
-
-	json_array_foreach(d->moved, i, one)
-	{
-		if (strcmp(text(one, "tenant"), text(row, "tenant")) == 0 &&
-		    strcmp(text(one, "table"), table) == 0)
-			return true;
+	err = move(d, rows, t, to);
+	if (err) {
+		(void)json_object_set_new(err == -EOPNOTSUPP ? d->fixed
+							     : d->failed,
+					  t->key, json_string(error_last()));
+	} else {
+		row = json_pack("{s:s, s:s}", "tenant", t->tenant,
+				kind_name[t->kind], t->name);
+		if (to[0])
+			(void)json_object_set_new(row, "to", json_string(to));
+		(void)json_array_append_new(d->moved, row);
+		(void)json_object_set_new(d->done, t->key, json_true());
 	}
-	return false;
+	if (!d->as_json && err)
+		printf("stays: %s\n", error_last());
+	else if (!d->as_json)
+		printf("moved%s%s\n", to[0] ? " to " : "", to);
 }
 
-/* Each table that the answer names and that was not tried yet. */
-static unsigned move_tables(struct drain *d, const json_t *answer)
+/* Each thing that the answer names and that was not tried yet. */
+static unsigned move_things(struct drain *d, const json_t *answer)
 {
-	char table[AQ_KV_NAME_MAX + 1];
-	char key[CLI_TENANT_NAME_MAX + AQ_KV_NAME_MAX + 2];
 	const json_t *rows = json_object_get(answer, "left"), *row;
+	struct thing t;
 	unsigned tried = 0;
 	size_t i;
 
 	json_array_foreach(rows, i, row)
 	{
-		if (!table_of(row, table, key) || is_moved(d, row, table) ||
-		    json_object_get(d->failed, key))
+		thing_of(row, &t);
+		if (json_object_get(d->done, t.key) ||
+		    json_object_get(d->failed, t.key) ||
+		    json_object_get(d->fixed, t.key))
 			continue;
-		move_table(d, text(row, "tenant"), table, key);
+		move_thing(d, rows, &t);
 		tried++;
 	}
 	return tried;
 }
 
-/* Whether parts of tables that were moved are still said to be there. */
+/* Whether what was moved is still said to be there. */
 static bool is_behind(const struct drain *d, const json_t *answer)
 {
-	char table[AQ_KV_NAME_MAX + 1];
-	char key[CLI_TENANT_NAME_MAX + AQ_KV_NAME_MAX + 2];
 	const json_t *rows = json_object_get(answer, "left"), *row;
+	struct thing t;
 	size_t i;
 
 	json_array_foreach(rows, i, row)
 	{
-		if (table_of(row, table, key) && is_moved(d, row, table))
+		thing_of(row, &t);
+		if (json_object_get(d->done, t.key))
 			return true;
 	}
 	return false;
+}
+
+/* ---- copies of blocks ---------------------------------------------------- */
+
+/* How many blocks with copies are there; whose they are is remembered. */
+static uint64_t count_copies(struct drain *d, const json_t *answer)
+{
+	const json_t *rows = json_object_get(answer, "blocks"), *row;
+	char key[COPY_KEY_BYTES];
+	uint64_t n = 0;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		if (number(row, "copies") < 2)
+			continue;
+		n += number(row, "blocks");
+		(void)snprintf(key, sizeof(key), "%s %s", text(row, "tenant"),
+			       text(row, "path"));
+		(void)json_object_set(d->copied, key, (json_t *)(uintptr_t)row);
+	}
+	return n;
+}
+
+static bool is_left(const json_t *answer, const json_t *copied)
+{
+	const json_t *rows = json_object_get(answer, "blocks"), *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		if (!strcmp(text(row, "tenant"), text(copied, "tenant")) &&
+		    !strcmp(text(row, "path"), text(copied, "path")))
+			return true;
+	}
+	return false;
+}
+
+static void list_copies(struct drain *d, const json_t *answer)
+{
+	const json_t *row;
+	const char *key;
+
+	json_object_foreach(d->copied, key, row)
+	{
+		if (is_left(answer, row))
+			continue;
+		(void)json_array_append_new(
+			d->moved,
+			json_pack("{s:s, s:s}", "tenant", text(row, "tenant"),
+				  text(row, "kind"), text(row, "path")));
+		if (!d->as_json)
+			printf("blocks of %s of tenant %s: moved\n",
+			       text(row, "path"), text(row, "tenant"));
+	}
 }
 
 /* ---- the rest ------------------------------------------------------------ */
@@ -163,25 +294,16 @@ static void add_stay(struct drain *d, const json_t *row, const char *name,
 
 static void add_region(struct drain *d, const json_t *row)
 {
-	char table[AQ_KV_NAME_MAX + 1], owner[CLI_LIST_OWNER_BYTES];
-	char key[CLI_TENANT_NAME_MAX + AQ_KV_NAME_MAX + 2];
 	const char *why;
+	struct thing t;
 
-	if (table_of(row, table, key)) {
-		why = json_string_value(json_object_get(d->failed, key));
-		add_stay(d, row, text(row, "name"), "table",
-			 number(row, "size"),
-			 why ? why : "it was made meanwhile; drain again");
-	} else if (cli_list_owner(text(row, "name"), owner)) {
-		add_stay(d, row, text(row, "name"), "index",
-			 number(row, "size"),
-			 "an index cannot be copied while it is used");
-	} else {
-		add_stay(d, row, text(row, "name"), "region",
-			 number(row, "size"),
-			 "programs change a region without asking anybody, so "
-			 "only its owner can copy and delete it");
-	}
+	thing_of(row, &t);
+	why = json_string_value(json_object_get(d->failed, t.key));
+	if (!why)
+		why = json_string_value(json_object_get(d->fixed, t.key));
+	add_stay(d, row, text(row, "name"), kind_name[t.kind],
+		 number(row, "size"),
+		 why ? why : "it was made meanwhile; drain again");
 }
 
 static void list_rest(struct drain *d, const json_t *answer)
@@ -201,8 +323,12 @@ static void list_rest(struct drain *d, const json_t *answer)
 		named += number(row, "bytes");
 		add_stay(d, row, text(row, "path"), text(row, "kind"),
 			 number(row, "bytes"),
-			 "blocks do not move; they go when it is removed, read "
-			 "out of a queue, or not renewed");
+			 number(row, "copies") > 1
+				 ? "no other node has room for its copies, or "
+				   "one with a copy is down"
+				 : "blocks without copies do not move; they go "
+				   "when it is removed, read out of a queue, "
+				   "or not renewed");
 	}
 	if (!json_array_size(d->stays) && used > named)
 		(void)json_array_append_new(
@@ -264,7 +390,7 @@ static int await_node(const struct drain *d)
 /* The controller hears of what is gone with the node's next beat. */
 static int move_all(struct drain *d, json_t **out)
 {
-	uint64_t end_ms = clock_mono_ms() + SETTLE_MS;
+	uint64_t end_ms = clock_mono_ms() + SETTLE_MS, before = 0, copies;
 	json_t *answer = NULL;
 	int err = await_node(d);
 
@@ -275,10 +401,13 @@ static int move_all(struct drain *d, json_t **out)
 		err = ask_node(d, &answer);
 		if (err)
 			break;
-		if (move_tables(d, answer))
+		copies = count_copies(d, answer);
+		if (move_things(d, answer) || copies < before)
 			end_ms = clock_mono_ms() + SETTLE_MS;
-		else if (!is_behind(d, answer) || clock_mono_ms() >= end_ms)
+		else if ((!copies && !is_behind(d, answer)) ||
+			 clock_mono_ms() >= end_ms)
 			break;
+		before = copies;
 		json_decref(answer);
 		answer = NULL;
 		pause_briefly();
@@ -293,7 +422,10 @@ int cli_drain_run(struct cli_admin *m, const char *node, bool as_json)
 			  .node = node,
 			  .as_json = as_json,
 			  .moved = json_array(),
+			  .done = json_object(),
 			  .failed = json_object(),
+			  .fixed = json_object(),
+			  .copied = json_object(),
 			  .stays = json_array()};
 	json_t *answer = NULL;
 	int code = CLI_OK;
@@ -302,6 +434,7 @@ int cli_drain_run(struct cli_admin *m, const char *node, bool as_json)
 		cli_error("%s", error_last());
 		code = CLI_FAILED;
 	} else {
+		list_copies(&d, answer);
 		list_rest(&d, answer);
 		if (json_object_size(d.failed))
 			code = CLI_FAILED;
@@ -313,8 +446,12 @@ int cli_drain_run(struct cli_admin *m, const char *node, bool as_json)
 			code = CLI_FAILED;
 	}
 	json_decref(answer);
+	cli_drain_right_close(d.right);
 	json_decref(d.moved);
+	json_decref(d.done);
 	json_decref(d.failed);
+	json_decref(d.fixed);
+	json_decref(d.copied);
 	json_decref(d.stays);
 	return code;
 }

@@ -25,8 +25,17 @@ void cli_ns_print_list(const json_t *names);
 void cli_ns_print_tree(const json_t *names);
 
 /* Writes all below a name to the vault, or loads it from there, and waits for
- * the end. *report is the caller's; NULL: it is printed. */
-int cli_ns_vault(bool is_load, const char *path, json_t **report) MUST_CHECK;
+ * the end; is_back: also what is in memory. *report is the caller's; NULL: it
+ * is printed. */
+int cli_ns_vault(bool is_load, bool is_back, const char *path,
+		 json_t **report) MUST_CHECK;
+
+/* Bits of a list like "put,get"; NULL: 0. */
+int cli_ns_watch_kinds(const char *text, uint32_t *out) MUST_CHECK;
+/* Prints what is done to an object: so many events (0: all), until nothing
+ * happened for so long (0: for ever), which is -EAGAIN. */
+int cli_ns_watch(struct aq_rack *rack, const char *path, uint32_t events,
+		 uint64_t count, uint32_t wait_ms, bool is_json) MUST_CHECK;
 
 /* Renews while the command runs; its exit code. */
 int cli_ns_hold(const char *path, char **command) MUST_CHECK;

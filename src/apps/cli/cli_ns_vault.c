@@ -142,12 +142,13 @@ static void print(const json_t *begun, const json_t *names)
 	}
 }
 
-int cli_ns_vault(bool is_load, const char *path, json_t **report)
+int cli_ns_vault(bool is_load, bool is_back, const char *path, json_t **report)
 {
 	json_t *reply = NULL, *names = NULL;
 	const json_t *begun;
 	int code = cli_ns_ask("POST", is_load ? "/v1/load" : "/v1/flush", path,
-			      NULL, &reply);
+			      is_back ? json_pack("{s:b}", "back", true) : NULL,
+			      &reply);
 
 	if (code != CLI_OK)
 		return code;

@@ -25,6 +25,7 @@ enum {
 	READY_MS = 10000,
 	LOOK_MS = 20,
 	ARGS_MAX = 8 + 2 * SWITCHD_PORT_MAX,
+	HTTP_ARGS_MAX = 9, /* behind those */
 };
 
 static void look_again(void)
@@ -48,12 +49,36 @@ static unsigned add_words(char **argv, unsigned count, const char *option,
 	return count;
 }
 
+static void add_http(char **argv, unsigned count, const struct cli_rack *rack,
+		     unsigned i)
+{
+	static const char *const options[][2] = {
+		{"--listen", "listen"},
+		{"--tls-cert", "tls_cert"},
+		{"--tls-key", "tls_key"},
+		{"--tls-ca", "tls_ca"},
+	};
+	const char *text;
+
+	for (unsigned k = 0; k < ARRAY_LEN(options); k++) {
+		text = config_named_text(rack->config, "switch", i,
+					 options[k][1]);
+		if (!text[0])
+			continue;
+		argv[count++] = (char *)(uintptr_t)options[k][0];
+		argv[count++] = (char *)(uintptr_t)text;
+	}
+	text = config_named_text(rack->config, "switch", i, "insecure");
+	if (strcmp(text, "yes") == 0)
+		argv[count++] = (char *)(uintptr_t) "--insecure";
+}
+
 static int start(const struct cli_rack *rack, unsigned i, const char *name,
 		 struct cli_proc *proc)
 {
 	char ports[CONFIG_VALUE_MAX], programs[CONFIG_VALUE_MAX];
 	char addresses[CONFIG_VALUE_MAX];
-	char *argv[ARGS_MAX] = {NULL};
+	char *argv[ARGS_MAX + HTTP_ARGS_MAX] = {NULL};
 	char program[PATH_MAX];
 	unsigned count = 0;
 	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
@@ -73,7 +98,8 @@ static int start(const struct cli_rack *rack, unsigned i, const char *name,
 	argv[count++] = (char *)(uintptr_t)name;
 	count = add_words(argv, count, "--port", ports);
 	count = add_words(argv, count, "--address", addresses);
-	(void)add_words(argv, count, "--program", programs);
+	count = add_words(argv, count, "--program", programs);
+	add_http(argv, count, rack, i);
 	return cli_proc_start(rack->rundir, name, argv, proc);
 }
 

@@ -16,7 +16,7 @@ struct ekv_args {
 	struct cli_action_args common; /* PATH, KEY, VALUE */
 	struct aq_elastic_options options;
 	uint64_t version; /* 0: any */
-	bool is_new, is_number, is_min, is_max, appends;
+	bool is_new, is_number, is_min, is_max, appends, loads;
 	struct aq_ekv *kv;
 };
 
@@ -40,6 +40,8 @@ const struct opt cmd_ekv_options[] = {
 		 "add: keep the larger of both numbers"),
 	OPT_FLAG(struct ekv_args, appends, "append",
 		 "add: bytes at the end of the value"),
+	OPT_FLAG(struct ekv_args, loads, "load",
+		 "bring it back from the vault first, if it is there"),
 	CLI_OPT_TIMEOUT(struct ekv_args),
 	OPT_FLAG(struct ekv_args, common.json, "json", "print JSON"),
 	OPT_END,
@@ -47,7 +49,7 @@ const struct opt cmd_ekv_options[] = {
 
 static int open_kv(struct ekv_args *a, uint32_t flags)
 {
-	a->options.flags = flags;
+	a->options.flags = flags | (a->loads ? AQ_ELASTIC_LOAD : 0);
 	return aq_ekv_open(a->common.rack, a->common.word[0], &a->options,
 			   &a->kv);
 }

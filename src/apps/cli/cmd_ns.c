@@ -11,10 +11,13 @@
 
 struct ns_args {
 	struct cli_action_args common; /* PATH [PATH] */
-	bool parents, recursive, keep;
+	bool parents, recursive, keep, is_back;
 	uint32_t lease_ms;
 	uint32_t copies;
 	const char *plan, *after, *on_expiry;
+	const char *events;
+	uint64_t count;
+	uint32_t wait_ms;
 	char **command; /* after "--"; NULL: none */
 };
 
@@ -35,12 +38,24 @@ const struct opt cmd_ns_options[] = {
 	OPT_FLAG(struct ns_args, keep, "keep",
 		 "mkdir: of a root: nothing of it ends by itself"),
 	OPT_TEXT(struct ns_args, on_expiry, "on-expiry", "flush|drop|keep",
-		 "mkdir: of a root: what becomes of files and queues whose "
-		 "lease is over (default: flush, where the rack has a vault, "
+		 "mkdir: of a root: what becomes of files, queues and "
+		 "stores whose lease is over (default: flush, where the rack "
+		 "has a vault, "
 		 "else drop)"),
 	OPT_FLAG(struct ns_args, recursive, "recursive",
 		 "rm: with all that is below"),
-	OPT_FLAG(struct ns_args, common.json, "json", "print JSON"),
+	OPT_FLAG(struct ns_args, is_back, "back",
+		 "load: also what is in memory: it becomes what its image is"),
+	OPT_TEXT(struct ns_args, events, "events", "KIND[,KIND...]",
+		 "watch: only these: append, put, get, ack, back, set, "
+		 "delete, add, seal (default: all)"),
+	OPT_U64(struct ns_args, count, "count", "N", 1, INT64_MAX,
+		"watch: so many events (default: without an end)"),
+	OPT_U32(struct ns_args, wait_ms, "wait", "MILLISECONDS", 1, 3600000,
+		"watch: at most so long for the next event (default: for "
+		"ever)"),
+	OPT_FLAG(struct ns_args, common.json, "json",
+		 "print JSON; watch: an object per line"),
 	OPT_END,
 };
 
@@ -256,7 +271,7 @@ static int ns_renew(void *args)
 static int move_images(const struct ns_args *a, bool is_load)
 {
 	json_t *tree = NULL;
-	int code = cli_ns_vault(is_load, path_of(a),
+	int code = cli_ns_vault(is_load, a->is_back, path_of(a),
 				a->common.json ? &tree : NULL);
 
 	return code == CLI_OK && tree ? report(a, tree) : code;
@@ -270,6 +285,17 @@ static int ns_flush(void *args)
 static int ns_load(void *args)
 {
 	return move_images(args, true);
+}
+
+static int ns_watch(void *args)
+{
+	const struct ns_args *a = args;
+	uint32_t events;
+	int err = cli_ns_watch_kinds(a->events, &events);
+
+	return err ? err
+		   : cli_ns_watch(a->common.rack, path_of(a), events, a->count,
+				  a->wait_ms, a->common.json);
 }
 
 static int ns_hold(void *args)
@@ -304,6 +330,8 @@ int cmd_ns(const struct cli_command *self, int argc, char **argv)
 		 "write it, or all below it, to the vault: PATH"},
 		{"load", 1, 1, NULL, CLI_NEEDS_NOTHING, ns_load,
 		 "bring it, or all below it, back from the vault: PATH"},
+		{"watch", 1, 1, NULL, CLI_NEEDS_RACK, ns_watch,
+		 "print what is done to a file, queue or store: PATH"},
 		{"hold", 1, 1, NULL, CLI_NEEDS_NOTHING, ns_hold,
 		 "renew it while the command after '--' runs: PATH"},
 		{0},

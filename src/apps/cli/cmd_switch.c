@@ -97,6 +97,7 @@ const struct opt cmd_switch_options[] = {
 	OPT_CALL(take_seconds, "for", "SECONDS", "end after so long"),
 	OPT_TEXT(struct switch_args, serve.trace, "trace", "FILE",
 		 "write what comes in and goes out to a file"),
+	CLI_DAEMON_HTTP(struct switch_args),
 	CLI_DAEMON_CONFINE(struct switch_args),
 	OPT_FLAG(struct switch_args, resources, "resources",
 		 "print what the programs need in a real pipeline, and end"),
@@ -115,9 +116,10 @@ static void say_ready(struct daemon *d)
 	const struct switchd_options *o = d->self;
 
 	cli_daemon_ready(d,
-			 json_pack("{s:s, s:s, s:s, s:i}", "switch",
+			 json_pack("{s:s, s:s, s:s, s:i, s:i}", "switch",
 				   d->options.name, "rack", d->rack, "socket",
-				   d->socket, "interfaces", (int)o->port_count),
+				   switchd_socket(d), "interfaces",
+				   (int)o->port_count, "port", (int)d->port),
 			 "switch %s of rack %s: %u interfaces, nic.port = "
 			 "switch:%s\n",
 			 d->options.name, d->rack, o->port_count,

@@ -7,22 +7,86 @@
 #include "command.h"
 #include "number.h"
 
-/* What the argument adds; false: it is answered by the command itself. */
+/* A number among the arguments; false: it is answered by the command itself. */
+static bool read_number(const struct client *s, const char *buf, uint32_t i,
+			int64_t *n)
+{
+	struct resp_str text = resp_arg(&s->parser, buf, i);
+
+	return number_parse(text.p, text.len, n);
+}
+
+/* What the argument adds. */
 static bool read_sum(const struct client *s, const struct command *cmd,
 		     const char *buf, int64_t *add)
 {
 	bool is_less = cmd->run == redis_decr || cmd->run == redis_decrby;
-	struct resp_str text;
 
 	*add = 1;
-	if (cmd->run == redis_incrby || cmd->run == redis_decrby) {
-		text = resp_arg(&s->parser, buf, 2);
-		if (!number_parse(text.p, text.len, add) || *add == INT64_MIN)
+	if (cmd->run == redis_incrby || cmd->run == redis_decrby)
+		if (!read_number(s, buf, 2, add) || *add == INT64_MIN)
 			return false;
-	}
 	if (is_less)
 		*add = -*add;
 	return true;
+}
+
+static void make_put(const struct client *s, const char *buf, uint32_t i,
+		     struct aq_kv_op *op)
+{
+	struct resp_str value = resp_arg(&s->parser, buf, i);
+
+	op->kind = AQ_KV_OP_PUT;
+	op->value = (void *)(uintptr_t)value.p; /* only read */
+	op->value_len = value.len;
+}
+
+/* A value with an end. */
+static bool make_setex(struct gateway *g, const struct client *s,
+		       const struct command *cmd, const char *buf,
+		       struct aq_kv_op *op)
+{
+	int64_t n, when_ms;
+
+	if (s->parser.argc != 4 || !read_number(s, buf, 2, &n) || n <= 0 ||
+	    !command_when(cmd->flags, n, &when_ms))
+		return false;
+	make_put(s, buf, 3, op);
+	op->expire_at_ms = (uint64_t)when_ms;
+	reap_wake(g);
+	return true;
+}
+
+/* EXPIRE and its relatives, without options. */
+static bool make_end(struct gateway *g, const struct client *s,
+		     const struct command *cmd, const char *buf,
+		     struct aq_kv_op *op)
+{
+	struct store_end *e = &g->batch_work[g->batch_len].end;
+	int64_t n;
+
+	*e = (struct store_end){.now_ms = (int64_t)clock_real_ms()};
+	if (s->parser.argc != 3 || !read_number(s, buf, 2, &n) ||
+	    !command_when(cmd->flags, n, &e->when_ms))
+		return false;
+	op->kind = AQ_KV_OP_MODIFY;
+	op->fn = store_end_fn;
+	op->fn_user = e;
+	reap_wake(g);
+	return true;
+}
+
+static bool make_sum(struct gateway *g, const struct client *s,
+		     const struct command *cmd, const char *buf,
+		     struct aq_kv_op *op)
+{
+	struct store_sum *sum = &g->batch_work[g->batch_len].sum;
+
+	op->kind = AQ_KV_OP_MODIFY;
+	op->fn = store_sum_fn;
+	op->fn_user = sum;
+	return (int)s->parser.argc == cmd->arity &&
+	       read_sum(s, cmd, buf, &sum->add);
 }
 
 /* The operation that the command is; false: it is more than one. */
@@ -30,9 +94,6 @@ static bool make_op(struct gateway *g, const struct client *s,
 		    const struct command *cmd, const char *buf,
 		    struct aq_kv_op *op)
 {
-	struct store_sum *sum = &g->batch_sum[g->batch_len];
-	struct resp_str value;
-
 	if (cmd->run == redis_get) {
 		op->kind = AQ_KV_OP_GET;
 		op->value = g->batch_value[g->batch_len];
@@ -42,23 +103,18 @@ static bool make_op(struct gateway *g, const struct client *s,
 	if (cmd->run == redis_set) {
 		if (s->parser.argc != 3)
 			return false;
-		value = resp_arg(&s->parser, buf, 2);
-		op->kind = AQ_KV_OP_PUT;
-		op->value = (void *)(uintptr_t)value.p; /* only read */
-		op->value_len = value.len;
+		make_put(s, buf, 2, op);
 		return true;
 	}
 	if (cmd->run == redis_del) {
 		op->kind = AQ_KV_OP_DEL;
 		return s->parser.argc == 2;
 	}
-	if ((int)s->parser.argc != cmd->arity ||
-	    !read_sum(s, cmd, buf, &sum->add))
-		return false;
-	op->kind = AQ_KV_OP_MODIFY;
-	op->fn = store_sum_fn;
-	op->fn_user = sum;
-	return true;
+	if (cmd->run == redis_setex)
+		return make_setex(g, s, cmd, buf, op);
+	if (cmd->run == redis_expire)
+		return make_end(g, s, cmd, buf, op);
+	return make_sum(g, s, cmd, buf, op);
 }
 
 bool batch_add(struct gateway *g, struct client *s, const struct command *cmd,
@@ -117,7 +173,7 @@ static void answer_get(struct gateway *g, struct client *s,
 static void answer_op(struct gateway *g, struct client *s,
 		      const struct aq_kv_op *op)
 {
-	const struct store_sum *sum = op->fn_user;
+	const union batch_work *work = op->fn_user;
 
 	if (op->kind == AQ_KV_OP_GET)
 		answer_get(g, s, op);
@@ -127,8 +183,10 @@ static void answer_op(struct gateway *g, struct client *s,
 		reply_kv_error(&s->out, op->err);
 	else if (op->kind == AQ_KV_OP_PUT)
 		reply_simple(&s->out, "OK");
+	else if (op->fn == store_end_fn)
+		reply_int(&s->out, work->end.done);
 	else
-		reply_int(&s->out, sum->result);
+		reply_int(&s->out, work->sum.result);
 }
 
 /* One answer, and whether it was an error. */

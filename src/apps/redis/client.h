@@ -25,7 +25,7 @@ enum {
 	GATEWAY_ADDRESS_MAX = 64,
 	GATEWAY_READ_BYTES = 16 << 10, /* of one turn */
 	/* Operations that run together. */
-	BATCH_OPS = 32,
+	BATCH_OPS = 256,
 	REAP_MS = 100,
 	COMMANDS_MAX = 64, /* rows of the table of commands, at most */
 	BATCH_VALUE_BYTES = 1024,
@@ -63,6 +63,12 @@ struct reaper {
 	uint64_t next_ms;
 };
 
+/* What the function of a change in a batch works with. */
+union batch_work {
+	struct store_sum sum;
+	struct store_end end;
+};
+
 /* Belongs to the gateway's one thread. */
 struct gateway {
 	struct aq_rack *rack;
@@ -86,7 +92,7 @@ struct gateway {
 	struct stage *stage; /* of the transaction that runs now, or NULL */
 	/* Commands that are being collected, of any clients. */
 	struct aq_kv_op batch[BATCH_OPS];
-	struct store_sum batch_sum[BATCH_OPS];
+	union batch_work batch_work[BATCH_OPS];
 	const struct command *batch_command[BATCH_OPS];
 	uint32_t batch_len;
 	char batch_value[BATCH_OPS][BATCH_VALUE_BYTES];

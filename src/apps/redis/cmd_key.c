@@ -75,67 +75,29 @@ void redis_type(struct call *c)
 
 /* ---- when a key ends ---------------------------------------------------- */
 
-bool call_when(struct call *c, uint32_t i, unsigned flags, int64_t *when_ms)
+bool command_when(unsigned flags, int64_t n, int64_t *when_ms)
 {
 	int64_t now_ms =
 		flags & COMMAND_ABSOLUTE ? 0 : (int64_t)clock_real_ms();
+
+	return !(flags & COMMAND_SECONDS &&
+		 __builtin_mul_overflow(n, 1000, &n)) &&
+	       !__builtin_add_overflow(n, now_ms, when_ms);
+}
+
+bool call_when(struct call *c, uint32_t i, unsigned flags, int64_t *when_ms)
+{
 	int64_t n;
 
 	if (!call_int(c, i, &n))
 		return false;
-	if ((flags & COMMAND_SECONDS && __builtin_mul_overflow(n, 1000, &n)) ||
-	    __builtin_add_overflow(n, now_ms, when_ms)) {
+	if (!command_when(flags, n, when_ms)) {
 		reply_error(c->out, "ERR invalid expire time in '%s' command",
 			    c->command->name);
 		return false;
 	}
 	reap_wake(c->gateway);
 	return true;
-}
-
-enum expire_flags {
-	EXPIRE_NX = 1u << 0,
-	EXPIRE_XX = 1u << 1,
-	EXPIRE_GT = 1u << 2,
-	EXPIRE_LT = 1u << 3,
-};
-
-struct expire_change {
-	unsigned flags;
-	int64_t when_ms;
-	int64_t now_ms;
-	bool done;
-};
-
-static bool expire_allowed(const struct expire_change *e, uint64_t current_ms)
-{
-	/* No end is later than any other. */
-	bool later = current_ms && e->when_ms > (int64_t)current_ms;
-	bool sooner = !current_ms || e->when_ms < (int64_t)current_ms;
-
-	return !(e->flags & EXPIRE_NX && current_ms) &&
-	       !(e->flags & EXPIRE_XX && !current_ms) &&
-	       !(e->flags & EXPIRE_GT && !later) &&
-	       !(e->flags & EXPIRE_LT && !sooner);
-}
-
-static int expire_fn(struct aq_kv_change *kv, void *user)
-{
-	struct expire_change *e = user;
-
-	e->done = kv->value && expire_allowed(e, kv->expire_at_ms);
-	kv->verdict = AQ_KV_KEEP;
-	if (!e->done)
-		return 0;
-	if (e->when_ms <= e->now_ms) {
-		kv->verdict = AQ_KV_DELETE;
-		return 0;
-	}
-	kv->verdict = AQ_KV_STORE;
-	kv->new_value = kv->value;
-	kv->new_value_len = kv->value_len;
-	kv->expire_at_ms = (uint64_t)e->when_ms;
-	return 0;
 }
 
 static bool expire_options(struct call *c, unsigned *flags)
@@ -156,12 +118,12 @@ static bool expire_options(struct call *c, unsigned *flags)
 		}
 		*flags |= 1u << bit;
 	}
-	if (*flags & EXPIRE_NX && *flags != EXPIRE_NX) {
+	if (*flags & STORE_END_NX && *flags != STORE_END_NX) {
 		reply_error(c->out, "ERR NX and XX, GT or LT options at the "
 				    "same time are not compatible");
 		return false;
 	}
-	if (*flags & EXPIRE_GT && *flags & EXPIRE_LT) {
+	if (*flags & STORE_END_GT && *flags & STORE_END_LT) {
 		reply_error(c->out, "ERR GT and LT options at the same time "
 				    "are not compatible");
 		return false;
@@ -171,14 +133,14 @@ static bool expire_options(struct call *c, unsigned *flags)
 
 void redis_expire(struct call *c)
 {
-	struct expire_change e = {.now_ms = (int64_t)clock_real_ms()};
+	struct store_end e = {.now_ms = (int64_t)clock_real_ms()};
 	struct resp_str key = call_arg(c, 1);
 	int err;
 
 	if (!call_when(c, 2, c->command->flags, &e.when_ms) ||
 	    !expire_options(c, &e.flags))
 		return;
-	err = store_modify(c->gateway, key, expire_fn, &e);
+	err = store_modify(c->gateway, key, store_end_fn, &e);
 	if (err)
 		reply_kv_error(c->out, err);
 	else

@@ -51,8 +51,8 @@ void call_count(const struct call *c, size_t mark);
 /* Runs the collected commands and answers them in their order. Until then the
  * buffers of these clients must not change. */
 void batch_flush(struct gateway *g);
-/* Whether the command was added to the batch: GET, SET without options, DEL of
- * one key, INCR and its relatives. */
+/* Whether the command was added to the batch: GET, SET without options, SETEX,
+ * DEL of one key, INCR, EXPIRE without options, and their relatives. */
 bool batch_add(struct gateway *g, struct client *s, const struct command *cmd,
 	       const char *buf);
 
@@ -112,7 +112,9 @@ void redis_dbsize(struct call *c);
 void redis_flushall(struct call *c);
 
 /* Converts a time, as COMMAND_SECONDS and COMMAND_ABSOLUTE say, to milliseconds
- * since 1970; false, with an answer, when there is no such time. */
+ * since 1970; false: there is no such time. */
+bool command_when(unsigned flags, int64_t n, int64_t *when_ms);
+/* The same of an argument; false after an answer. */
 bool call_when(struct call *c, uint32_t i, unsigned flags, int64_t *when_ms);
 
 /* ---- cmd_multi.c --------------------------------------------------------- */

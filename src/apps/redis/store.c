@@ -76,6 +76,37 @@ int store_sum_fn(struct aq_kv_change *ch, void *user)
 	return 0;
 }
 
+static bool end_is_allowed(const struct store_end *e, uint64_t current_ms)
+{
+	/* No end is later than any other. */
+	bool later = current_ms && e->when_ms > (int64_t)current_ms;
+	bool sooner = !current_ms || e->when_ms < (int64_t)current_ms;
+
+	return !(e->flags & STORE_END_NX && current_ms) &&
+	       !(e->flags & STORE_END_XX && !current_ms) &&
+	       !(e->flags & STORE_END_GT && !later) &&
+	       !(e->flags & STORE_END_LT && !sooner);
+}
+
+int store_end_fn(struct aq_kv_change *ch, void *user)
+{
+	struct store_end *e = user;
+
+	e->done = ch->value && end_is_allowed(e, ch->expire_at_ms);
+	ch->verdict = AQ_KV_KEEP;
+	if (!e->done)
+		return 0;
+	if (e->when_ms <= e->now_ms) {
+		ch->verdict = AQ_KV_DELETE;
+		return 0;
+	}
+	ch->verdict = AQ_KV_STORE;
+	ch->new_value = ch->value;
+	ch->new_value_len = ch->value_len;
+	ch->expire_at_ms = (uint64_t)e->when_ms;
+	return 0;
+}
+
 /* ---- either ---------------------------------------------------------------
  */
 

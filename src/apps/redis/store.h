@@ -40,6 +40,24 @@ struct store_sum {
 /* `user` is a struct store_sum. -EINVAL: no number is stored; -ERANGE. */
 int store_sum_fn(struct aq_kv_change *ch, void *user) MUST_CHECK;
 
+/* EXPIRE and its relatives. */
+enum store_end_flags {
+	STORE_END_NX = 1u << 0,
+	STORE_END_XX = 1u << 1,
+	STORE_END_GT = 1u << 2,
+	STORE_END_LT = 1u << 3,
+};
+
+struct store_end {
+	unsigned flags; /* enum store_end_flags */
+	int64_t when_ms;
+	int64_t now_ms;
+	bool done;
+};
+
+/* `user` is a struct store_end. */
+int store_end_fn(struct aq_kv_change *ch, void *user) MUST_CHECK;
+
 /* ---- stage.c: the keys of one transaction -------------------------------- */
 
 enum {

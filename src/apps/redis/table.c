@@ -51,7 +51,8 @@ static void handles_close(struct handles *h)
 
 static int open_client(struct handles *h)
 {
-	struct aq_kv_client_options o = {.flags = AQ_KV_DIRECT_READS |
+	struct aq_kv_client_options o = {.depth = BATCH_OPS,
+					 .flags = AQ_KV_DIRECT_READS |
 						  AQ_KV_IS_REDIS};
 
 	return aq_kv_client_open(h->kv, &o, &h->client);

@@ -228,19 +228,31 @@ static int end_views(struct shd *s, const struct shd_program *asker,
 	return shd_attach_answer(asker, 0, NULL, NULL, 0);
 }
 
+int shd_program_range(const struct shd_program *p,
+		      const struct coherent_ask *ask, struct shd_range *out)
+{
+	const struct shd_segment *g = p->segment;
+
+	*out = (struct shd_range){
+		ask->va >> COHERENCE_PAGE_SHIFT,
+		(ask->va + ask->size_bytes + COHERENCE_PAGE_BYTES - 1) >>
+			COHERENCE_PAGE_SHIFT};
+	return g && out->from >= g->page && out->end >= out->from &&
+			       out->end - g->page <= g->mem.page_count
+		       ? 0
+		       : -ERANGE;
+}
+
 static int flush(struct shd *s, struct shd_program *p,
 		 const struct coherent_ask *ask)
 {
-	uint64_t from = ask->va >> COHERENCE_PAGE_SHIFT;
-	uint64_t end = (ask->va + ask->size_bytes + COHERENCE_PAGE_BYTES - 1) >>
-		       COHERENCE_PAGE_SHIFT;
+	struct shd_range r;
 
-	if (!p->segment || p->is_flushing || from < p->segment->page ||
-	    end < from || end - p->segment->page > p->segment->mem.page_count)
+	if (p->is_flushing || shd_program_range(p, ask, &r))
 		return shd_attach_answer(p, -ERANGE, NULL, NULL, 0);
 	p->is_flushing = true;
-	p->flush_from = p->flush_sent = p->flush_done = from;
-	p->flush_end = end;
+	p->flush_from = p->flush_sent = p->flush_done = r.from;
+	p->flush_end = r.end;
 	shd_flush_run(s, false);
 	return 0;
 }
@@ -279,6 +291,9 @@ static int do_ask(struct shd *s, struct shd_program *p,
 		return open_segment(s, p, ask);
 	case COHERENT_FLUSH:
 		return flush(s, p, ask);
+	case COHERENT_FETCH_READ:
+	case COHERENT_FETCH_WRITE:
+		return shd_fetch_ask(s, p, ask);
 	case COHERENT_STAT:
 		return stat_segment(p);
 	case COHERENT_FIND:

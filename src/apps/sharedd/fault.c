@@ -56,6 +56,8 @@ static void take(struct shd *s, struct shd_program *p,
 	shd_count(s, SHD_C_faults);
 	p->segment->faults++;
 	note(s, &w);
+	if (w.right == COH_READ)
+		shd_fetch_fault(s, p, w.page);
 }
 
 void shd_fault_read(struct shd *s, struct shd_program *p)

@@ -19,7 +19,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -31,8 +30,6 @@ enum {
 	PAUSE_MAX_NS = 5000000,
 };
 
-#define SECOND_NS 1000000000ull
-
 struct shd_listener {
 	struct list node;
 	struct shd_watch on;
@@ -43,11 +40,11 @@ struct shd_waiter {
 	struct shd_listener *listener;
 	uint64_t id; /* of the call */
 	uint64_t page;
-	uint32_t offset; /* of the word, in the page */
-	uint32_t value;	 /* that it must have */
+	uint64_t addr;	/* of the word */
+	uint32_t value; /* that it must have */
 	uint32_t bits;
-	uint64_t until_ns; /* 0: for ever */
-	uint64_t look_ns;  /* when to ask for the page; 0: it is here */
+	struct shd_deadline until;
+	uint64_t look_ns; /* when to ask for the page; 0: it is here */
 	uint64_t pause_ns;
 };
 
@@ -85,8 +82,13 @@ int shd_futex_listen(struct shd *s, pid_t pid, uint64_t addr, int fd)
 {
 	struct shd_listener *l = calloc(1, sizeof(*l));
 	uint64_t words[2];
-	int err = l ? shd_keeper_read(s->keeper, pid, addr, words) : -ENOMEM;
+	int err = l ? 0 : -ENOMEM;
 
+	/* The keeper would wait for a page that only we can bring. */
+	if (!err)
+		err = shd_is_shared(addr)
+			      ? -EINVAL
+			      : shd_keeper_read(s->keeper, pid, addr, words);
 	if (!err) {
 		l->fd = fd;
 		l->on.kind = SHD_WATCH_LISTENER;
@@ -125,14 +127,9 @@ static bool let_go(struct shd *s, unsigned i, int64_t value)
 /* The word, if its page is here. */
 static bool read_word(struct shd *s, const struct shd_waiter *w, uint32_t *out)
 {
-	const struct shd_segment *g = shd_segment_of(s, w->page);
-	uint64_t at;
+	uint64_t missing;
 
-	if (!g || s->cache.suspended ||
-	    !shd_mem_has(&g->mem, (uint32_t)(w->page - g->page)))
-		return false;
-	at = (w->page - g->page) << COHERENCE_PAGE_SHIFT | w->offset;
-	return pread(g->mem.fd, out, sizeof(*out), (off_t)at) == sizeof(*out);
+	return shd_shared_read(s, w->addr, out, sizeof(*out), &missing) == 0;
 }
 
 /* Whether it still has to wait, now that its page is here; it is gone else. */
@@ -147,16 +144,40 @@ static bool is_same(struct shd *s, unsigned i)
 		(void)let_go(s, i, 0);
 		return false;
 	}
-	w->look_ns = 0;
+	/* Its deadline may still be elsewhere. */
+	w->look_ns = w->until.is_awaited;
 	w->pause_ns = u64_min(2 * w->pause_ns, PAUSE_MAX_NS);
 	return true;
 }
 
+/* The page of its deadline may be here: false if it is gone, because that is
+ * none. */
+static bool learn_deadline(struct shd *s, unsigned i)
+{
+	struct shd_waiter *w = &s->waiters[i];
+	int err = shd_deadline_read(s, &w->until);
+
+	if (!err) {
+		w->look_ns = 1;	 /* at the word, once more */
+		s->futex_ns = 1; /* it is due sooner than was known */
+	}
+	if (!err || err == -EAGAIN)
+		return true;
+	(void)let_go(s, i, err);
+	return false;
+}
+
 void shd_futex_came(struct shd *s, uint64_t page)
 {
-	for (unsigned i = 0; i < s->waiter_count;)
-		if (s->waiters[i].page != page || is_same(s, i))
+	for (unsigned i = 0; i < s->waiter_count;) {
+		const struct shd_waiter *w = &s->waiters[i];
+
+		if (w->until.is_awaited && w->until.page == page &&
+		    !learn_deadline(s, i))
+			continue;
+		if (w->page != page || is_same(s, i))
 			i++;
+	}
 }
 
 void shd_futex_left(struct shd *s, const struct coh_range *r)
@@ -170,17 +191,24 @@ void shd_futex_left(struct shd *s, const struct coh_range *r)
 
 void shd_futex_lost(struct shd *s, const struct coh_range *r)
 {
-	for (unsigned i = 0; i < s->waiter_count;)
-		if (coh_range_has(r, s->waiters[i].page))
+	for (unsigned i = 0; i < s->waiter_count;) {
+		const struct shd_waiter *w = &s->waiters[i];
+
+		if (coh_range_has(r, w->page) ||
+		    (w->until.is_awaited && coh_range_has(r, w->until.page)))
 			(void)let_go(s, i, -EFAULT);
 		else
 			i++;
+	}
 }
 
-/* Asks for the page of one whose pause is over. */
+/* Asks for the page of one whose pause is over, or first for that of its
+ * deadline. */
 static void ask(struct shd *s, unsigned *i)
 {
-	uint64_t page = s->waiters[*i].page;
+	const struct shd_waiter *w = &s->waiters[*i];
+	bool is_awaited = w->until.is_awaited;
+	uint64_t page = is_awaited ? w->until.page : w->page;
 	const struct shd_segment *g = shd_segment_of(s, page);
 
 	/* Its program has unmapped it. */
@@ -190,7 +218,7 @@ static void ask(struct shd *s, unsigned *i)
 	}
 	switch (coh_cache_touch(&s->cache, page, COH_READ, &s->out)) {
 	case COH_TOUCH_HIT:
-		if (is_same(s, *i))
+		if (is_awaited ? learn_deadline(s, *i) : is_same(s, *i))
 			++*i;
 		return;
 	case COH_TOUCH_SENT:
@@ -209,14 +237,14 @@ void shd_futex_run(struct shd *s, uint64_t now_ns)
 		struct shd_waiter *w = &s->waiters[i];
 		uint64_t at_ns;
 
-		if (w->until_ns && w->until_ns <= now_ns) {
+		if (w->until.ns && w->until.ns <= now_ns) {
 			(void)let_go(s, i, -ETIMEDOUT);
 			continue;
 		}
 		/* While the get is under way its completion wakes us. */
 		at_ns = w->look_ns > now_ns ? w->look_ns : UINT64_MAX;
-		if (w->until_ns)
-			at_ns = u64_min(at_ns, w->until_ns);
+		if (w->until.ns)
+			at_ns = u64_min(at_ns, w->until.ns);
 		if (at_ns != UINT64_MAX &&
 		    (!s->futex_ns || at_ns < s->futex_ns))
 			s->futex_ns = at_ns;
@@ -242,43 +270,6 @@ void shd_futex_look(struct shd *s)
 
 /* ---- calls --------------------------------------------------------------- */
 
-static uint64_t in_ns(const struct timespec *t)
-{
-	return (uint64_t)t->tv_sec * SECOND_NS + (uint64_t)t->tv_nsec;
-}
-
-/* When a WAIT ends, in our clock. */
-static int read_deadline(struct shd *s, const struct seccomp_notif *n,
-			 uint64_t *until_ns)
-{
-	bool is_real = n->data.args[1] & FUTEX_CLOCK_REALTIME;
-	bool is_absolute = (n->data.args[1] & FUTEX_CMD_MASK) != FUTEX_WAIT;
-	uint64_t now_ns = clock_mono_ns(), then_ns, words[2];
-	struct timespec t;
-	int err;
-
-	*until_ns = 0;
-	if (!n->data.args[3])
-		return 0;
-	err = shd_keeper_read(s->keeper, (pid_t)n->pid, n->data.args[3], words);
-	if (err)
-		return err;
-	if (words[0] > INT64_MAX / SECOND_NS || words[1] >= SECOND_NS)
-		return -EINVAL;
-	then_ns = words[0] * SECOND_NS + words[1];
-	if (!is_absolute) {
-		*until_ns = now_ns + then_ns;
-		return 0;
-	}
-	if (is_real) {
-		(void)clock_gettime(CLOCK_REALTIME, &t);
-		then_ns = then_ns > in_ns(&t) ? now_ns + (then_ns - in_ns(&t))
-					      : 1;
-	}
-	*until_ns = u64_max(then_ns, 1);
-	return 0;
-}
-
 /* 0: it is held. */
 static int64_t wait(struct shd *s, struct shd_listener *l,
 		    const struct seccomp_notif *n, struct shd_waiter *w)
@@ -290,7 +281,7 @@ static int64_t wait(struct shd *s, struct shd_listener *l,
 		return -EAGAIN; /* it looks again by itself */
 	if (!w->bits)
 		return -EINVAL;
-	err = read_deadline(s, n, &w->until_ns);
+	err = shd_deadline_find(s, n, &w->until);
 	if (err)
 		return err;
 	w->listener = l;
@@ -301,9 +292,17 @@ static int64_t wait(struct shd *s, struct shd_listener *l,
 		w->look_ns = 1;
 	else if (value != w->value)
 		return -EAGAIN;
+	if (w->until.is_awaited)
+		w->look_ns = 1;
 	shd_count(s, SHD_C_sleeps);
 	s->waiters[s->waiter_count++] = *w;
 	return 0;
+}
+
+/* A page may be mapped at several addresses. */
+static bool is_same_word(const struct shd_waiter *a, const struct shd_waiter *b)
+{
+	return a->addr % COHERENCE_PAGE_BYTES == b->addr % COHERENCE_PAGE_BYTES;
 }
 
 static int64_t wake(struct shd *s, const struct seccomp_notif *n,
@@ -316,7 +315,7 @@ static int64_t wake(struct shd *s, const struct seccomp_notif *n,
 	for (unsigned i = 0; i < s->waiter_count && woken < most;) {
 		const struct shd_waiter *w = &s->waiters[i];
 
-		if (w->page == word->page && w->offset == word->offset &&
+		if (w->page == word->page && is_same_word(w, word) &&
 		    w->bits & word->bits)
 			woken += let_go(s, i, 0);
 		else
@@ -332,7 +331,7 @@ static void take(struct shd *s, struct shd_listener *l,
 		      (1ull << COHERENCE_NODE_SHIFT);
 	struct shd_waiter w = {.page = s->cache.first_page +
 				       (at >> COHERENCE_PAGE_SHIFT),
-			       .offset = at % COHERENCE_PAGE_BYTES,
+			       .addr = n->data.args[0],
 			       .bits = FUTEX_BITSET_MATCH_ANY};
 	unsigned command = (unsigned)n->data.args[1] & FUTEX_CMD_MASK;
 	int64_t result;

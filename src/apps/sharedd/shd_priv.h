@@ -38,6 +38,7 @@ enum {
 	X(faults, "page faults of programs")                        \
 	X(gets_read, "pages asked for to read")                     \
 	X(gets_write, "pages asked for to write")                   \
+	X(ahead, "pages asked for before they were touched")        \
 	X(pages, "pages that have come")                            \
 	X(refused, "gets that were refused")                        \
 	X(invals, "invalidations of the switch")                    \
@@ -119,6 +120,13 @@ struct shd_program {
 	/* Pages of a flush: before `sent` they are given, before `done` the
 	 * memory node has them. */
 	uint64_t flush_from, flush_sent, flush_done, flush_end;
+	/* Pages that it wants ahead, from the next one on. */
+	uint64_t fetch_at, fetch_end;
+	uint8_t fetch_right; /* enum coh_right */
+	/* Faults to read: which one goes on with the row, how many did, and how
+	 * many pages before that one were asked for ahead. */
+	uint64_t stream_next;
+	uint32_t stream_streak, stream_ahead;
 };
 
 /* A thread that waits for a page. */
@@ -242,9 +250,29 @@ void shd_attach_free(struct shd *s);
 int shd_attach_answer(const struct shd_program *p, int err,
 		      const struct coherent_answer *with, const int *fd,
 		      unsigned count) MUST_CHECK;
+/* The pages of a question about a range, which must be in the program's
+ * segment; else -ERANGE. */
+struct shd_range {
+	uint64_t from, end;
+};
+int shd_program_range(const struct shd_program *p,
+		      const struct coherent_ask *ask,
+		      struct shd_range *out) MUST_CHECK;
 /* Goes on with flushes; from_start: what was given did not arrive. */
 void shd_flush_run(struct shd *s, bool from_start);
 int shd_watch_add(struct shd *s, int fd, struct shd_watch *w) MUST_CHECK;
+
+/* ---- fetch.c: pages ahead of need -----------------------------------------
+ */
+
+/* Notes what the program wants, instead of what it wanted before, and answers.
+ */
+int shd_fetch_ask(struct shd *s, struct shd_program *p,
+		  const struct coherent_ask *ask) MUST_CHECK;
+/* A thread of the program waits for the page, to read it. */
+void shd_fetch_fault(struct shd *s, struct shd_program *p, uint64_t page);
+/* Asks for some of what is wanted. */
+void shd_fetch_run(struct shd *s);
 
 /* ---- segment.c ----------------------------------------------------------- */
 
@@ -269,6 +297,30 @@ void shd_object_got(struct shd *s);
 /* Placeholders that nobody has any more. */
 void shd_object_read(struct shd *s);
 void shd_object_put(struct shd *s, struct shd_object *o);
+
+/* ---- deadline.c: when a held call ends ------------------------------------
+ */
+
+struct seccomp_notif;
+
+struct shd_deadline {
+	uint64_t ns; /* of our clock; 0: never, or not known yet */
+	uint64_t addr;
+	uint64_t page; /* is_awaited: the one that is not here */
+	bool is_absolute, is_real;
+	bool is_awaited; /* it lies in shared memory and was not read yet */
+};
+
+/* An address of a program: whether it is where groups have shared memory. */
+bool shd_is_shared(uint64_t addr);
+/* Reads shared memory from copies that are here. -EFAULT: nobody uses it here;
+ * -EAGAIN: the page *missing is elsewhere. */
+int shd_shared_read(struct shd *s, uint64_t addr, void *out, size_t len_bytes,
+		    uint64_t *missing) MUST_CHECK;
+int shd_deadline_find(struct shd *s, const struct seccomp_notif *n,
+		      struct shd_deadline *out) MUST_CHECK;
+/* One that is awaited. -EAGAIN: its page is not here. */
+int shd_deadline_read(struct shd *s, struct shd_deadline *d) MUST_CHECK;
 
 /* ---- futex.c: threads that sleep on a word --------------------------------
  */

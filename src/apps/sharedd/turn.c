@@ -208,6 +208,7 @@ bool shd_turn(struct shd *s)
 	if (!s->is_draining) {
 		shd_fault_touch(s);
 		shd_futex_run(s, now_ns);
+		shd_fetch_run(s);
 	}
 	*s->cached_bytes = s->page_count << COHERENCE_PAGE_SHIFT;
 	return n > 0;

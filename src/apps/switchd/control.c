@@ -214,7 +214,7 @@ int control_open(struct switchd *s)
 	umask(old);
 	if (err)
 		return error_set(err, "%s: %s", sa.sun_path, strerror(-err));
-	memcpy(s->daemon->socket, sa.sun_path, sizeof(sa.sun_path));
+	memcpy(s->ctl_path, sa.sun_path, sizeof(sa.sun_path));
 	return os_board_watch(s->board, s->ctl_fd);
 }
 
@@ -225,8 +225,13 @@ void control_close(struct switchd *s)
 			close(s->clients[i]);
 	if (s->ctl_fd >= 0)
 		close(s->ctl_fd);
-	if (s->daemon->socket[0])
-		(void)unlink(s->daemon->socket);
+	if (s->ctl_path[0])
+		(void)unlink(s->ctl_path);
+}
+
+const char *switchd_socket(const struct daemon *d)
+{
+	return ((const struct switchd *)d->served)->ctl_path;
 }
 
 /* ---- the caller's side -------------------------------------------------- */

@@ -351,6 +351,7 @@ static int open_all(struct switchd *s)
 static int open_switch(struct daemon *d)
 {
 	struct switchd *s = calloc(1, sizeof(*s));
+	int err;
 
 	if (!s)
 		return error_set(-ENOMEM, "no memory for a switch");
@@ -360,7 +361,8 @@ static int open_switch(struct daemon *d)
 	for (unsigned i = 0; i < CTL_CLIENTS; i++)
 		s->clients[i] = -1;
 	d->served = s;
-	return open_all(s);
+	err = d->options.listen ? switch_http_create(d, &s->http) : 0;
+	return err ? err : open_all(s);
 }
 
 static int close_switch(struct daemon *d)
@@ -375,6 +377,7 @@ static int close_switch(struct daemon *d)
 	tor_destroy(s->tor);
 	if (s->counters)
 		counter_file_destroy(s->counters);
+	switch_http_destroy(s->http);
 	err = trace_close(s->trace);
 	free(s);
 	return err;
@@ -383,12 +386,23 @@ static int close_switch(struct daemon *d)
 static int allow(struct daemon *d)
 {
 	const struct switchd_options *o = d->self;
+	int err = confine_add_parent(&d->confine, CONFINE_WRITE, o->trace);
 
-	return confine_add_parent(&d->confine, CONFINE_WRITE, o->trace);
+	/* For its tokens. */
+	return err || !d->options.listen ? err : daemon_allow_state(d);
+}
+
+static void handle(void *ctx, const struct ctl_request *request,
+		   struct ctl_reply *reply)
+{
+	const struct switchd *s = ctx;
+
+	switch_http_handle(s->http, request, reply);
 }
 
 const struct daemon_kind switchd_daemon = {
 	.what = "a switch",
+	.handle = handle,
 	.allow = allow,
 	.open = open_switch,
 	.run = run,

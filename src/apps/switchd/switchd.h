@@ -30,9 +30,10 @@ struct switchd_options {
 	bool report;	   /* at the end, as one JSON object on stdout */
 };
 
-/* A switch until a signal, or for run_ns; see daemon/daemon.h. d->socket is
- * that of control calls. */
+/* A switch until a signal, or for run_ns; see daemon/daemon.h. */
 extern const struct daemon_kind switchd_daemon;
+/* Where a running one takes control calls, from `ready` on. */
+const char *switchd_socket(const struct daemon *d);
 
 /* What the programs would need in a real pipeline, as one JSON object. */
 int switchd_resources(const struct switchd_options *o, FILE *out) MUST_CHECK;

@@ -6,6 +6,7 @@
 #include <sys/un.h>
 
 #include "base/counter.h"
+#include "http.h"
 #include "os/board.h"
 #include "switch/tor.h"
 #include "switchd.h"
@@ -23,9 +24,11 @@ struct switchd {
 	struct os_board *board;
 	struct tor *tor;
 	struct counter_file *counters;
-	char run[17]; /* hex; random, shows that it was restarted */
+	struct switch_http *http; /* NULL: nobody listens */
+	char run[17];		  /* hex; random, shows that it was restarted */
 	/* Control calls: a listener, and connections without a line yet. */
 	int ctl_fd;
+	char ctl_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	int clients[CTL_CLIENTS]; /* -1: free */
 };
 

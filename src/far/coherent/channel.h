@@ -12,6 +12,8 @@
  *					answer: the memory can be used
  *  ask FLUSH {offset, length}
  *					answer, when the memory node has it
+ *  ask FETCH_READ, FETCH_WRITE {offset, length}
+ *					answer at once; the pages come
  *  ask STAT
  *					answer with counts
  *
@@ -55,6 +57,8 @@ enum coherent_ask_kind {
 	COHERENT_UNLINK,
 	COHERENT_UNMAP,
 	COHERENT_LISTEN,
+	COHERENT_FETCH_READ,
+	COHERENT_FETCH_WRITE,
 };
 
 enum coherent_flags {

@@ -22,6 +22,7 @@ struct aq_shared {
 	struct aq_rack *rack;
 	struct client_lead lead;
 	struct coherent_mapping mapping;
+	bool is_read_only;
 	char path[PATH_BYTES];
 };
 
@@ -143,6 +144,7 @@ static int map_segment(struct aq_shared *s, const json_t *segment,
 	    g.size_bytes % COHERENCE_PAGE_BYTES || g.va < COHERENCE_BASE ||
 	    g.va + g.size_bytes > coherence_arena(COHERENCE_NODES))
 		return error_set(-EPROTO, "the lead's answer makes no sense");
+	s->is_read_only = is_read_only;
 	return coherent_attach(client_shared_rack(s->rack), &g, !is_read_only,
 			       &s->mapping);
 }
@@ -193,15 +195,36 @@ AQ_API uint64_t aq_shared_size(const struct aq_shared *shared)
 	return shared->mapping.size_bytes;
 }
 
-AQ_API int aq_shared_flush(struct aq_shared *shared, uint64_t offset,
-			   uint64_t length)
+/* Asks for something that is about a part of the segment. */
+static int ask_range(const struct aq_shared *shared,
+		     enum coherent_ask_kind kind, uint64_t offset,
+		     uint64_t length)
 {
 	const struct coherent_mapping *m = &shared->mapping;
 	struct coherent_answer a;
 
 	if (offset > m->size_bytes || length > m->size_bytes - offset)
 		return error_set(-ERANGE, "outside the segment");
-	return coherent_ask(m, COHERENT_FLUSH, m->va + offset, length, &a);
+	return coherent_ask(m, kind, m->va + offset, length, &a);
+}
+
+AQ_API int aq_shared_flush(struct aq_shared *shared, uint64_t offset,
+			   uint64_t length)
+{
+	return ask_range(shared, COHERENT_FLUSH, offset, length);
+}
+
+AQ_API int aq_shared_fetch(struct aq_shared *shared, uint64_t offset,
+			   uint64_t length, enum aq_shared_right right)
+{
+	if (right != AQ_SHARED_READ && right != AQ_SHARED_WRITE)
+		return error_set(-EINVAL, "pages come to be read or written");
+	if (right == AQ_SHARED_WRITE && shared->is_read_only)
+		return error_set(-EACCES, "the segment is open for reading");
+	return ask_range(shared,
+			 right == AQ_SHARED_WRITE ? COHERENT_FETCH_WRITE
+						  : COHERENT_FETCH_READ,
+			 offset, length);
 }
 
 AQ_API int aq_shared_stat(struct aq_shared *shared, struct aq_shared_info *info)

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "el_priv.h"
+#include "wire/block_watch.h"
 
 /* Whether another connection may help. */
 static bool may_repeat(int err)
@@ -211,6 +212,44 @@ int el_call(struct el_object *o, uint64_t number, struct block_op *ops,
 	for (unsigned i = 0; i < count; i++)
 		ops[i].sequence = is_change(ops[i].opcode) ? ++o->sequence : 0;
 	return el_call_as(o, number, ops, count, results, acked, deadline_ns);
+}
+
+/* ---- waiting ------------------------------------------------------------- */
+
+int el_wait(struct el_object *o, uint64_t number, uint64_t serial,
+	    uint32_t events, uint64_t until_ns, uint64_t deadline_ns)
+{
+	struct block_watch_ask_wire ask = {
+		.serial = be64_put(serial),
+		.events = be32_put(events),
+		.flags = be32_put(BLOCK_WATCH_HOLD),
+	};
+	const struct el_block *b = el_find(o, number);
+	struct block_op op = {.opcode = BLOCK_WATCH,
+			      .length = sizeof(ask),
+			      .value = (const uint8_t *)&ask};
+	enum block_status status;
+	struct block_result r;
+	struct el_stat stat;
+	struct el_port *p;
+	int err = b ? el_port_find(o, b->head.node, &p) : 0;
+
+	if (!b || err)
+		return err; /* who looks again finds out */
+	err = el_port_ready(o, p, false, deadline_ns);
+	if (err)
+		return err;
+	set_place(&op, 1, p, &b->head);
+	p->sleeps = p->link->channel != NULL;
+	err = el_port_exchange(o, p, &op, 1, &r, o->sequence, until_ns);
+	p->sleeps = false;
+	/* The next message ends the wait at the node. Its answer has to be here
+	 * before anything else is: all have one place. */
+	if (err == -ETIMEDOUT)
+		return el_stat(o, number, &stat, &status, deadline_ns);
+	if (err)
+		el_port_hang_up(p);
+	return err == -EHOSTDOWN || err == -EPROTO ? 0 : err;
 }
 
 /* ---- reading ------------------------------------------------------------- */

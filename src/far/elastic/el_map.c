@@ -165,6 +165,14 @@ static const char *kind_name(enum block_kind kind)
 	return names[kind];
 }
 
+static enum block_kind kind_of(const char *name)
+{
+	for (unsigned i = BLOCK_FILE; name && i < BLOCK_KINDS; i++)
+		if (strcmp(name, kind_name((enum block_kind)i)) == 0)
+			return (enum block_kind)i;
+	return 0;
+}
+
 static int take_map(struct el_object *o, const json_t *map)
 {
 	const char *kind = json_string_value(json_object_get(map, "kind"));
@@ -180,6 +188,11 @@ static int take_map(struct el_object *o, const json_t *map)
 				 "%s is not what was opened: it was removed, "
 				 "or its lease is over, and made again",
 				 o->path);
+	if (!o->kind)
+		o->kind = kind_of(kind);
+	if (!o->kind)
+		return error_set(-EPROTO, "%s is something of a newer release",
+				 o->path);
 	if (!kind || strcmp(kind, kind_name(o->kind)) != 0)
 		return error_set(-EINVAL, "%s is no %s but a %.20s", o->path,
 				 kind_name(o->kind), kind ? kind : "riddle");
@@ -194,6 +207,8 @@ static int take_map(struct el_object *o, const json_t *map)
 			      &o->block_bytes);
 	if (!err)
 		err = client_json_u64(map, "bound", INT64_MAX, &o->bound);
+	if (!err)
+		err = client_json_u64(map, "copies", INT64_MAX, &o->copies);
 	return err ? err : take_blocks(o, json_object_get(map, "blocks"));
 }
 

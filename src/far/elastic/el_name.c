@@ -146,9 +146,10 @@ static enum aq_name_kind kind_of(const char *text)
 		const char *text;
 		enum aq_name_kind kind;
 	} kinds[] = {
-		{"file", AQ_NAME_FILE},	    {"queue", AQ_NAME_QUEUE},
-		{"folder", AQ_NAME_FOLDER}, {"task", AQ_NAME_FOLDER},
-		{"job", AQ_NAME_FOLDER},    {"root", AQ_NAME_FOLDER},
+		{"file", AQ_NAME_FILE},	  {"queue", AQ_NAME_QUEUE},
+		{"ekv", AQ_NAME_EKV},	  {"folder", AQ_NAME_FOLDER},
+		{"task", AQ_NAME_FOLDER}, {"job", AQ_NAME_FOLDER},
+		{"root", AQ_NAME_FOLDER},
 	};
 
 	for (size_t i = 0; text && i < ARRAY_LEN(kinds); i++)
@@ -203,4 +204,111 @@ AQ_API int aq_name_each(struct aq_rack *rack, const char *path, aq_name_fn each,
 	}
 	json_decref(reply);
 	return err;
+}
+
+/* ---- images -------------------------------------------------------------- */
+
+enum progress {
+	GOES_ON,
+	DONE,
+	FAILED,
+};
+
+static const char *text_of(const json_t *row, const char *key)
+{
+	const char *text = json_string_value(json_object_get(row, key));
+
+	return text ? text : "";
+}
+
+/* `begun` is what the controller said at the beginning, `now` what it says of
+ * the name now. */
+static enum progress flush_progress(const json_t *begun, const json_t *now)
+{
+	const json_t *image = json_object_get(now, "image");
+
+	if (image &&
+	    json_integer_value(json_object_get(image, "id")) >=
+		    json_integer_value(json_object_get(begun, "image")))
+		return DONE;
+	return json_object_get(now, "flush") ? GOES_ON : FAILED;
+}
+
+static enum progress load_progress(const json_t *begun, const json_t *now)
+{
+	if (strcmp(text_of(now, "state"), "loading") == 0)
+		return GOES_ON;
+	return strcmp(text_of(now, "state"), "ready") == 0 ? DONE : FAILED;
+}
+
+static int wait_for(struct aq_rack *rack, const json_t *begun,
+		    enum progress (*progress)(const json_t *, const json_t *),
+		    uint64_t end_ns)
+{
+	const char *path = text_of(begun, "path");
+	unsigned tries = 0;
+
+	for (;;) {
+		enum progress p = FAILED;
+		json_t *now;
+		int err = ask(rack, "GET", "/v1/ns", path, NULL, &now);
+
+		if (!err)
+			p = progress(begun, now);
+		if (!err && p == FAILED)
+			err = error_set(-EIO, "%s: %s", path,
+					*text_of(now, "why")
+						? text_of(now, "why")
+						: "it was given up");
+		json_decref(now);
+		if (err || p == DONE)
+			return err;
+		if (!el_pause(&tries, end_ns))
+			return error_set(-ETIMEDOUT,
+					 "%s and the vault: it goes on, but "
+					 "not in this time",
+					 path);
+	}
+}
+
+/* Begins it for all below a name, and waits for the end of all; `body` is
+ * taken over. */
+static int move_images(struct aq_rack *rack, const char *route,
+		       const char *path, json_t *body, uint32_t timeout_ms,
+		       enum progress (*progress)(const json_t *,
+						 const json_t *))
+{
+	uint64_t end_ns = el_now_ns() + timeout_ms * 1000000ull;
+	json_t *reply = NULL, *row;
+	unsigned tries = 0;
+	size_t i;
+	int err;
+
+	do {
+		json_decref(reply);
+		err = ask(rack, "POST", route, path, json_incref(body), &reply);
+	} while (err == -EAGAIN && el_pause(&tries, end_ns));
+	json_array_foreach(json_object_get(reply, "objects"), i, row)
+	{
+		if (!err)
+			err = wait_for(rack, row, progress, end_ns);
+	}
+	json_decref(reply);
+	json_decref(body);
+	return err;
+}
+
+AQ_API int aq_name_flush(struct aq_rack *rack, const char *path,
+			 uint32_t timeout_ms)
+{
+	return move_images(rack, "/v1/flush", path, json_object(), timeout_ms,
+			   flush_progress);
+}
+
+AQ_API int aq_name_load(struct aq_rack *rack, const char *path, bool is_back,
+			uint32_t timeout_ms)
+{
+	return move_images(rack, "/v1/load", path,
+			   json_pack("{s:b}", "back", is_back), timeout_ms,
+			   load_progress);
 }

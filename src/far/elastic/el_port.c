@@ -8,6 +8,7 @@
 #include <aquifer/aqdv.h>
 #include <endian.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ enum {
 	BUF_BYTES = STAGING_AT + EL_STAGING_BYTES,
 	QUEUE_DEPTH = 16,
 	LOOKS = 256, /* between two looks at the clock */
+	SLEEP_MS = 100,
 };
 
 uint8_t *el_staging(struct el_object *o)
@@ -101,6 +103,7 @@ static int dial(struct el_object *o, struct el_port *p)
 		.cq_depth = 4 * QUEUE_DEPTH,
 		.accepts_writes = true,
 		.accepts_reads = true,
+		.has_channel = o->has_channels,
 	};
 	char session[2 * BLOCK_SESSION_BYTES + 1];
 	int err;
@@ -128,6 +131,31 @@ static int broken(const struct el_port *p, enum ibv_wc_status status)
 			 "the connection to node %s broke", p->name);
 }
 
+/* For an answer that may take long; not for longer than a look at the clock and
+ * the connection can wait. */
+static int sleep_briefly(struct el_port *p, uint64_t deadline_ns)
+{
+	const struct client_verbs *v = p->link->verbs;
+	struct pollfd fd = {.fd = p->link->channel->fd, .events = POLLIN};
+	uint64_t now_ns = el_now_ns();
+	uint64_t ms =
+		now_ns < deadline_ns ? (deadline_ns - now_ns) / 1000000 : 0;
+	struct ibv_cq *cq;
+	void *user;
+
+	/* Armed already: what has come since the last look is seen now, and
+	 * whatever comes later ends the sleep. */
+	if (!p->is_armed) {
+		p->is_armed = true;
+		return ibv_req_notify_cq(p->link->cq, 1);
+	}
+	p->is_armed = false;
+	if (poll(&fd, 1, (int)u64_min(ms, SLEEP_MS)) == 1 &&
+	    v->get_cq_event(p->link->channel, &cq, &user) == 0)
+		v->ack_cq_events(cq, 1);
+	return 0;
+}
+
 /* Until a completion of that kind, whose immediate value is the tag. */
 int el_port_await(struct el_port *p, unsigned kind, uint32_t tag,
 		  uint64_t deadline_ns)
@@ -146,9 +174,11 @@ int el_port_await(struct el_port *p, unsigned kind, uint32_t tag,
 			return 0;
 		if (n)
 			continue;
-		client_clock_relax(p->link->clock);
+		client_clock_polled(p->link->clock);
 		if (look % LOOKS)
 			continue;
+		if (p->sleeps && sleep_briefly(p, deadline_ns))
+			return error_set(-EIO, "the NIC failed");
 		if (client_link_is_lost(p->link))
 			return error_set(-EHOSTDOWN, "node %s does not answer",
 					 p->name);
@@ -159,11 +189,12 @@ int el_port_await(struct el_port *p, unsigned kind, uint32_t tag,
 	}
 }
 
-static int post(struct el_object *o, struct el_port *p, size_t bytes)
+int el_port_post(struct ibv_qp *qp, const struct ibv_mr *mr, const uint8_t *at,
+		 size_t bytes)
 {
-	struct ibv_sge sge = {.addr = (uintptr_t)o->buf + MESSAGE_AT,
+	struct ibv_sge sge = {.addr = (uintptr_t)at,
 			      .length = (uint32_t)bytes,
-			      .lkey = o->mr->lkey};
+			      .lkey = mr->lkey};
 	struct ibv_send_wr *bad_send, send = {.wr_id = EL_WR_SEND,
 					      .opcode = IBV_WR_SEND,
 					      .send_flags = IBV_SEND_SIGNALED,
@@ -171,11 +202,10 @@ static int post(struct el_object *o, struct el_port *p, size_t bytes)
 					      .num_sge = 1};
 	struct ibv_recv_wr *bad_recv, recv = {.wr_id = EL_WR_RECEIVE};
 
-	if (ibv_post_recv(p->link->qp, &recv, &bad_recv) ||
-	    ibv_post_send(p->link->qp, &send, &bad_send))
-		return error_set(-EHOSTDOWN, "the connection to node %s broke",
-				 p->name);
-	return 0;
+	return ibv_post_recv(qp, &recv, &bad_recv) ||
+			       ibv_post_send(qp, &send, &bad_send)
+		       ? -EHOSTDOWN
+		       : 0;
 }
 
 int el_port_exchange(struct el_object *o, struct el_port *p,
@@ -202,7 +232,10 @@ int el_port_exchange(struct el_object *o, struct el_port *p,
 	for (unsigned i = 0; i < count && !err; i++)
 		err = block_message_add(&w, &ops[i]);
 	ASSERT(err == 0); /* el_value.c sees to it */
-	err = post(o, p, block_message_end(&w, &m));
+	if (el_port_post(p->link->qp, o->mr, o->buf + MESSAGE_AT,
+			 block_message_end(&w, &m)))
+		err = error_set(-EHOSTDOWN, "the connection to node %s broke",
+				p->name);
 	if (!err)
 		err = el_port_await(p, EL_WR_RECEIVE, m.tag, deadline_ns);
 	if (err)

@@ -56,6 +56,8 @@ struct el_port {
 	uint32_t handle;
 	uint32_t tag;
 	bool has_changed; /* something, in this session */
+	bool sleeps;	  /* while it waits for an answer, if that takes long */
+	bool is_armed;	  /* an answer will end a sleep */
 };
 
 struct el_object {
@@ -65,12 +67,14 @@ struct el_object {
 	uint64_t id;
 	uint64_t block_bytes;
 	uint64_t bound;
+	uint64_t copies; /* of each block */
 	unsigned block_count;
 	unsigned block_room;
 	struct el_block *block; /* by number */
 	uint8_t ticket[EL_TICKET_BYTES];
 	uint8_t session[BLOCK_SESSION_BYTES];
 	uint64_t sequence; /* of the last change */
+	bool has_channels; /* its links have */
 	unsigned port_count;
 	struct el_port *port[CLIENT_NODE_MAX];
 	/* Message, answer and staging, registered when there is a link. */
@@ -81,7 +85,7 @@ struct el_object {
 
 /* ---- el_map.c ------------------------------------------------------------ */
 
-/* Opens or makes the object, and reads its map. */
+/* Opens or makes the object, and reads its map; 0 as kind: whatever it is. */
 int el_open(struct el_object *o, struct aq_rack *rack, const char *path,
 	    enum block_kind kind,
 	    const struct aq_elastic_options *options) MUST_CHECK;
@@ -113,6 +117,10 @@ int el_port_find(struct el_object *o, const char *name,
 int el_port_ready(struct el_object *o, struct el_port *p, bool is_repeat,
 		  uint64_t deadline_ns) MUST_CHECK;
 void el_port_hang_up(struct el_port *p);
+/* Sends a message that lies at `at`, of the region; one answer may come.
+ * -EHOSTDOWN: the queue pair is broken. */
+int el_port_post(struct ibv_qp *qp, const struct ibv_mr *mr, const uint8_t *at,
+		 size_t bytes) MUST_CHECK;
 /* One message and its answer. */
 int el_port_exchange(struct el_object *o, struct el_port *p,
 		     const struct block_op *ops, unsigned count,
@@ -152,6 +160,11 @@ int el_call_as(struct el_object *o, uint64_t number, struct block_op *ops,
 int el_call_once(struct el_object *o, uint64_t number, struct block_op *ops,
 		 unsigned count, struct block_result *results, uint64_t acked,
 		 uint64_t deadline_ns) MUST_CHECK;
+/* Until an event of these kinds happened to the block since its entry of that
+ * serial, or so long. The object's links have channels. */
+int el_wait(struct el_object *o, uint64_t number, uint64_t serial,
+	    uint32_t events, uint64_t until_ns,
+	    uint64_t deadline_ns) MUST_CHECK;
 /* READs a part of a block. */
 int el_read(struct el_object *o, uint64_t number, uint64_t offset, void *data,
 	    size_t len_bytes, uint64_t deadline_ns) MUST_CHECK;

@@ -12,6 +12,11 @@
 
 #include "base/error.h"
 #include "el_priv.h"
+#include "wire/block_watch.h"
+
+enum {
+	LOOK_AGAIN_MS = 500, /* in case that what ends a wait is no event */
+};
 
 struct aq_queue {
 	struct el_object object;
@@ -19,6 +24,9 @@ struct aq_queue {
 	uint64_t head; /* of the first that may have some */
 	bool has_tail;
 	bool has_head;
+	/* Where the last look ended, and what it can wait for there. */
+	bool can_wait;
+	uint64_t wait_at, wait_serial;
 };
 
 /* ---- opening ------------------------------------------------------------- */
@@ -38,8 +46,28 @@ int aq_queue_open(struct aq_rack *rack, const char *path,
 		aq_queue_close(q);
 		return err;
 	}
+	q->object.has_channels = true;
 	*out = q;
 	return 0;
+}
+
+/* After a look or a put in vain; false: the time is over. */
+static bool wait_for(struct aq_queue *q, uint32_t events, unsigned *tries,
+		     uint64_t wait_ns, uint64_t deadline_ns)
+{
+	uint64_t now_ns = el_now_ns();
+
+	/* A block with copies tells nobody of its events yet. */
+	if (!q->can_wait || q->object.copies > 1)
+		return el_pause(tries, wait_ns);
+	if (now_ns >= wait_ns)
+		return false;
+	now_ns = u64_min(wait_ns, now_ns + LOOK_AGAIN_MS * 1000000ull);
+	/* What is wrong is found by the next look. */
+	if (el_wait(&q->object, q->wait_at, q->wait_serial, events, now_ns,
+		    deadline_ns))
+		return el_pause(tries, wait_ns);
+	return true;
 }
 
 void aq_queue_close(struct aq_queue *q)
@@ -189,13 +217,18 @@ static int put_some(struct aq_queue *q, const struct aq_item *items,
 		    uint64_t deadline_ns)
 {
 	struct el_value v[BLOCK_OPS_MAX];
-	uint64_t unused;
+	int err;
 
 	count = u32_min(count, BLOCK_OPS_MAX);
 	for (unsigned i = 0; i < count; i++)
 		v[i] = (struct el_value){items[i].data, items[i].len_bytes, 0};
-	return el_send(&q->object, q->tail, BLOCK_PUT, 0, v, count, done,
-		       status, &unused, deadline_ns);
+	err = el_send(&q->object, q->tail, BLOCK_PUT, 0, v, count, done, status,
+		      &q->wait_serial, deadline_ns);
+	/* Items of earlier blocks count, too, but are not heard of here. */
+	q->wait_at = q->tail;
+	q->can_wait = !err && *status == BLOCK_FULL && q->object.block_count &&
+		      q->object.block[0].number == q->tail;
+	return err;
 }
 
 int aq_queue_put_many(struct aq_queue *q, const struct aq_item *items,
@@ -232,7 +265,9 @@ int aq_queue_put_many(struct aq_queue *q, const struct aq_item *items,
 						  q->object.path);
 		else if (!err && status != BLOCK_OK)
 			err = refused(q, status, deadline_ns, &waits);
-		if (!err && waits && !el_pause(&tries, wait_ns))
+		if (!err && waits &&
+		    !wait_for(q, 1u << BLOCK_EVENT_GET | 1u << BLOCK_EVENT_ACK,
+			      &tries, wait_ns, deadline_ns))
 			err = status == BLOCK_NO_ROOM
 				      ? error_set(-ENOSPC,
 						  "%s has no room, and no node "
@@ -363,6 +398,10 @@ static int get_some(struct aq_queue *q, uint64_t number, struct get *g,
 		copy_out(g, &op[i], &r[i]);
 	}
 	*status = i < n ? r[i].status : BLOCK_OK;
+	if (*status == BLOCK_EMPTY) {
+		q->wait_at = number;
+		q->wait_serial = r[i].value;
+	}
 	if (*status == BLOCK_TOO_LONG && !g->done &&
 	    r[i].length <= g->items[0].len_bytes) {
 		err = get_large(q, number, g, &r[0], deadline_ns);
@@ -428,6 +467,7 @@ static int look(struct aq_queue *q, struct get *g, uint64_t deadline_ns)
 		err = el_refresh(&q->object, deadline_ns);
 		b = err ? NULL : find_head(q);
 	}
+	q->can_wait = false;
 	if (!b)
 		return err;
 	at = b->number;
@@ -445,6 +485,9 @@ static int look(struct aq_queue *q, struct get *g, uint64_t deadline_ns)
 					q->object.path, g->too_long);
 		else
 			err = look_on(q, &at, status, deadline_ns, &again);
+		/* Items that come back to an earlier block are not heard of
+		 * here. */
+		q->can_wait = status == BLOCK_EMPTY && at == q->head;
 	}
 	return err;
 }
@@ -461,7 +504,11 @@ static int get(struct aq_queue *q, struct get *g, uint32_t timeout_ms)
 		err = look(q, g, deadline_ns);
 		if (err || g->done)
 			break;
-		if (!el_pause(&tries, wait_ns))
+		/* Also its sealing, which is a mark. */
+		if (!wait_for(q,
+			      1u << BLOCK_EVENT_PUT | 1u << BLOCK_EVENT_BACK |
+				      1u << BLOCK_EVENT_SEAL,
+			      &tries, wait_ns, deadline_ns))
 			err = el_error(&q->object, BLOCK_EMPTY);
 	}
 	return err;

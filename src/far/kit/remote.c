@@ -22,9 +22,13 @@ int kit_name_check(const char *what, const char *name)
 				   name, what, KIT_NAME_MAX);
 }
 
-int kit_remote_connect(struct kit_remote *remote, struct aq_rack *rack,
-		       const char *region, const char *locks,
-		       uint32_t send_depth)
+enum {
+	CONNECTS = 8, /* to what moves to another node meanwhile */
+};
+
+static int connect_once(struct kit_remote *remote, struct aq_rack *rack,
+			const char *region, const char *locks,
+			uint32_t send_depth)
 {
 	struct client_link_options o = {.send_depth = send_depth,
 					.rights = CLIENT_LINK_READ};
@@ -58,6 +62,17 @@ int kit_remote_connect(struct kit_remote *remote, struct aq_rack *rack,
 	snprintf(remote->conn, sizeof(remote->conn), "%s",
 		 client_link_name(link));
 	return 0;
+}
+
+int kit_remote_connect(struct kit_remote *remote, struct aq_rack *rack,
+		       const char *region, const char *locks,
+		       uint32_t send_depth)
+{
+	int err = -EBUSY;
+
+	for (unsigned i = 0; i < CONNECTS && err == -EBUSY; i++)
+		err = connect_once(remote, rack, region, locks, send_depth);
+	return err;
 }
 
 void kit_remote_disconnect(struct kit_remote *remote)

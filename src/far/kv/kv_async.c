@@ -109,10 +109,24 @@ static struct kv_replica *simple_replica(struct aq_kv_client *c,
 	return r.replica;
 }
 
-/* Whether a change of its key comes first. */
-static bool is_waited_for(const struct aq_kv_client *c,
-			  const struct aq_kv_op *op)
+/* Where a key's bit is among those of the changes. */
+static uint64_t *seen_word(struct aq_kv_client *c, const struct aq_kv_op *op,
+			   uint64_t *bit)
 {
+	uint64_t at =
+		kv_client_hash(c, op->key, op->key_len) % (64 * KV_SEEN_WORDS);
+
+	*bit = 1ull << (at % 64);
+	return &c->change_seen[at / 64];
+}
+
+/* Whether a change of its key comes first. */
+static bool is_waited_for(struct aq_kv_client *c, const struct aq_kv_op *op)
+{
+	uint64_t bit;
+
+	if (LIKELY(!(*seen_word(c, op, &bit) & bit)))
+		return false;
 	for (uint32_t i = 0; i < c->change_count; i++)
 		if (c->change[i]->key_len == op->key_len &&
 		    !memcmp(c->change[i]->key, op->key, op->key_len))
@@ -178,6 +192,12 @@ static size_t do_together(struct aq_kv_client *c, struct aq_kv_op *const *ops,
 	return kv_many_run(replica, ops, n, next_alone);
 }
 
+static void forget_changes(struct aq_kv_client *c)
+{
+	c->change_count = 0;
+	memset(c->change_seen, 0, sizeof(c->change_seen));
+}
+
 void kv_async_flush(struct aq_kv_client *c)
 {
 	bool alone = false;
@@ -200,14 +220,17 @@ void kv_async_flush(struct aq_kv_client *c)
 			tell(c, ops[i]);
 		at += (uint32_t)n;
 	}
-	c->change_count = 0;
+	forget_changes(c);
 	c->is_flushing = false;
 }
 
 static void submit_change(struct aq_kv_client *c, struct aq_kv_op *op)
 {
+	uint64_t bit;
+
 	if (c->change_count == KV_CHANGES_MAX)
 		kv_async_flush(c);
+	*seen_word(c, op, &bit) |= bit;
 	c->change[c->change_count++] = op;
 }
 
@@ -318,7 +341,7 @@ static void forget_all(struct aq_kv_client *c, int err)
 {
 	for (uint32_t i = 0; i < c->change_count; i++)
 		c->change[i]->err = err;
-	c->change_count = 0;
+	forget_changes(c);
 	for (uint32_t i = 0; i < KV_ERAS_MAX; i++) {
 		struct kv_era *e = c->era[i];
 

@@ -47,6 +47,8 @@ struct aq_kv_client {
 	/* Changes that were submitted, in their order: kv_async_flush. */
 	struct aq_kv_op *change[KV_CHANGES_MAX];
 	uint32_t change_count;
+	/* A bit for each of their keys; other keys may have the same one. */
+	uint64_t change_seen[KV_SEEN_WORDS];
 	bool is_flushing;
 	/* A value of an older generation. */
 	uint8_t *older;

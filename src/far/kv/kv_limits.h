@@ -8,10 +8,11 @@
 enum {
 	KV_DEPTH = 32, /* reads under way, unless told otherwise */
 	KV_DEPTH_MAX = 1024,
-	KV_CHANGES_MAX = 32, /* changes that wait for others to go with */
-	KV_LOOKS_MAX = 3,    /* two rows and the state */
-	KV_LOOK_BATCH = 16,  /* gets whose loads are done together */
-	KV_LEAN_FROM = 3,    /* reads under way that save requests */
+	KV_CHANGES_MAX = 256, /* changes that wait for others to go with */
+	KV_SEEN_WORDS = 16,   /* of bits that tell their keys */
+	KV_LOOKS_MAX = 3,     /* two rows and the state */
+	KV_LOOK_BATCH = 16,   /* gets whose loads are done together */
+	KV_LEAN_FROM = 3,     /* reads under way that save requests */
 	KV_COVERING_BYTES = 148,
 	KV_CACHE_BYTES = 64 << 10,
 	KV_CACHE_BYTES_MAX = 1 << 30,
@@ -28,9 +29,10 @@ enum {
 	KV_FULL_TRIES = 6,	/* the same, without any path found */
 	KV_TORN_TRIES =
 		1000, /* reads of a torn row between looks at the time */
-	/* Changes that go together. The locks and READs of so many keys, an
-	 * intent and the state are one batch. */
-	KV_MANY_KEYS = 32,
+	/* Changes that go together. The rows and locks of so many, and an
+	 * intent, the locks and READs of as many more, and the state are one
+	 * batch. */
+	KV_MANY_KEYS = 64,
 	KV_MANY_ROWS = 2 * KV_MANY_KEYS,
 	KV_MANY_SKIP = 16, /* puts, after some that could not go together */
 	KV_UNIT_BYTES = 128 << 20, /* values of a unit, before and after */

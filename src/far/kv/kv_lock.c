@@ -125,7 +125,7 @@ static void build_intent(struct kv_replica *c, struct kv_intent *t,
 	t->crc = le32_put(kv_intent_crc(t));
 }
 
-static void note_recent(struct kv_replica *c, const struct kv_lockset *set)
+void kv_note_recent(struct kv_replica *c, const struct kv_lockset *set)
 {
 	bool words = c->g.flags & KV_WORD_LOCKS;
 	unsigned i;
@@ -175,15 +175,22 @@ void kv_heartbeat(struct kv_replica *c)
 		c->held = NULL; /* it is broken, which is seen when it ends */
 }
 
-void kv_add_release(struct kv_replica *c, const struct kv_lockset *set,
+void kv_add_unlocks(struct kv_replica *c, const struct kv_lockset *set,
 		    unsigned count)
 {
-	struct kv_intent *t = &c->intent[2];
 	unsigned i;
 
 	ASSERT(ascends(set, count));
 	for (i = 0; i < count; i++)
 		kv_add_unlock(c, set->group[i].word, set->group[i].mask);
+}
+
+void kv_add_release(struct kv_replica *c, const struct kv_lockset *set,
+		    unsigned count)
+{
+	struct kv_intent *t = &c->intent[2];
+
+	kv_add_unlocks(c, set, count);
 	build_intent(c, t, NULL);
 	kit_write(&c->kit.main, KV_POINT_IDLE,
 		  kit_slot_at(&c->kit, c->kit.slot) +
@@ -424,10 +431,7 @@ static void add_intent_if_due(struct kv_replica *c, struct taking *t)
 /* Before the intent that does not name them any more. */
 static void add_owed(struct kv_replica *c, struct kv_want *w)
 {
-	unsigned i;
-
-	for (i = 0; i < w->owed.count; i++)
-		kv_add_unlock(c, w->owed.group[i].word, w->owed.group[i].mask);
+	kv_add_unlocks(c, &w->owed, w->owed.count);
 	w->owed.count = 0;
 }
 
@@ -438,10 +442,8 @@ static void add_fresh(struct kv_replica *c, const struct kv_want *w)
 				 w->mod->put->value, w->mod->put->len);
 }
 
-/* From when all locks are held, nobody changes the state and goes on without
- * waiting for them. */
-static int check_state(struct kv_replica *c, const struct kv_lockset *set,
-		       bool was_asked, uint64_t asked_ns)
+int kv_locks_check(struct kv_replica *c, const struct kv_lockset *set,
+		   bool was_asked, uint64_t asked_ns)
 {
 	int err = 0, drop;
 
@@ -455,61 +457,6 @@ static int check_state(struct kv_replica *c, const struct kv_lockset *set,
 	return drop ? drop : err;
 }
 
-/* ---- trying ------------------------------------------------------------- */
-
-/* Neighbours in one READ. */
-static void add_rows(struct kv_replica *c, const struct kv_rows *rows)
-{
-	unsigned i, end;
-
-	for (i = 0; i < rows->count; i = end) {
-		for (end = i + 1;
-		     end < rows->count &&
-		     rows->number[end] == rows->number[end - 1] + 1;
-		     end++)
-			;
-		kit_read(&c->kit.main, kv_row_at(&c->g, rows->number[i]),
-			 rows->bytes + (size_t)i * c->g.row_bytes,
-			 (uint64_t)(end - i) * c->g.row_bytes);
-	}
-}
-
-int kv_locks_try(struct kv_replica *c, const struct kv_lockset *set,
-		 const struct kv_rows *rows)
-{
-	uint64_t start_ns = kit_now_ns(&c->kit);
-	bool asks_state = kv_state_is_due(c, start_ns);
-	struct kv_lockset held = {0};
-	unsigned i;
-	int err;
-
-	note_recent(c, set);
-	kit_begin(&c->kit);
-	kv_add_intent(c, set);
-	for (i = 0; i < set->count; i++)
-		kv_add_lock(c, set->group[i].word, set->group[i].mask,
-			    (enum kv_atom)(KV_ATOM_GROUP + i));
-	if (rows)
-		add_rows(c, rows);
-	if (asks_state)
-		kv_add_state(c, &c->atom[KV_ATOM_STATE]);
-	err = kit_run(&c->kit);
-	if (err)
-		return err;
-	for (i = 0; i < set->count; i++)
-		if (!(c->atom[KV_ATOM_GROUP + i] & set->group[i].mask))
-			held.group[held.count++] = set->group[i];
-	c->stats.lock_tries += set->count;
-	c->stats.lock_fails += set->count - held.count;
-	if (held.count == set->count) {
-		c->stats.lock_sets++;
-		c->stats.lock_sets_single += set->count == 1;
-		return check_state(c, set, asks_state, start_ns);
-	}
-	err = kv_locks_drop(c, &held, held.count);
-	return err ? err : -EAGAIN;
-}
-
 /* ---- and waiting -------------------------------------------------------- */
 
 int kv_locks_take(struct kv_replica *c, struct kv_want *w)
@@ -521,7 +468,7 @@ int kv_locks_take(struct kv_replica *c, struct kv_want *w)
 	bool asks_state = false;
 	int err;
 
-	note_recent(c, &w->set);
+	kv_note_recent(c, &w->set);
 	while (t.at < w->set.count) {
 		uint64_t word = w->set.group[t.at].word;
 		uint64_t mask = w->set.group[t.at].mask;
@@ -562,5 +509,5 @@ int kv_locks_take(struct kv_replica *c, struct kv_want *w)
 	}
 	c->stats.lock_sets++;
 	c->stats.lock_sets_single += w->set.count == 1;
-	return check_state(c, &w->set, asks_state, t.start_ns);
+	return kv_locks_check(c, &w->set, asks_state, t.start_ns);
 }

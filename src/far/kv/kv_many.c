@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several changes at once. All their locks are tried for in one batch
- * together with the READs of their rows, and all rows are written in one batch
- * together with the unlocking: two round trips for as many keys as fit. It is
- * all locks or none, so nobody waits here while holding one. They are done in
- * their order up to the first that needs more than this (a path, an extent);
- * that one and the rest are the caller's again.
+ * Several changes at once. All their locks are tried for in one batch together
+ * with the READs of their rows, and all rows are written in one batch together
+ * with the unlocking. Of more keys than one such flight has room for, the next
+ * flight's locks are tried for in the batch that ends the one before: n flights
+ * are n + 1 round trips. It is all locks of a flight or none, so nobody waits
+ * here while holding one. Changes are done in their order up to the first that
+ * needs more than this (a path, an extent); that one and the rest are the
+ * caller's again.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,6 +18,7 @@ enum {
 	NOT_CHANGED = KV_ENTRIES_MAX,
 };
 
+/* The changes whose locks are held together. */
 struct many {
 	struct kv_lockset set;
 	struct kv_rows rows;
@@ -67,13 +70,17 @@ static int want_row(struct kv_replica *c, struct many *m, uint64_t number)
 	return 0;
 }
 
-/* As many of them as fit. */
-static void collect(struct kv_replica *c, struct many *m,
+/* As many of them as fit. Flights take turns in the memory for rows. */
+static void collect(struct kv_replica *c, struct many *m, unsigned turn,
 		    struct aq_kv_op *const *ops, size_t count)
 {
 	size_t i;
 
-	m->rows.bytes = c->many_rows;
+	m->set.count = 0;
+	m->rows.count = 0;
+	m->rows.bytes = c->many_rows +
+			(size_t)(turn % 2) * KV_MANY_ROWS * c->g.row_bytes;
+	m->count = 0;
 	for (i = 0; i < count && i < c->many_keys && is_plain(c, ops[i]); i++) {
 		struct kv_place *place = &m->place[i];
 
@@ -267,43 +274,106 @@ static bool apply(struct kv_replica *c, struct many *m, unsigned at,
 					  : modify(c, m, place, op);
 }
 
-static int write_all(struct kv_replica *c, const struct many *m)
+static void add_changed(struct kv_replica *c, const struct many *m)
 {
-	unsigned i;
-
-	kit_begin(&c->kit);
-	for (i = 0; i < m->rows.count; i++)
+	for (unsigned i = 0; i < m->rows.count; i++)
 		if (m->low[i] != NOT_CHANGED)
 			kv_add_row(c, m->rows.number[i],
 				   m->rows.bytes + (size_t)i * c->g.row_bytes,
 				   (int)m->low[i]);
+}
+
+/* The last flight ends. */
+static int write_all(struct kv_replica *c, const struct many *m)
+{
+	kit_begin(&c->kit);
+	add_changed(c, m);
 	kv_add_release(c, &m->set, m->set.count);
 	return kit_run(&c->kit);
 }
 
-static int run(struct kv_replica *c, struct many *m,
-	       struct aq_kv_op *const *ops, unsigned *done)
+/* The flight before ends, if there is one, and this one gets its locks. *ended:
+ * what was written is there. */
+static int take(struct kv_replica *c, const struct many *before,
+		const struct many *m, bool *ended)
 {
-	int err = kv_locks_try(c, &m->set, &m->rows);
+	struct kv_try t = {.set = &m->set, .rows = &m->rows};
+	int err;
 
+	kit_begin(&c->kit);
+	if (before) {
+		add_changed(c, before);
+		kv_add_unlocks(c, &before->set, before->set.count);
+	}
+	kv_try_add(c, &t);
+	err = kit_run(&c->kit);
+	if (err)
+		return err;
+	*ended = true;
+	err = kv_try_end(c, &t);
 	/* The fewer they are the likelier is it that nobody has one of their
 	 * locks. */
 	c->many_keys = err == -EAGAIN ? u32_max(c->many_keys / 2, 2)
 				      : u32_min(c->many_keys + 1, KV_MANY_KEYS);
-	if (err)
-		return err;
-	if (!all_whole(c, m))
-		return kv_locks_drop(c, &m->set, m->set.count);
-	while (*done < m->count && apply(c, m, *done, ops[*done]))
-		++*done;
-	return write_all(c, m);
+	return err;
+}
+
+/* How far it came. */
+struct course {
+	size_t done;  /* operations that were carried out */
+	size_t sure;  /* those of them that are in the table */
+	size_t under; /* those that had or wanted locks at the end */
+};
+
+/* Flight after flight, until one is the last or comes to less than it was to.
+ */
+static int run(struct kv_replica *c, struct many m[2],
+	       struct aq_kv_op *const *ops, size_t count, struct course *way)
+{
+	for (unsigned turn = 0;; turn++) {
+		struct many *now = &m[turn % 2];
+		unsigned n = 0;
+		bool ended = false;
+		int err =
+			take(c, turn ? &m[(turn + 1) % 2] : NULL, now, &ended);
+
+		way->under = now->count;
+		if (ended)
+			way->sure = way->done;
+		if (err)
+			return err;
+		if (!all_whole(c, now))
+			return kv_locks_drop(c, &now->set, now->set.count);
+		while (n < now->count && apply(c, now, n, ops[way->done + n]))
+			n++;
+		way->done += n;
+		way->under -= n;
+		if (!way->under)
+			collect(c, &m[(turn + 1) % 2], turn + 1,
+				ops + way->done, count - way->done);
+		if (way->under || !m[(turn + 1) % 2].count) {
+			err = write_all(c, now);
+			way->sure = err ? way->sure : way->done;
+			return err;
+		}
+	}
+}
+
+/* Who did not get all locks, or finds that the table has changed, has none, and
+ * what it did before is done. */
+static int settle(struct kv_replica *c, int err)
+{
+	if (err == -EAGAIN || err == KV_E_VIEW)
+		err = 0;
+	return kv_op_end(c, err);
 }
 
 size_t kv_many_run(struct kv_replica *c, struct aq_kv_op *const *ops,
 		   size_t count, bool *next_alone)
 {
-	struct many m = {0};
-	unsigned i, done = 0;
+	struct course way = {0};
+	struct many m[2];
+	size_t i;
 	int err;
 
 	*next_alone = true;
@@ -313,31 +383,24 @@ size_t kv_many_run(struct kv_replica *c, struct aq_kv_op *const *ops,
 	}
 	/* In halves, a row with two changes could not be told from a torn
 	 * one. */
-	if (!c->config.split_writes)
-		collect(c, &m, ops, count);
-	if (m.count < 2)
+	if (c->config.split_writes)
 		return 0;
-	if (kv_op_begin(c))
+	collect(c, &m[0], 0, ops, count);
+	if (m[0].count < 2 || kv_op_begin(c))
 		return 0;
-	err = run(c, &m, ops, &done);
-	/* Nothing was done: one by one it will. */
-	if (err == -EAGAIN || err == KV_E_VIEW)
-		err = 0;
-	err = kv_op_end(c, err);
-	/* After a failure nobody knows what was done of them. */
-	if (err)
-		done = m.count;
+	err = settle(c, run(c, m, ops, count, &way));
 	*next_alone =
-		done < m.count || (done < count && !is_plain(c, ops[done]));
-	for (i = 0; i < done; i++) {
-		if (err)
-			ops[i]->err = err;
-		else
-			c->stats.puts += ops[i]->kind == AQ_KV_OP_PUT;
-	}
+		way.under || (way.done < count && !is_plain(c, ops[way.done]));
+	for (i = 0; i < way.sure; i++)
+		c->stats.puts += ops[i]->kind == AQ_KV_OP_PUT;
+	/* After a failure nobody knows what was done of the rest. */
+	if (err)
+		way.done += way.under;
+	for (i = way.sure; err && i < way.done; i++)
+		ops[i]->err = err;
 	/* Where it comes to nothing again it should not cost much. */
-	if (done == 0 && c->many_failed)
+	if (way.done == 0 && c->many_failed)
 		c->many_skip = KV_MANY_SKIP;
-	c->many_failed = done == 0;
-	return done;
+	c->many_failed = way.done == 0;
+	return way.done;
 }

@@ -206,7 +206,7 @@ struct kv_replica {
 	uint64_t *atom;
 	struct kv_intent *intent; /* three: taken, settled, idle */
 	uint8_t *lines;
-	uint8_t *many_rows; /* KV_MANY_ROWS of them */
+	uint8_t *many_rows; /* twice KV_MANY_ROWS of them */
 	uint8_t *get_bytes;
 	uint8_t *zeros;	    /* KV_ZERO_BYTES */
 	uint8_t *run_words; /* as many */
@@ -319,14 +319,22 @@ bool kv_want_has_lock(const struct kv_replica *c, const struct kv_want *w,
 /* Adds one row, if it is new, and its lock. */
 int kv_want_add(struct kv_replica *c, struct kv_want *w,
 		uint64_t row) MUST_CHECK;
-/* Tries for all locks in one round trip, and reads the rows, if there are any.
- * -EAGAIN: one of them is held, and the caller has none; KV_E_VIEW. */
-int kv_locks_try(struct kv_replica *c, const struct kv_lockset *set,
-		 const struct kv_rows *rows) MUST_CHECK;
 /* Takes all locks and reads the rows, which are then synced. KV_E_OVERTAKEN:
  * the caller has no lock, and nothing is left to do. */
 int kv_locks_take(struct kv_replica *c, struct kv_want *w) MUST_CHECK;
-/* Adds to the batch: gives locks back, and says that there are none. */
+/* What is due when all locks are held: from then on nobody changes the state
+ * and goes on without waiting for them. KV_E_VIEW: it has changed before, and
+ * the locks were given back. `was_asked`: at asked_ns, in the batch of the
+ * locks. */
+int kv_locks_check(struct kv_replica *c, const struct kv_lockset *set,
+		   bool was_asked, uint64_t asked_ns) MUST_CHECK;
+/* Before locks are tried for: others are told which ones these were. */
+void kv_note_recent(struct kv_replica *c, const struct kv_lockset *set);
+/* Adds to the batch: gives locks back. An intent that does not name them has to
+ * follow. */
+void kv_add_unlocks(struct kv_replica *c, const struct kv_lockset *set,
+		    unsigned count);
+/* The same, and says that there are none. */
 void kv_add_release(struct kv_replica *c, const struct kv_lockset *set,
 		    unsigned count);
 int kv_locks_drop(struct kv_replica *c, const struct kv_lockset *set,
@@ -336,6 +344,25 @@ void kv_add_intent(struct kv_replica *c, const struct kv_lockset *set);
 void kv_heartbeat(struct kv_replica *c);
 /* The value that stands in a lock word of ours, in a table of words. */
 uint64_t kv_lock_holder(uint32_t slot, uint32_t epoch);
+
+/* ---- kv_try.c ----------------------------------------------------------- */
+
+/* All of some locks, and rows under them. */
+struct kv_try {
+	const struct kv_lockset *set;
+	const struct kv_rows *rows; /* NULL: none */
+	uint64_t start_ns;
+	bool asks_state;
+};
+
+/* Adds it to a batch: it may follow what gives other locks back, which its
+ * intent does not name. */
+void kv_try_add(struct kv_replica *c, struct kv_try *t);
+/* After the batch; then the rows are here. -EAGAIN: one of the locks is held by
+ * another, and the caller has none; KV_E_VIEW: none either. */
+int kv_try_end(struct kv_replica *c, const struct kv_try *t) MUST_CHECK;
+/* Both, in one round trip, without rows. */
+int kv_locks_try(struct kv_replica *c, const struct kv_lockset *set) MUST_CHECK;
 
 /* ---- kv_overtake.c ------------------------------------------------------ */
 

@@ -179,7 +179,7 @@ static int init_kit(struct kv_replica *c, const struct kit_remote *remote)
 		{&c->zeros, KV_ZERO_BYTES},
 		{&c->run_words, KV_ZERO_BYTES},
 		{&c->lines, c->line_count * line_bytes},
-		{&c->many_rows, (size_t)KV_MANY_ROWS * c->g.row_bytes},
+		{&c->many_rows, (size_t)2 * KV_MANY_ROWS * c->g.row_bytes},
 		{&c->get_bytes, c->depth * kv_get_stride(c)}};
 	int err = kit_client_init(&c->kit, remote, &config, parts,
 				  ARRAY_LEN(parts));

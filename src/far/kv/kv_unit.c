@@ -412,7 +412,7 @@ static int attempt(struct kv_replica *c, struct kv_unit *u, uint32_t *full)
 	int err = plan(c, u);
 
 	if (!err)
-		err = kv_locks_try(c, &u->want.set, NULL);
+		err = kv_locks_try(c, &u->want.set);
 	if (err == -EAGAIN)
 		err = kv_locks_take(c, &u->want);
 	if (err)

@@ -182,11 +182,13 @@ static COLD int wait_more(struct aq_poll *p, struct aq_response *out,
 HOT int aq_poll_wait(struct aq_poll *p, struct aq_response *responses,
 		     unsigned max_count, uint32_t timeout_us)
 {
-	int err = LIKELY(async_is_own(p->async))
-			  ? offload_ring_look(&p->async->ring)
-			  : -ESTALE;
 	unsigned n;
+	int err;
 
+	offload_ring_expect(&p->async->ring);
+	err = LIKELY(async_is_own(p->async))
+		      ? offload_ring_look(&p->async->ring)
+		      : -ESTALE;
 	if (UNLIKELY(err))
 		return err;
 	n = collect(p, responses, max_count);

@@ -128,8 +128,10 @@ enum {
 };
 
 /* The engine's READs left the lines of the entries that come next with another
- * core, too. A store for which nobody waits takes them back before they are
- * needed; a prefetch does not, since the line is here, if only to read. */
+ * core, too, and that of the green word: who has taken results issues next, and
+ * all its stores would wait behind the first of these lines. A store for which
+ * nobody waits takes them back before they are needed; a prefetch does not,
+ * since the line is here, if only to read. */
 static inline void own_next(struct offload_ring *r)
 {
 	const uint64_t free = r->map.entries - (r->tail - r->head);
@@ -137,6 +139,10 @@ static inline void own_next(struct offload_ring *r)
 
 	for (uint64_t i = r->tail; i < end; i += OWN_STEP)
 		r->meta[i & r->map.mask].rw_type = OFFLOAD_NONE;
+	/* GREEN-1: the same word again. */
+	atomic_store_explicit(
+		r->green, atomic_load_explicit(r->green, memory_order_relaxed),
+		memory_order_release);
 }
 
 /* Returns the id, so that it can be the last call of a function that needs no

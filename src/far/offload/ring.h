@@ -17,6 +17,7 @@ struct client_clock;
 enum {
 	OFFLOAD_ID_WRITE_BIT = 62,
 	OFFLOAD_ID_REGION_BIT = 48,
+	OFFLOAD_EXPECT_BYTES = 8 * CACHE_LINE,
 };
 
 /* A request under way, by its sequence. */
@@ -92,6 +93,20 @@ int64_t offload_ring_write(struct offload_ring *r, uint32_t region,
 /* Takes in what the engine has announced; the destinations of completed reads
  * are filled. Returns 0, or for ever -EPROTO when the engine wrote nonsense. */
 int offload_ring_take(struct offload_ring *r, uint64_t word);
+
+/* Another core has written the engine's words and the results of the oldest
+ * reads, if they are there: fetching both at once costs the time of one. */
+static inline void offload_ring_expect(const struct offload_ring *r)
+{
+	const uint64_t head = r->data_head[OFFLOAD_RD];
+	const uint64_t bytes =
+		u64_min(r->data_tail[OFFLOAD_RD] - head, OFFLOAD_EXPECT_BYTES);
+	const uint8_t *at =
+		r->data[OFFLOAD_RD] + (head & r->data_mask[OFFLOAD_RD]);
+
+	for (uint64_t i = 0; i < bytes; i += CACHE_LINE)
+		PREFETCH(at + i);
+}
 
 static inline int offload_ring_look(struct offload_ring *r)
 {

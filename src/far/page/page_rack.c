@@ -45,7 +45,7 @@ static int make_region(struct client_link *link, const struct page_wish *wish,
 			       json_pack("{s:s, s:I, s:s}", "name", name,
 					 "size", (json_int_t)(bytes + more),
 					 "owner", client_link_name(link)),
-			       &reply);
+			       0, &reply);
 	json_decref(reply);
 	if (!err)
 		err = client_link_key(link, name, more ? bytes : 0, &key);
@@ -93,7 +93,7 @@ static int make_space(struct client_link *link, const struct page_wish *wish)
 					 (json_int_t)count, "bytes", (int)bytes,
 					 "depth", (int)wish->depth, "pieces",
 					 is_pieces, "sparse", is_sparse),
-			       &reply);
+			       0, &reply);
 	json_decref(reply);
 	return err;
 }
@@ -222,7 +222,7 @@ static int settle(void *ctx, const struct page_grant *g, unsigned at,
 	snprintf(path, sizeof(path), "/v1/connections/%s/pages/mapped",
 		 client_link_name(g->link[0]));
 	err = client_link_call(g->link[0], "POST", path,
-			       json_pack("{s:o}", "pages", list), &reply);
+			       json_pack("{s:o}", "pages", list), 0, &reply);
 	row = json_object_get(reply, "mapped");
 	if (!err && json_array_size(row) != count)
 		err = error_set(-EPROTO, "the node's answer is too short");
@@ -321,7 +321,7 @@ static uint64_t used_bytes(void *ctx, const struct page_grant *g)
 
 	snprintf(path, sizeof(path), "/v1/connections/%s/pages",
 		 client_link_name(g->link[0]));
-	err = client_link_call(g->link[0], "GET", path, NULL, &reply);
+	err = client_link_call(g->link[0], "GET", path, NULL, 0, &reply);
 	if (!err)
 		err = client_json_u64(reply, "used", INT64_MAX, &used);
 	json_decref(reply);

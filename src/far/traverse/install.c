@@ -8,7 +8,8 @@
 #include "base/hex.h"
 #include "traverse_priv.h"
 
-int install(const struct aq_walk *walk, struct lane *lane)
+int install(const struct aq_walks *w, const struct aq_walk *walk,
+	    struct lane *lane)
 {
 	char *text = malloc(2 * walk->image_bytes + 1);
 	json_t *reply = NULL;
@@ -18,7 +19,8 @@ int install(const struct aq_walk *walk, struct lane *lane)
 		return error_set(-ENOMEM, "no memory for a walk's image");
 	hex_write(text, walk->image, walk->image_bytes);
 	err = client_link_call(lane->link, "POST", "/v1/walks",
-			       json_pack("{s:s}", "image", text), &reply);
+			       json_pack("{s:s}", "image", text), w->until_ns,
+			       &reply);
 	json_decref(reply);
 	free(text);
 	return err ? error_prefix(err, "node %s does not take walk %s: ",
@@ -53,15 +55,24 @@ static int parse(const json_t *reply, struct node_facts *out)
 	return 0;
 }
 
-int facts_ask(struct aq_rack *rack, uint32_t node, struct node_facts *out)
+static uint32_t left_ms(const struct aq_walks *w)
+{
+	uint64_t now_ns = client_keep_now_ns(w->rack);
+
+	return w->until_ns > now_ns
+		       ? (uint32_t)((w->until_ns - now_ns) / 1000000 + 1)
+		       : 1;
+}
+
+int facts_ask(const struct aq_walks *w, uint32_t node, struct node_facts *out)
 {
 	const struct client_caller *caller;
 	json_t *reply = NULL;
-	int err = client_keep_caller(rack, &caller);
+	int err = client_keep_caller(w->rack, &caller);
 
 	if (!err)
-		err = client_call(caller, client_keep_node(rack, node), "GET",
-				  "/v1/status", NULL, aq_rack_deadline(rack),
+		err = client_call(caller, client_keep_node(w->rack, node),
+				  "GET", "/v1/status", NULL, left_ms(w),
 				  CLIENT_REPLY_MAX, &reply);
 	if (!err)
 		err = parse(reply, out);

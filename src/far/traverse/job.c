@@ -23,6 +23,7 @@ void job_posted(struct job *j, struct lane *lane)
 
 void job_go(struct aq_walks *w, struct job *j)
 {
+	w->until_ns = j->deadline_ns;
 	if (j->result.where == AQ_WALK_HERE)
 		here_go(w, j);
 	else
@@ -197,7 +198,7 @@ void job_retry(struct aq_walks *w, struct job *j)
 		return;
 	w->retries--;
 	if (!is_new)
-		err = client_keep_refresh(p->region);
+		err = client_keep_refresh(p->region, j->deadline_ns);
 	if (!err && !is_new && j->lane->link)
 		lane_close(j->lane);
 	if (!err)

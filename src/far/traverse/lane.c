@@ -80,13 +80,14 @@ static int lane_open(struct aq_walks *w, const struct place *p, uint32_t piece,
 						: CLIENT_LINK_ALL,
 		.is_revocable = p->shape.is_revocable,
 		.share_cq = w->cq,
+		.deadline_ns = w->until_ns,
 	};
 	char name[PIECE_NAME_MAX];
 	int err;
 
 	piece_name_write(p->shape.name, piece, m->piece_count, m->stripe_shift,
 			 name);
-	err = facts_ask(w->rack, m->piece[piece].node, &lane->facts);
+	err = facts_ask(w, m->piece[piece].node, &lane->facts);
 	if (err)
 		return err;
 	if (lane->facts.has_walks)
@@ -96,8 +97,9 @@ static int lane_open(struct aq_walks *w, const struct place *p, uint32_t piece,
 	err = client_link_open_at(w->rack, m->piece[piece].node, name, &o,
 				  &lane->link);
 	json_decref(o.connect_more);
+	/* It is gone, or on its way to that or to another node. */
 	if (err)
-		return err == -ENOENT ? -ESTALE : err;
+		return err == -ENOENT || err == -EBUSY ? -ESTALE : err;
 	if (lane->link->epoch != m->piece[piece].epoch ||
 	    lane->link->size_bytes < m->piece[piece].size_bytes) {
 		lane_close(lane);

@@ -69,8 +69,10 @@ int aq_walk_plan(struct aq_walk *walk, struct aq_region *region,
 
 	pthread_mutex_lock(&walk->lock);
 	err = own(walk);
-	if (!err)
+	if (!err) {
+		walk->own->until_ns = walks_deadline_ns(walk->own);
 		err = place_get(walk->own, region, &p);
+	}
 	/* The first node of the region, wherever its window begins. */
 	if (!err)
 		err = walks_plan(

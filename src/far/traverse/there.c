@@ -97,7 +97,7 @@ static void give_program(struct aq_walks *w, struct job *j)
 				"node %s forgets it as soon as it is there",
 				client_link_node_name(lane->link));
 	if (!err)
-		err = install(j->walk, lane);
+		err = install(w, j->walk, lane);
 	if (err)
 		job_end(w, j, err);
 	else

@@ -110,6 +110,7 @@ struct aq_walks {
 	uint32_t pending;   /* jobs that are not free */
 	uint32_t ended;	    /* of these, how many the caller may take */
 	uint32_t retries;   /* of these, how many wait for a lane */
+	uint64_t until_ns;  /* for what is asked of nodes now: the job's */
 	uint64_t looked_ns; /* when silent lanes were last looked for */
 	uint64_t uses;
 	bool has_switch; /* that carries walks on, says the configuration */
@@ -160,8 +161,10 @@ bool lane_is_mapped(const struct place *p, struct lane *lane);
 
 /* ---- install.c ----------------------------------------------------------- */
 
-int install(const struct aq_walk *walk, struct lane *lane) MUST_CHECK;
-int facts_ask(struct aq_rack *rack, uint32_t node,
+/* Both by until_ns. */
+int install(const struct aq_walks *w, const struct aq_walk *walk,
+	    struct lane *lane) MUST_CHECK;
+int facts_ask(const struct aq_walks *w, uint32_t node,
 	      struct node_facts *out) MUST_CHECK;
 
 /* ---- here.c, there.c ----------------------------------------------------- */
@@ -220,6 +223,8 @@ void jobs_look_for_silence(struct aq_walks *w);
 struct plan_facts walks_facts(const struct aq_walks *w,
 			      const struct aq_walk *walk,
 			      const struct place *p);
+/* Of what begins now. */
+uint64_t walks_deadline_ns(const struct aq_walks *w);
 /* Where a walk that starts there runs. -EFAULT: it starts nowhere. */
 int walks_plan(struct aq_walks *w, const struct aq_walk *walk, struct place *p,
 	       uint64_t start, struct aq_walk_plan *plan) MUST_CHECK;

@@ -22,6 +22,7 @@ static void take(struct aq_walks *w, const struct ibv_wc *wc)
 		return;
 	j->lane->busy--;
 	j->generation++;
+	w->until_ns = j->deadline_ns;
 	if (wc->status == IBV_WC_REM_INV_REQ_ERR) {
 		j->lane->err = -EOPNOTSUPP;
 		job_end(w, j,
@@ -160,6 +161,12 @@ static int prepare(struct aq_walks *w, const struct aq_walk *walk,
 	return 0;
 }
 
+uint64_t walks_deadline_ns(const struct aq_walks *w)
+{
+	return client_keep_now_ns(w->rack) +
+	       1000000ull * aq_rack_deadline(w->rack);
+}
+
 int traverse_submit(struct aq_walks *w, struct aq_walk *walk,
 		    struct aq_region *region, uint64_t start, void *pad,
 		    size_t pad_bytes, size_t send_bytes, void *user)
@@ -172,10 +179,11 @@ int traverse_submit(struct aq_walks *w, struct aq_walk *walk,
 	if (!j)
 		return error_set(-EAGAIN, "%u walks are under way; poll first",
 				 w->depth);
+	w->until_ns = walks_deadline_ns(w);
 	err = prepare(w, walk, region, start, pad_bytes, &p, &plan);
 	/* Perhaps it has only changed since somebody looked at it. */
 	if (err == -ESTALE) {
-		err = client_keep_refresh(region);
+		err = client_keep_refresh(region, w->until_ns);
 		if (!err)
 			err = prepare(w, walk, region, start, pad_bytes, &p,
 				      &plan);
@@ -190,8 +198,7 @@ int traverse_submit(struct aq_walks *w, struct aq_walk *walk,
 		.walk = walk,
 		.place = p,
 		.left = walk->iterations,
-		.deadline_ns = client_keep_now_ns(w->rack) +
-			       1000000ull * aq_rack_deadline(w->rack),
+		.deadline_ns = w->until_ns,
 		.start = start,
 		.pad = pad,
 		.pad_bytes = (uint32_t)pad_bytes,

@@ -30,7 +30,7 @@ static int copy(struct nic_qp *qp, const struct send_op *op, uint8_t *far)
 			far + offset, near, n);
 		if (UNLIKELY(err)) {
 			if (err != -EADDRNOTAVAIL)
-				return -EACCES;
+				return err == -EINPROGRESS ? err : -EACCES;
 			count(qp->nic, NIC_C_local_protection);
 			return -EFAULT;
 		}
@@ -43,9 +43,10 @@ static int atomic(struct nic_qp *qp, const struct send_op *op, uint8_t *far)
 {
 	struct env *env = qp->nic->env;
 	uint64_t original;
+	int err = env->ops->direct_atomic(env, &op->atomic, far, &original);
 
-	if (env->ops->direct_atomic(env, &op->atomic, far, &original))
-		return -EACCES;
+	if (err)
+		return err == -EINPROGRESS ? err : -EACCES;
 	if (sendq_scatter(qp, &op->data, 0, (const uint8_t *)&original,
 			  sizeof(original)))
 		return -EFAULT;
@@ -103,7 +104,8 @@ HOT int direct_execute(struct nic_qp *qp, const struct send_op *op)
 			return 0;
 		done = atomic(qp, op, far);
 	}
-	count(nic, done == -EACCES ? NIC_C_direct_faults : NIC_C_direct_ops);
+	count(nic, done == -EACCES || done == -EINPROGRESS ? NIC_C_direct_faults
+							   : NIC_C_direct_ops);
 	return done;
 }
 

@@ -6,7 +6,8 @@
 #include "qp_priv.h"
 
 /* Executes the request on mapped memory. 1: done; 0: not possible, send it;
- * -errno: it failed like a remote access. */
+ * -EINPROGRESS: it may be done or not; another -errno: it failed like a remote
+ * access. */
 int direct_execute(struct nic_qp *qp, const struct send_op *op);
 /* Fetches into the cache what the next READs in the queue will copy. */
 void direct_foretell(struct nic_qp *qp);

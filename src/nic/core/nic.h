@@ -54,6 +54,7 @@ struct nic_ah;
 	X(duplicate_atomics, "duplicate atomics answered from memory")  \
 	X(tx_stalls, "transmissions delayed by a full path")            \
 	X(completions, "completions produced")                          \
+	X(served, "requests of peers executed")                         \
 	X(cq_overflows, "completions lost to a full queue")             \
 	X(drop_short, "dropped: truncated frame")                       \
 	X(drop_not_roce, "dropped: not a RoCEv2 frame")                 \

@@ -473,8 +473,12 @@ static enum step try_direct(struct nic_qp *qp, const struct send_op *op)
 	if (done == 0)
 		return STEP_WAIT;
 	if (done < 0) {
+		/* -EINPROGRESS: nobody knows whether it was done, as after a
+		 * request without an answer; who is refused may try again. */
 		qp_complete_send(qp, done == -EFAULT ? IBV_WC_LOC_PROT_ERR
-						     : IBV_WC_REM_ACCESS_ERR);
+				     : done == -EINPROGRESS
+					     ? IBV_WC_REM_ABORT_ERR
+					     : IBV_WC_REM_ACCESS_ERR);
 		qp_fail(qp);
 		return STEP_ERROR;
 	}

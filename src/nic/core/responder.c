@@ -453,6 +453,7 @@ static inline void pass(struct nic_qp *qp, const struct wire_opcode *op,
 	rsp->epsn = wire_psn_add(rsp->epsn, packets);
 	if (op->flags & WIRE_OP_LAST) {
 		rsp->msn = (rsp->msn + 1) & WIRE_PSN_MASK;
+		count(qp->nic, NIC_C_served);
 		rsp->kind = 0;
 		rsp->offset = 0;
 	} else {

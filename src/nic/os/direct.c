@@ -298,8 +298,11 @@ HOT int direct_copy(struct env *env, enum env_direct_op op, void *far,
 		err = fault_guard_read(&r, far, near, len_bytes);
 	else
 		err = fault_guard_write(&r, far, near, len_bytes);
-	/* Taken back meanwhile: what was read or written does not count. */
-	return err || map_valid(m) ? err : -EFAULT;
+	if (err || map_valid(m))
+		return err;
+	/* Taken back meanwhile: what was read does not count. What was written
+	 * may have been there in time. */
+	return op == ENV_DIRECT_READ ? -EFAULT : -EINPROGRESS;
 }
 
 HOT int direct_atomic(struct env *env, const struct atomic_op *op, void *far,
@@ -313,5 +316,5 @@ HOT int direct_atomic(struct env *env, const struct atomic_op *op, void *far,
 		return -EFAULT;
 	r = (struct fault_range){m->d.base, m->map_bytes};
 	err = fault_guard_atomic(&r, op, far, original);
-	return err || map_valid(m) ? err : -EFAULT;
+	return err || map_valid(m) ? err : -EINPROGRESS;
 }

@@ -22,6 +22,9 @@
  *  - Fewer cores than pollers: a NIC thread that finds itself on the core of
  *    the thread that drives works off what is there and sleeps, and whoever
  *    waits for a peer that polls on its own core (bell.h) yields at once.
+ *  - A wait of LONG_WAIT_NS says that the peer has no core to answer on, and a
+ *    yield does not give it ours: that is for threads of this core only. Then
+ *    drivers doze, too.
  *  - Strangers on the core make a yield cost one of their slices, 3 ms since
  *    Linux 6.18 whatever their priority: then the NIC thread and drivers doze
  *    until the peer's next frame (doze.h), or, where they cannot, the NIC
@@ -68,8 +71,12 @@ enum {
 
 /* These bound what a lost wake-up costs. A driver may poll more than the NIC,
  * so it dozes no longer than a nap would take. */
-#define DRIVER_DOZE_NS	 80000ull
-#define DOZE_NS		 500000ull
+#define DRIVER_DOZE_NS 80000ull
+#define DOZE_NS	       500000ull
+/* Waking a peer up that sleeps on a free core takes some 65 us at most. */
+#define LONG_WAIT_NS	 100000ull
+#define DOZES_MIN_NS	 20000000ull /* after such a wait: no yields */
+#define DOZES_MAX_NS	 1000000000ull
 #define DOZY_NS		 2000000ull /* after traffic; then it sleeps */
 #define EAGER_NS	 1000000000ull
 #define PROBATION_MIN_NS 20000ull
@@ -265,6 +272,41 @@ static bool is_steady(const struct nic_thread *t)
 	       !atomic_load_explicit(&t->eager, memory_order_relaxed);
 }
 
+/* Whether a driver that is tired should sleep instead of yielding; the lock is
+ * held. */
+static bool wants_doze(struct os_host *h)
+{
+	struct nic_thread *t = &h->nic_thread;
+	uint64_t now_ns;
+	bool again;
+
+	/* Without anything outstanding it may wait for something else. */
+	if (!nic_outstanding(h->base.nic)) {
+		t->waits_ns = 0;
+		return false;
+	}
+	if (relax_is_crowded())
+		return true;
+	/* There it cannot doze, and answers may take that long. */
+	if (h->uplink ||
+	    atomic_load_explicit(&h->has_net, memory_order_relaxed))
+		return false;
+	now_ns = host_now(h);
+	if (now_ns < t->dozes_until_ns)
+		return true;
+	if (!t->waits_ns)
+		t->waits_ns = now_ns;
+	if (now_ns - t->waits_ns < LONG_WAIT_NS)
+		return false;
+	/* Longer each time it happens again soon. */
+	again = now_ns < t->dozes_until_ns + 2 * t->dozes_span_ns;
+	t->dozes_span_ns = again ? u64_min(4 * t->dozes_span_ns, DOZES_MAX_NS)
+				 : DOZES_MIN_NS;
+	t->dozes_until_ns = now_ns + t->dozes_span_ns;
+	t->waits_ns = 0;
+	return true;
+}
+
 HOT void nic_thread_drive(struct nic_host *host)
 {
 	struct os_host *h = host_of(host);
@@ -283,10 +325,12 @@ HOT void nic_thread_drive(struct nic_host *host)
 		t->drive_cpu = sched_getcpu();
 		t->beside = host_is_beside_peer(h);
 	}
-	if (turn(h, OS_DRIVE_BATCH, now_ns, is_steady(t)))
+	if (turn(h, OS_DRIVE_BATCH, now_ns, is_steady(t))) {
 		t->empties = 0;
-	else if (++t->empties % EMPTIES_PER_NUDGE == 0)
+		t->waits_ns = 0;
+	} else if (++t->empties % EMPTIES_PER_NUDGE == 0) {
 		host_nudge(h, host_now(h));
+	}
 	if (UNLIKELY(t->sleeping && bell_is_asleep(&h->bell)))
 		take_bell(h);
 	if (UNLIKELY(t->drive_seq % DRIVES_PER_SOCKETS == 0))
@@ -294,8 +338,7 @@ HOT void nic_thread_drive(struct nic_host *host)
 	empties = t->empties;
 	tired = empties > (h->uplink || t->beside ? EMPTIES_TO_YIELD_SHARED
 						  : EMPTIES_TO_YIELD);
-	/* Without anything outstanding it may wait for something else. */
-	if (tired && nic_outstanding(h->base.nic) && relax_is_crowded()) {
+	if (tired && wants_doze(h)) {
 		if (doze(h, host_now(h), DRIVER_DOZE_NS))
 			return;
 	} else {

@@ -108,6 +108,9 @@ struct nic_thread {
 	uint64_t drive_seen_ns;
 	uint64_t crowded_until_ns; /* yielding costs slices: sleep at once */
 	uint64_t crowded_span_ns;
+	uint64_t waits_ns;	 /* since when a driver waits in vain, or 0 */
+	uint64_t dozes_until_ns; /* the peer lacks a core: drivers doze */
+	uint64_t dozes_span_ns;
 	uint64_t sockets_ns;	   /* when the sockets are looked at next */
 	uint64_t drive_sockets_ns; /* and by a thread that drives */
 };

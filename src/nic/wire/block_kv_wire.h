@@ -98,8 +98,10 @@ struct block_kv_batch_wire {
 	be32 answers;
 	be32 records;
 	be64 number; /* of the batch */
+	be64 serial; /* the source's entries before it are older than all that
+		      * the target will have of these slots (block_watch.h) */
 };
-STATIC_ASSERT(sizeof(struct block_kv_batch_wire) == 72, "kv batch");
+STATIC_ASSERT(sizeof(struct block_kv_batch_wire) == 80, "kv batch");
 
 struct block_kv_answer_wire {
 	uint8_t session[BLOCK_SESSION_BYTES];

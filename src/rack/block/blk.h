@@ -20,6 +20,7 @@
 #define AQ_BLK_H
 
 #include "blk_ekv.h"
+#include "blk_watch.h"
 #include "wire/block_wire.h"
 
 enum {
@@ -93,6 +94,7 @@ struct blk_block {
 	uint32_t session_room;
 	uint32_t session_count;
 	struct blk_session *session;
+	struct blk_watch watch;
 	union {
 		struct blk_file file;
 		struct blk_queue queue;
@@ -222,6 +224,8 @@ static inline uint64_t blk_room(const struct blk_block *b)
  * there is a block behind it. */
 bool blk_seal(struct blk_block *b, const struct blk_request *r,
 	      struct blk_answer *a);
+/* Sets the flags, and tells who watches. */
+void blk_note_sealed(struct blk_block *b, bool is_last);
 /* What who adds to a sealed block is told. */
 enum block_status blk_seal_status(const struct blk_block *b);
 /* How data of an answer gets to the client, if it does. */

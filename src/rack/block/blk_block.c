@@ -33,9 +33,28 @@ static uint32_t parked_room(uint64_t size_bytes)
 uint64_t blk_own_bytes(enum block_kind kind, uint64_t size_bytes)
 {
 	return blk_session_room(size_bytes) * sizeof(struct blk_session) +
+	       blk_watch_own_bytes(size_bytes) +
 	       (kind == BLOCK_EKV
 			? blk_ekv_own_bytes(size_bytes)
 			: parked_room(size_bytes) * sizeof(struct blk_parked));
+}
+
+static int init_kind(struct blk_block *b, const struct blk_options *o)
+{
+	if (o->kind == BLOCK_QUEUE) {
+		b->queue.bound = o->bound;
+		b->queue.before =
+			o->is_first || PLANTED(blk_no_credit) ? 0 : UINT64_MAX;
+		b->queue.parked_room = parked_room(o->size_bytes);
+		b->queue.parked =
+			calloc(b->queue.parked_room, sizeof(*b->queue.parked));
+		return b->queue.parked ? 0 : -ENOMEM;
+	}
+	if (o->kind == BLOCK_EKV)
+		return blk_ekv_init(b, o->is_first);
+	b->file.has_start = o->is_first;
+	b->flags = o->is_first ? BLOCK_HAS_START : 0;
+	return 0;
 }
 
 int blk_init(struct blk_block *b, const struct blk_options *o, void *mem)
@@ -56,27 +75,11 @@ int blk_init(struct blk_block *b, const struct blk_options *o, void *mem)
 		.session_room = blk_session_room(o->size_bytes),
 	};
 	b->session = calloc(b->session_room, sizeof(*b->session));
-	if (!b->session)
+	if (!b->session || blk_watch_init(&b->watch, o->size_bytes) ||
+	    init_kind(b, o)) {
+		blk_watch_release(&b->watch);
+		free(b->session);
 		return -ENOMEM;
-	if (o->kind == BLOCK_QUEUE) {
-		b->queue.bound = o->bound;
-		b->queue.before =
-			o->is_first || PLANTED(blk_no_credit) ? 0 : UINT64_MAX;
-		b->queue.parked_room = parked_room(o->size_bytes);
-		b->queue.parked =
-			calloc(b->queue.parked_room, sizeof(*b->queue.parked));
-		if (!b->queue.parked) {
-			free(b->session);
-			return -ENOMEM;
-		}
-	} else if (o->kind == BLOCK_EKV) {
-		if (blk_ekv_init(b, o->is_first)) {
-			free(b->session);
-			return -ENOMEM;
-		}
-	} else {
-		b->file.has_start = o->is_first;
-		b->flags = o->is_first ? BLOCK_HAS_START : 0;
 	}
 	memcpy(mem, &head, sizeof(head));
 	blk_head_write(b, 0, 0);
@@ -89,6 +92,7 @@ void blk_release(struct blk_block *b)
 		free(b->queue.parked);
 	if (b->kind->id == BLOCK_EKV)
 		blk_ekv_release(b);
+	blk_watch_release(&b->watch);
 	free(b->session);
 	*b = (struct blk_block){0};
 }
@@ -237,6 +241,17 @@ enum block_status blk_way(const struct blk_request *r, uint32_t length)
 	return length <= BLOCK_INSIDE_MAX ? BLOCK_LATER : BLOCK_TOO_LONG;
 }
 
+void blk_note_sealed(struct blk_block *b, bool is_last)
+{
+	uint32_t before = b->flags;
+
+	b->flags |= BLOCK_IS_SEALED | (is_last ? BLOCK_IS_LAST : 0);
+	if (is_last && !(before & BLOCK_IS_LAST))
+		blk_watch_add(&b->watch, BLOCK_EVENT_SEAL, 0, 0, NULL, 0);
+	else if (!(before & BLOCK_IS_SEALED))
+		blk_watch_mark(&b->watch, BLOCK_MARK_SEALED, 0, 0);
+}
+
 bool blk_seal(struct blk_block *b, const struct blk_request *r,
 	      struct blk_answer *a)
 {
@@ -246,7 +261,7 @@ bool blk_seal(struct blk_block *b, const struct blk_request *r,
 		a->status = BLOCK_SEALED;
 		return false;
 	}
-	b->flags |= BLOCK_IS_SEALED | (r->arg ? BLOCK_IS_LAST : 0);
+	blk_note_sealed(b, r->arg);
 	return true;
 }
 

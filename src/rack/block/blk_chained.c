@@ -113,6 +113,7 @@ int blk_server_configure(struct blk_server *s, uint32_t index,
 		blk_chain_configure(e->chain, config,
 				    s->config.now_ns(s->config.ctx));
 		blk_server_go_on(s);
+		(void)blk_hold_run(s, UINT32_MAX);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return e ? 0 : -ENOENT;

@@ -3,7 +3,7 @@
  * block_kv_wire and the key; of a change that adds bytes it is fetched to where
  * the record will lie, of all others to the scratch. */
 #include "base/plant.h"
-#include "blk.h"
+#include "blk_image.h"
 
 /* ---- what all have ------------------------------------------------------- */
 
@@ -130,6 +130,12 @@ static bool is_version(const struct named *n, const struct blk_record *r,
 
 /* ---- changes ------------------------------------------------------------- */
 
+static void note(struct blk_block *b, enum block_event what, const uint8_t *key,
+		 uint32_t key_bytes, uint64_t value)
+{
+	blk_watch_add(&b->watch, what, key_bytes, value, key, key_bytes);
+}
+
 static void set_version(struct blk_block *b, struct blk_record *r)
 {
 	r->head.version = be64_put(++b->ekv.clock);
@@ -160,7 +166,9 @@ static void put(struct blk_block *b, const struct blk_request *r,
 	old = blk_record_find(b, n.hash, n.key, n.key_bytes);
 	if (!is_version(&n, old, a))
 		return;
-	a->value = version_of(take_tail(b, r, &n, old));
+	old = take_tail(b, r, &n, old);
+	a->value = version_of(old);
+	note(b, BLOCK_EVENT_SET, blk_record_key(old), n.key_bytes, a->value);
 	done->item = n.slot;
 	show_use(b, a);
 }
@@ -181,6 +189,7 @@ static void delete (struct blk_block *b, const struct blk_request *r,
 		return;
 	a->value = version_of(old);
 	blk_record_kill(b, old);
+	note(b, BLOCK_EVENT_DELETE, n.key, n.key_bytes, a->value);
 	done->item = n.slot;
 	show_use(b, a);
 }
@@ -232,6 +241,7 @@ static void add_number(struct blk_block *b, const struct blk_request *r,
 	word = le64_put((uint64_t)sum);
 	memcpy(blk_record_value(old), &word, sizeof(word));
 	a->value = (uint64_t)sum;
+	note(b, BLOCK_EVENT_ADD, blk_record_key(old), n->key_bytes, a->value);
 }
 
 /* The request's bytes become a record of their own until the two are one, so
@@ -244,7 +254,10 @@ static void append(struct blk_block *b, const struct blk_request *r,
 
 	old = blk_record_find(b, n->hash, n->key, n->key_bytes);
 	if (!old) {
-		a->value = be32_get(take_tail(b, r, n, NULL)->head.value_bytes);
+		now = take_tail(b, r, n, NULL);
+		a->value = be32_get(now->head.value_bytes);
+		note(b, BLOCK_EVENT_ADD, blk_record_key(now), n->key_bytes,
+		     a->value);
 		return;
 	}
 	old_bytes = be32_get(old->head.value_bytes);
@@ -276,6 +289,7 @@ static void append(struct blk_block *b, const struct blk_request *r,
 	blk_record_kill(b, old);
 	blk_record_kill(b, more);
 	a->value = old_bytes + n->value_bytes;
+	note(b, BLOCK_EVENT_ADD, blk_record_key(now), n->key_bytes, a->value);
 }
 
 static void add(struct blk_block *b, const struct blk_request *r,
@@ -443,7 +457,7 @@ static void seal(struct blk_block *b, const struct blk_request *r,
 		a->status = BLOCK_NO_ROOM;
 		return;
 	}
-	b->flags |= BLOCK_IS_SEALED;
+	blk_note_sealed(b, false);
 	blk_head_write(b, 0, 0);
 }
 
@@ -508,5 +522,7 @@ const struct blk_kind blk_kind_ekv = {
 	.forget = forget,
 	.leave = leave,
 	.stat = stat,
+	.save = blk_ekv_save,
+	.load = blk_ekv_load,
 	.is_drained = is_drained,
 };

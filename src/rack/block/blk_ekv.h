@@ -59,6 +59,7 @@ struct blk_ekv_out {
 	uint64_t goal_bytes; /* what may be left */
 	uint64_t batch;	     /* the last one that was begun */
 	bool is_frozen;	     /* it is not settled */
+	uint64_t serial;     /* where events of its slots end */
 	uint32_t lo, hi;     /* its slots */
 };
 

@@ -74,6 +74,8 @@ static bool freeze(struct blk_block *b, uint32_t limit)
 	}
 	o->is_frozen = true;
 	o->batch++;
+	blk_watch_mark(&b->watch, BLOCK_MARK_GOES, o->number, o->generation);
+	o->serial = PLANTED(watch_any_order) ? 0 : b->watch.serial;
 	return true;
 }
 
@@ -148,6 +150,7 @@ static void give(struct blk_block *b, const struct blk_request *r,
 		.first = be32_put(from),
 		.clock = be64_put(b->ekv.clock),
 		.number = be64_put(o->batch),
+		.serial = be64_put(o->serial),
 	};
 	struct blk_record *large = NULL;
 	unsigned answers = from ? 0 : put_answers(b, out + HEAD);
@@ -252,7 +255,7 @@ uint8_t *blk_ekv_import_place(struct blk_block *b, const struct blk_request *r,
 
 struct batch {
 	uint32_t lo, hi, first, parts, answers, records;
-	uint64_t number, clock;
+	uint64_t number, clock, serial;
 	uint32_t bytes;
 	uint8_t *at; /* the whole of it */
 };
@@ -308,6 +311,7 @@ static bool parse(const struct blk_block *b, const struct blk_request *r,
 	t->records = be32_get(w.records);
 	t->number = be64_get(w.number);
 	t->clock = be64_get(w.clock);
+	t->serial = be64_get(w.serial);
 	return t->lo < t->hi && t->hi <= BLOCK_KV_SLOTS &&
 	       t->number == (r->arg & (BLOCK_KV_HAS - 1)) &&
 	       t->answers <= r->length / EACH &&
@@ -399,6 +403,9 @@ static void accept(struct blk_block *b, const struct batch *t)
 	e->in.batch = t->number;
 	e->in.was_refused = false;
 	e->in.staged = 0;
+	if (!PLANTED(watch_no_mark))
+		blk_watch_mark(&b->watch, BLOCK_MARK_CAME, t->serial,
+			       e->in.generation);
 }
 
 void blk_ekv_import(struct blk_block *b, const struct blk_request *r,

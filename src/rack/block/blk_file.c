@@ -31,7 +31,7 @@ static uint8_t *append_place(struct blk_block *b, const struct blk_request *r,
 		return blk_data(b) + f->end;
 	else {
 		a->status = BLOCK_SEALED;
-		b->flags |= BLOCK_IS_SEALED;
+		blk_note_sealed(b, false);
 		show(b);
 	}
 	return NULL;
@@ -51,6 +51,8 @@ static void append(struct blk_block *b, const struct blk_request *r,
 	a->value = f->end;
 	f->end += r->length;
 	show(b);
+	blk_watch_add(&b->watch, BLOCK_EVENT_APPEND, r->length,
+		      f->start + a->value, NULL, 0);
 }
 
 static void seal(struct blk_block *b, const struct blk_request *r,

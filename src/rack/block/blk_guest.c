@@ -147,7 +147,7 @@ static void release(struct blk_guest *g)
 }
 
 int blk_guest_create(struct blk_server *s, struct ibv_pd *pd,
-		     const char *tenant,
+		     const char *tenant, const uint8_t by[BLK_BY_BYTES],
 		     const uint8_t session[BLOCK_SESSION_BYTES], bool *is_new,
 		     struct blk_guest **out)
 {
@@ -159,6 +159,7 @@ int blk_guest_create(struct blk_server *s, struct ibv_pd *pd,
 	g->server = s;
 	g->pd = pd;
 	memcpy(g->tenant, tenant, strnlen(tenant, BLK_TENANT_MAX));
+	memcpy(g->by, by, sizeof(g->by));
 	for (uint32_t i = 0; i < BLK_SLOTS; i++) {
 		g->job[i].guest = g;
 		g->job[i].slot = i;
@@ -219,6 +220,7 @@ void blk_guest_destroy(struct blk_guest *g, bool is_gone, uint64_t now_ns)
 		if (is_gone)
 			blk_server_end_session(s, g->client);
 	}
+	(void)blk_hold_run(s, UINT32_MAX);
 	pthread_mutex_unlock(&s->lock);
 	release(g);
 }

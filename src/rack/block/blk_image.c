@@ -61,6 +61,7 @@ void blk_image_release(struct blk_image *image)
 int blk_image_parse(const void *bytes, size_t len_bytes,
 		    const struct blk_image_id *id, struct blk_image *out)
 {
+	struct blk_image_slots slots;
 	struct blk_image i = {0};
 
 	if (len_bytes < sizeof(i.head))
@@ -89,6 +90,10 @@ int blk_image_parse(const void *bytes, size_t len_bytes,
 				 i.bytes, be64_get(i.head.bytes));
 	if (be64_get(i.head.payload_crc) != crc64(0, i.payload, i.bytes))
 		return error_set(-EBADMSG, "the sum of its bytes is wrong");
+	if (!blk_image_slots(&i, &slots)) {
+		i.lo = slots.lo;
+		i.hi = slots.hi;
+	}
 	*out = i;
 	return 0;
 }

@@ -45,7 +45,7 @@ static void open_handle(struct blk_job *j, const struct block_op *op,
 	r->status = BLOCK_BUSY;
 	if (i == BLK_HANDLES)
 		return;
-	r->status = c->judge(c->ctx, g->tenant, op->value, op->length,
+	r->status = c->judge(c->ctx, g->tenant, g->by, op->value, op->length,
 			     &g->handle[i].right);
 	r->value = i | (g->was_known ? BLOCK_OPEN_KNOWN : 0);
 	g->handle[i].is_used = r->status == BLOCK_OK;
@@ -73,7 +73,8 @@ static void bye(struct blk_job *j)
 static bool changes(enum block_opcode opcode)
 {
 	return opcode != BLOCK_STAT && opcode != BLOCK_KV_GET &&
-	       opcode != BLOCK_KV_SCAN && opcode != BLOCK_KV_LOOK;
+	       opcode != BLOCK_KV_SCAN && opcode != BLOCK_KV_LOOK &&
+	       opcode != BLOCK_WATCH;
 }
 
 static enum block_status find(struct blk_job *j, const struct block_op *op,
@@ -339,6 +340,23 @@ void blk_job_chained(struct blk_job *j, struct blk_entry *e,
 	list_append(&server_of(j)->ready, &j->link);
 }
 
+static void watch(struct blk_job *j, const struct block_op *op)
+{
+	struct block_result r = {.status = BLOCK_OK};
+	struct blk_entry *e = NULL;
+
+	r.status = find(j, op, &e);
+	if (r.status == BLOCK_OK) {
+		blk_hold_watch(j, e, op, inside_room(j), &r);
+		add(j, &r);
+	} else if (r.status == BLOCK_STALE) {
+		blk_hold_gone(j, op, &r);
+		add(j, &r);
+	} else {
+		add_status(j, r.status);
+	}
+}
+
 /* False: it goes on later. */
 static bool execute(struct blk_job *j, const struct block_op *op)
 {
@@ -378,6 +396,7 @@ static bool execute(struct blk_job *j, const struct block_op *op)
 	if (place)
 		blk_finish(&e->block, &r, &a);
 	add_answer(j, e, op, &a);
+	blk_hold_wake(server_of(j), e, false);
 	return true;
 }
 
@@ -400,6 +419,9 @@ static bool step(struct blk_job *j)
 		close_handle(j, op, &r);
 	} else if (op->opcode == BLOCK_BYE) {
 		bye(j);
+	} else if (op->opcode == BLOCK_WATCH) {
+		watch(j, op);
+		return true;
 	} else {
 		return execute(j, op);
 	}
@@ -420,7 +442,7 @@ static void answer(struct blk_job *j)
 		wr = {
 			.wr_id = wr_id(j, BLK_WR_ANSWER),
 			.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-			.send_flags = IBV_SEND_SIGNALED,
+			.send_flags = IBV_SEND_SIGNALED | IBV_SEND_SOLICITED,
 			.imm_data = htobe32(j->message.tag),
 			.sg_list = &sge,
 			.num_sge = 1,
@@ -440,7 +462,19 @@ void blk_job_go_on(struct blk_job *j)
 	while (j->at < j->message.count)
 		if (!step(j))
 			return;
-	answer(j);
+	if (!blk_hold_park(j))
+		answer(j);
+}
+
+void blk_job_begin(struct blk_job *j)
+{
+	j->at = 0;
+	j->has_failed = false;
+	j->has_news = false;
+	j->since_ns = 0;
+	j->push_count = 0;
+	block_reply_begin(&j->reply, blk_guest_reply(j->guest, j->slot),
+			  u32_min(BLOCK_REPLY_MAX, j->message.reply_bytes));
 }
 
 static bool is_sound(const struct blk_job *j)
@@ -465,12 +499,12 @@ void blk_job_start(struct blk_job *j, uint32_t len_bytes)
 		blk_guest_break(g);
 		return;
 	}
-	j->at = 0;
-	j->has_failed = false;
-	j->since_ns = 0;
-	j->push_count = 0;
-	block_reply_begin(&j->reply, blk_guest_reply(g, j->slot),
-			  u32_min(BLOCK_REPLY_MAX, j->message.reply_bytes));
+	/* What a client asks for now comes after what it waited for. */
+	if (j->op[0].opcode != BLOCK_WATCH)
+		blk_hold_finish(g);
+	j->may_hold = false;
+	j->may_not_hold = false;
+	blk_job_begin(j);
 	blk_job_go_on(j);
 }
 
@@ -518,6 +552,7 @@ void blk_job_pulled(struct blk_job *j, bool is_ok)
 			r.acked = 0;
 		blk_finish(&e->block, &r, &a);
 		add_answer(j, e, op, &a);
+		blk_hold_wake(s, e, false);
 	} else {
 		add_status(j, BLOCK_LOST);
 	}
@@ -544,11 +579,15 @@ void blk_job_detach(struct blk_job *j)
 	case BLK_JOB_CHAINS: /* it happens all the same */
 		server_of(j)->entry[j->op[j->at].index]->busy = NULL;
 		break;
+	case BLK_JOB_HELD:
+		blk_hold_drop(j);
+		break;
 	case BLK_JOB_IDLE:
 	case BLK_JOB_PULLS:
 	case BLK_JOB_ANSWERS:
 		return;
 	}
+	j->is_woken = false;
 	j->state = BLK_JOB_ANSWERS;
 }
 
@@ -566,6 +605,7 @@ void blk_job_drop(struct blk_job *j)
 	case BLK_JOB_WAITS:
 	case BLK_JOB_RUNS:
 	case BLK_JOB_CHAINS:
+	case BLK_JOB_HELD:
 	case BLK_JOB_IDLE:
 	case BLK_JOB_ANSWERS:
 		break;

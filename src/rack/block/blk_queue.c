@@ -71,6 +71,8 @@ static uint8_t *put_place(struct blk_block *b, const struct blk_request *r,
 	const struct blk_queue *q = &b->queue;
 	uint64_t need = UNIT + align_up(r->length, UNIT), past;
 
+	/* From where who waits for room has to watch. */
+	a->value = b->watch.serial;
 	if (need > room(b))
 		a->status = BLOCK_TOO_LONG;
 	else if (b->flags & BLOCK_IS_SEALED)
@@ -101,6 +103,8 @@ static void put(struct blk_block *b, const struct blk_request *r,
 	}
 	*item_at(b, q->tail) =
 		(struct item){.length = r->length, .state = READY};
+	blk_watch_add(&b->watch, BLOCK_EVENT_PUT, r->length, 0,
+		      item_at(b, q->tail) + 1, r->length);
 	q->tail += UNIT + align_up(r->length, UNIT);
 	q->items++;
 	a->value = q->items;
@@ -186,6 +190,7 @@ static void get(struct blk_block *b, const struct blk_request *r,
 
 	if (!find_ready(b)) {
 		a->status = none(b);
+		a->value = b->watch.serial;
 		return;
 	}
 	show(b, q->ready, a);
@@ -206,6 +211,7 @@ static void get(struct blk_block *b, const struct blk_request *r,
 		a->value = park(q, p, session);
 	else
 		q->items--;
+	blk_watch_add(&b->watch, BLOCK_EVENT_GET, a->length, 0, NULL, 0);
 	q->ready += size_of(item_at(b, q->ready));
 }
 
@@ -254,6 +260,8 @@ static void acknowledge(struct blk_block *b, const struct blk_request *r,
 	p->is_used = false;
 	q->parked_count--;
 	q->items--;
+	blk_watch_add(&b->watch, BLOCK_EVENT_ACK, item_at(b, p->item)->length,
+		      0, NULL, 0);
 	reclaim(b);
 }
 
@@ -269,6 +277,8 @@ static void leave(struct blk_block *b, uint32_t session)
 		item_at(b, p->item)->state = READY;
 		q->ready = PLANTED(back_to_end) ? q->ready
 						: u64_min(q->ready, p->item);
+		blk_watch_add(&b->watch, BLOCK_EVENT_BACK,
+			      item_at(b, p->item)->length, 0, NULL, 0);
 		p->is_used = false;
 		q->parked_count--;
 	}

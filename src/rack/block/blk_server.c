@@ -29,6 +29,7 @@ int blk_server_create(const struct blk_server_config *config,
 	list_init(&s->clients);
 	list_init(&s->ready);
 	list_init(&s->chained);
+	list_init(&s->woken);
 	s->channel = ibv_create_comp_channel(config->context);
 	s->none = ibv_create_cq(config->context, 1, NULL, NULL, 0);
 	if (!s->channel || !s->none) {
@@ -121,6 +122,7 @@ int blk_server_add(struct blk_server *s, const struct blk_place *p)
 	e->mr = p->mr;
 	list_init(&e->waiting);
 	list_init(&e->chained);
+	list_init(&e->holds);
 	pthread_mutex_lock(&s->lock);
 	if (s->entry[p->index])
 		err = error_set(-EEXIST, "block %u is in use", p->index);
@@ -145,6 +147,16 @@ static struct blk_entry *find(struct blk_server *s, uint32_t index,
 	return e && e->generation == generation ? e : NULL;
 }
 
+/* Who waits for events of a block that nobody may use any more hears it. */
+static void end_watching(struct blk_server *s, struct blk_entry *e)
+{
+	if (s->entry[e->index] != e)
+		blk_hold_end_block(s, e);
+	else
+		blk_hold_wake(s, e, true);
+	(void)blk_hold_run(s, UINT32_MAX);
+}
+
 int blk_server_remove(struct blk_server *s, uint32_t index, uint64_t generation)
 {
 	struct blk_entry *e;
@@ -166,6 +178,8 @@ int blk_server_remove(struct blk_server *s, uint32_t index, uint64_t generation)
 		e->is_leaving = true;
 	if (!err)
 		blk_chained_release(e);
+	if (e)
+		end_watching(s, e);
 	pthread_mutex_unlock(&s->lock);
 	if (!err) {
 		blk_release(&e->block);
@@ -213,8 +227,10 @@ int blk_server_image(struct blk_server *s, uint32_t index, uint64_t generation,
 
 	pthread_mutex_lock(&s->lock);
 	e = find(s, index, generation);
-	if (e && freeze)
+	if (e && freeze) {
 		e->is_frozen = true;
+		end_watching(s, e);
+	}
 	if (!e)
 		err = error_set(-ENOENT, "the node has no such block");
 	else if (freeze && (e->busy || !list_is_empty(&e->waiting)))
@@ -243,8 +259,10 @@ void blk_server_leave(struct blk_server *s, const struct ibv_pd *pd,
 		      const uint8_t session[BLOCK_SESSION_BYTES])
 {
 	for (unsigned i = 0; i < s->entry_end; i++)
-		if (s->entry[i] && s->entry[i]->pd == pd)
+		if (s->entry[i] && s->entry[i]->pd == pd) {
 			leave(s->entry[i], session);
+			blk_hold_wake(s, s->entry[i], false);
+		}
 }
 
 void blk_server_end_session(struct blk_server *s, struct blk_client *c)
@@ -312,6 +330,7 @@ void blk_server_tick(struct blk_server *s, uint64_t now_ns)
 		if (s->entry[i] && (s->entry[i]->chain ||
 				    s->entry[i]->block.kind == &blk_kind_ekv))
 			end_strangers(s, s->entry[i], now_ns);
+	(void)blk_hold_run(s, UINT32_MAX);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -362,6 +381,7 @@ static unsigned look(struct blk_server *s, struct blk_line *l)
 		served += take(s, &wc[i]);
 		blk_server_go_on(s);
 	}
+	s->has_woken = !list_is_empty(&s->woken);
 	pthread_mutex_unlock(&s->lock);
 	return served;
 }
@@ -378,6 +398,20 @@ static bool has_trunks(struct blk_server *s)
 	return atomic_load_explicit(&s->has_trunks, memory_order_acquire);
 }
 
+/* Not all at once: messages of others come between. */
+static unsigned wake_some(struct blk_server *s)
+{
+	unsigned n;
+
+	if (!s->has_woken)
+		return 0;
+	pthread_mutex_lock(&s->lock);
+	n = blk_hold_run(s, BLK_WAKES);
+	s->has_woken = !list_is_empty(&s->woken);
+	pthread_mutex_unlock(&s->lock);
+	return n;
+}
+
 unsigned blk_server_step(struct blk_server *s)
 {
 	unsigned n = line_count(s), served = 0;
@@ -389,6 +423,7 @@ unsigned blk_server_step(struct blk_server *s)
 			served += look(s, &s->line[i]);
 	if (has_trunks(s))
 		served += blk_trunks_look(s);
+	served += wake_some(s);
 	/* As at the page server: a look in vain moves the NIC's frames. */
 	if (served)
 		(void)ibv_poll_cq(s->none, 1, &unused);

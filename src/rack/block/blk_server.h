@@ -20,6 +20,7 @@ enum {
 	BLK_GUESTS_MAX = 4096,
 	BLK_INDEX_MAX = 65536,
 	BLK_TENANT_MAX = 32,	     /* characters of a tenant's name */
+	BLK_BY_BYTES = 6,	     /* by which a token is known */
 	BLK_SESSION_KEEP_MS = 60000, /* without a connection */
 	BLK_DENIALS_MAX = 8,	     /* in a row end a connection */
 	BLK_TRUNKS_MAX = 64,	     /* other nodes */
@@ -36,9 +37,10 @@ struct blk_right {
 struct blk_server_config {
 	struct ibv_context *context;
 	void *ctx;
-	/* Whether the ticket is good for a connection of that tenant. Called
-	 * with the server's lock. */
+	/* Whether the ticket is good for a connection of that tenant, made with
+	 * the token that is known by `by`. Called with the server's lock. */
 	enum block_status (*judge)(void *ctx, const char *tenant,
+				   const uint8_t by[BLK_BY_BYTES],
 				   const uint8_t *ticket, uint32_t len_bytes,
 				   struct blk_right *out);
 	uint64_t (*wall_s)(void *ctx);
@@ -149,7 +151,7 @@ bool blk_trunk_is_broken(const struct blk_trunk *t);
  * blk_guest_arm lets messages in. -EAGAIN: there is no room.
  */
 int blk_guest_create(struct blk_server *s, struct ibv_pd *pd,
-		     const char *tenant,
+		     const char *tenant, const uint8_t by[BLK_BY_BYTES],
 		     const uint8_t session[BLOCK_SESSION_BYTES], bool *is_new,
 		     struct blk_guest **out) MUST_CHECK;
 int blk_guest_arm(struct blk_guest *g) MUST_CHECK;

@@ -18,6 +18,8 @@ enum {
 	BLK_LINE_GUESTS = 1024,
 	BLK_LINE_DEPTH = BLK_LINE_GUESTS * BLK_SLOTS * 3,
 	BLK_LINE_SESSIONS = 2 * BLK_LINE_GUESTS,
+	BLK_ENDED = 1024, /* blocks that are gone, of which a count is kept */
+	BLK_WAKES = 16,	  /* held messages that go on between two looks */
 };
 
 /* The low half of a wr_id: what it was for, and the slot. */
@@ -41,10 +43,18 @@ struct blk_entry {
 	uint32_t under_way;   /* data that leaves from it, or comes to it */
 	struct blk_job *busy; /* fetches a value, or is with the chain */
 	struct list waiting;  /* jobs, by their link */
+	struct list holds;    /* of jobs that wait for an event */
 	/* Of a chain: */
 	struct blk_chain *chain; /* NULL: it has none */
 	struct list chained;	 /* of the server */
 	bool is_called;		 /* the answer may come at once */
+};
+
+/* How many events a block had that is gone. */
+struct blk_ended {
+	uint64_t object;
+	uint64_t generation;
+	uint64_t total;
 };
 
 enum blk_job_state {
@@ -54,6 +64,14 @@ enum blk_job_state {
 	BLK_JOB_PULLS,
 	BLK_JOB_CHAINS, /* until all members have it */
 	BLK_JOB_ANSWERS,
+	BLK_JOB_HELD, /* for an event */
+};
+
+/* One operation of a message that is held. */
+struct blk_hold {
+	struct list link; /* of its block */
+	struct blk_job *job;
+	uint32_t events;
 };
 
 /* A message that is executed. */
@@ -67,10 +85,15 @@ struct blk_job {
 	unsigned at;	   /* which operation is next */
 	bool has_failed;   /* the rest is not executed */
 	uint64_t since_ns; /* when it began to wait for a chain */
+	bool may_hold;	   /* the message asks for it */
+	bool may_not_hold;
+	bool has_news;
+	bool is_woken; /* it is on that list */
 	struct block_writer reply;
 	unsigned push_count;
 	struct blk_entry *push[BLK_PUSHES];
 	uint32_t *pins[BLK_PUSHES]; /* of what is pushed; NULL: none */
+	struct blk_hold hold[BLOCK_OPS_MAX];
 };
 
 struct blk_handle {
@@ -102,6 +125,7 @@ struct blk_guest {
 	struct blk_client *client;
 	struct ibv_pd *pd;
 	char tenant[BLK_TENANT_MAX + 1];
+	uint8_t by[BLK_BY_BYTES]; /* which token it was made with */
 	uint32_t id;
 	bool was_known;	  /* its session */
 	bool is_fenced;	  /* a successor has come, or it was cut off */
@@ -132,6 +156,12 @@ struct blk_server {
 	struct ibv_cq *trunk_cq; /* NULL: there are no trunks yet */
 	atomic_bool has_trunks;
 	struct blk_trunk *trunk[BLK_TRUNKS_MAX];
+	struct list woken; /* jobs that were held */
+	bool has_woken; /* some, as the thread of blk_server_step knows; other
+			 * threads let those go on that they have woken */
+	struct blk_ended ended[BLK_ENDED];
+	unsigned ended_at;
+	uint8_t answer[BLOCK_BATCH_MAX]; /* is put together there */
 	struct blk_counts counts;
 };
 
@@ -148,6 +178,8 @@ void blk_server_end_session(struct blk_server *s, struct blk_client *c);
 /* ---- blk_job.c: under the server's lock ---------------------------------- */
 
 void blk_job_start(struct blk_job *j, uint32_t len_bytes);
+/* Its first operation is next. */
+void blk_job_begin(struct blk_job *j);
 void blk_job_go_on(struct blk_job *j);
 void blk_job_pulled(struct blk_job *j, bool is_ok);
 void blk_job_answered(struct blk_job *j);
@@ -177,6 +209,26 @@ bool blk_trunk_send(struct blk_server *s, const struct blk_member *to,
 		    struct blk_link_message *m);
 /* Takes in what has come; returns how much that was. */
 unsigned blk_trunks_look(struct blk_server *s);
+
+/* ---- blk_hold.c: the same ------------------------------------------------ */
+
+/* Executes BLOCK_WATCH; `room` bytes of the answer are left. */
+void blk_hold_watch(struct blk_job *j, const struct blk_entry *e,
+		    const struct block_op *op, uint32_t room,
+		    struct block_result *r);
+/* How many events a block had that is refused. */
+void blk_hold_gone(const struct blk_job *j, const struct block_op *op,
+		   struct block_result *r);
+/* True: the message waits. */
+bool blk_hold_park(struct blk_job *j);
+void blk_hold_drop(struct blk_job *j);
+/* Those who wait for what has happened to the block; or all, at its end. */
+void blk_hold_wake(struct blk_server *s, struct blk_entry *e, bool is_end);
+void blk_hold_end_block(struct blk_server *s, struct blk_entry *e);
+/* Executes so many of the woken ones; returns how many. */
+unsigned blk_hold_run(struct blk_server *s, unsigned most);
+/* Answers what the guest has waiting, as it is. */
+void blk_hold_finish(struct blk_guest *g);
 
 /* ---- blk_guest.c --------------------------------------------------------- */
 

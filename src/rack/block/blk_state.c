@@ -51,6 +51,8 @@ static void set_own(struct blk_block *head, const struct blk_block *b)
 	head->kind = b->kind;
 	head->mem = b->mem;
 	head->session = b->session;
+	/* A ring is no part of the copy: nobody reads it (blk_hold.c). */
+	head->watch = b->watch;
 	if (b->kind->id == BLOCK_QUEUE)
 		head->queue.parked = b->queue.parked;
 	if (b->kind->id == BLOCK_EKV) {

@@ -241,6 +241,7 @@ unsigned blk_trunks_look(struct blk_server *s)
 		take(s, &wc[i], now_ns);
 	blk_chained_tick(s, now_ns);
 	blk_server_go_on(s);
+	s->has_woken = !list_is_empty(&s->woken);
 	pthread_mutex_unlock(&s->lock);
 	return n > 0 ? (unsigned)n : 0;
 }

@@ -34,7 +34,9 @@ enum {
 	CLIENT_HEARTBEAT_TIMEOUT_MS = 800, /* of one heartbeat */
 	CLIENT_HEARTBEAT_IDS = 512,	   /* connections in one request */
 	CLIENT_KEEP_MS = 100,		   /* between ticks of keepalives */
-	CLIENT_ATTEMPTS = 2, /* of an operation; the second after a refresh */
+	/* Of an operation, each but the first after a refresh: a region that
+	 * has moved may be met by a connection that has ended, too. */
+	CLIENT_ATTEMPTS = 4,
 
 	/* The longest answers that are read, in bytes: one object, a list. */
 	CLIENT_REPLY_MAX = 64 << 10,

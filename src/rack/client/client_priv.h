@@ -225,6 +225,12 @@ uint64_t client_real_now_ns(void *ctx);
 void client_real_relax(void *ctx);
 uint64_t client_rack_now_ns(const struct aq_rack *rack);
 uint64_t client_rack_deadline_ns(const struct aq_rack *rack);
+/* The same, unless the caller has a deadline of its own, which is not 0. */
+static inline uint64_t client_rack_until_ns(const struct aq_rack *rack,
+					    uint64_t deadline_ns)
+{
+	return deadline_ns ? deadline_ns : client_rack_deadline_ns(rack);
+}
 /* Milliseconds until then, at least 1. */
 uint32_t client_rack_left_ms(const struct aq_rack *rack, uint64_t deadline_ns);
 /* The deadline of the first of `parts` nodes that are asked in turn. It is that
@@ -323,6 +329,18 @@ int client_name_check(const char *name) MUST_CHECK;
 int client_region_handle(struct aq_rack *rack, const char *name, unsigned flags,
 			 const struct client_map *map,
 			 struct aq_region **out) MUST_CHECK;
+
+/* ---- follow.c ----------------------------------------------------------- */
+
+/* Waits a little, if there is time: for somebody else, who is moving or
+ * changing a region. */
+bool client_follow_nap(const struct aq_rack *rack, uint64_t deadline_ns);
+/* What became of a piece that was known: it is still at its node, or has moved
+ * to another one, which is waited for. -ESTALE with words: it is gone; *out is
+ * changed on success only. */
+int client_piece_follow(struct client_thread *t, const char *name,
+			const struct client_piece *old, uint64_t deadline_ns,
+			struct client_piece *out) MUST_CHECK;
 
 /* ---- region_find.c ------------------------------------------------------ */
 

@@ -165,7 +165,11 @@ int client_view_grant(struct client_view *v, struct aq_region *region,
 	if (!err)
 		err = take_grant(reply, g, &now);
 	json_decref(reply);
-	if (err == -ENOENT)
+	/* The node has forgotten the connection. */
+	if (err == -ESTALE && conn->busy == 0)
+		client_conn_close(conn);
+	/* It is gone, or on its way. */
+	if (err == -ENOENT || err == -EBUSY)
 		return error_prefix(-ESTALE, "region %s: ", region->name);
 	if (err)
 		return err;

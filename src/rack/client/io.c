@@ -26,6 +26,7 @@ struct job {
 	uint64_t swap;
 	uint64_t deadline_ns;
 	const struct client_conn *silent; /* did not answer; or NULL */
+	bool is_posted;			  /* some of it, in this attempt */
 };
 
 /* What a slot of the staging memory is used for. */
@@ -201,6 +202,7 @@ static int post_part(struct job *j, struct window *w, size_t at,
 	err = j->thread->rack->transport->post(conn, &op);
 	if (err)
 		return err;
+	j->is_posted = true;
 	w->slot[op.slot] = (struct slot){conn, at, op.len_bytes};
 	w->busy++;
 	conn->busy++;
@@ -256,13 +258,14 @@ static int check_bounds(const struct job *j)
 
 /* -ESTALE was refused before it had any effect. A lost connection leaves it
  * open whether the operation was done, which only reads bear: a write done
- * again would undo what others wrote since. */
+ * again would undo what others wrote since. Where no connection came to be, the
+ * region may have moved to another node before its own one ended. */
 static bool may_retry(const struct job *j, int err)
 {
 	if (err == -ESTALE)
 		return true;
 	return (err == -EHOSTDOWN || err == -ECANCELED) &&
-	       j->kind == CLIENT_READ &&
+	       (j->kind == CLIENT_READ || !j->is_posted) &&
 	       client_rack_now_ns(j->thread->rack) < j->deadline_ns;
 }
 
@@ -272,6 +275,7 @@ static int run(struct job *j)
 
 	for (attempt = 0;; attempt++) {
 		j->silent = NULL;
+		j->is_posted = false;
 		err = client_view_ready(j->thread, j->region, j->deadline_ns,
 					&j->view);
 		if (!err)

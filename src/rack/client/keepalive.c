@@ -208,12 +208,13 @@ uint64_t client_keep_version(const struct aq_region *region)
 	return region->serial << 32 | version;
 }
 
-int client_keep_refresh(struct aq_region *region)
+int client_keep_refresh(struct aq_region *region, uint64_t deadline_ns)
 {
 	struct client_thread *t;
 	int err = client_thread_get(region->rack, &t);
 
 	return err ? err
 		   : client_region_refresh(
-			     region, t, client_rack_deadline_ns(region->rack));
+			     region, t,
+			     client_rack_until_ns(region->rack, deadline_ns));
 }

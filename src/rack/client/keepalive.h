@@ -122,7 +122,9 @@ int client_keep_shape(struct aq_region *region,
 uint64_t client_keep_version(const struct aq_region *region);
 /* Whether a switch of the rack's configuration runs that program. */
 bool client_keep_has_program(const struct aq_rack *rack, const char *program);
-/* Asks the nodes what became of it. -ESTALE: it is gone. */
-int client_keep_refresh(struct aq_region *region) MUST_CHECK;
+/* Asks the nodes what became of it, by a deadline as in client_link_options.
+ * -ESTALE: it is gone. */
+int client_keep_refresh(struct aq_region *region,
+			uint64_t deadline_ns) MUST_CHECK;
 
 #endif

@@ -49,11 +49,12 @@ static int check_options(const struct client_link_options *o)
 	return 0;
 }
 
-/* Which node has it. */
-static int find_piece(struct client_thread *t, const char *name,
-		      uint64_t deadline_ns, struct client_piece *out)
+/* Which node has it; -EBUSY: it is on its way to another one. */
+static int find_once(struct client_thread *t, const char *name,
+		     uint64_t deadline_ns, struct client_piece *out)
 {
 	uint32_t i, count;
+	bool is_busy = false;
 	int err, down = 0;
 
 	client_rack_rescan(t->rack);
@@ -64,13 +65,31 @@ static int find_piece(struct client_thread *t, const char *name,
 			return 0;
 		if (err == -EHOSTDOWN)
 			down = err;
+		else if (err == -EBUSY)
+			is_busy = true;
 		else if (err != -ENOENT)
 			return err;
 	}
+	if (is_busy)
+		return error_set(-EBUSY,
+				 "region %s is being made, changed, moved or "
+				 "deleted",
+				 name);
 	return down ? error_prefix(down,
 				   "%s is not on the nodes that answer: ", name)
 		    : error_set(-ENOENT, "there is no region %s in rack %s",
 				name, t->rack->name);
+}
+
+static int find_piece(struct client_thread *t, const char *name,
+		      uint64_t deadline_ns, struct client_piece *out)
+{
+	int err;
+
+	do
+		err = find_once(t, name, deadline_ns, out);
+	while (err == -EBUSY && client_follow_nap(t->rack, deadline_ns));
+	return err;
 }
 
 static int make_queues(struct client_link_inside *l,
@@ -88,10 +107,18 @@ static int make_queues(struct client_link_inside *l,
 	};
 
 	l->link.cq = o->share_cq;
+	if (o->has_channel) {
+		l->link.channel =
+			rack->verbs->create_comp_channel(rack->context);
+		if (!l->link.channel)
+			return error_set(-ENOMEM,
+					 "the NIC has no completion channel "
+					 "left");
+	}
 	if (!l->link.cq) {
 		l->link.cq = rack->verbs->create_cq(
 			rack->context, (int)(o->cq_depth ? o->cq_depth : depth),
-			NULL, NULL, 0);
+			NULL, l->link.channel, 0);
 		if (!l->link.cq)
 			return error_set(-ENOMEM,
 					 "the NIC has no completion queue of "
@@ -226,17 +253,24 @@ int client_link_open(struct aq_rack *rack, const char *name,
 	static const struct client_link_options none = {
 		.rights = CLIENT_LINK_ALL};
 	const struct client_link_options *o = options ? options : &none;
-	uint64_t deadline_ns = client_rack_deadline_ns(rack);
+	uint64_t deadline_ns = client_rack_until_ns(rack, o->deadline_ns);
 	struct client_piece piece;
 	struct client_thread *t;
 	int err = client_thread_get(rack, &t);
 
 	if (!err)
 		err = check_options(o);
-	if (!err)
+	while (!err) {
 		err = find_piece(t, name, deadline_ns, &piece);
-	return err ? err
-		   : open_with_key(t, piece.node, name, o, deadline_ns, out);
+		if (err)
+			break;
+		err = open_with_key(t, piece.node, name, o, deadline_ns, out);
+		/* It began to move since. */
+		if (err != -EBUSY || !client_follow_nap(rack, deadline_ns))
+			break;
+		err = 0;
+	}
+	return err;
 }
 
 int client_link_open_at(struct aq_rack *rack, uint32_t node, const char *name,
@@ -252,7 +286,8 @@ int client_link_open_at(struct aq_rack *rack, uint32_t node, const char *name,
 		err = error_set(-EINVAL, "the rack has no node %u", node);
 	return err ? err
 		   : open_with_key(t, node, name, o,
-				   client_rack_deadline_ns(rack), out);
+				   client_rack_until_ns(rack, o->deadline_ns),
+				   out);
 }
 
 uint32_t client_link_node_count(struct aq_rack *rack)
@@ -274,7 +309,8 @@ int client_link_join(struct aq_rack *rack, uint32_t node,
 	if (!err && node >= client_rack_nodes(rack))
 		err = error_set(-EINVAL, "the rack has no node %u", node);
 	if (!err)
-		err = open_link(t, node, o, client_rack_deadline_ns(rack), &l);
+		err = open_link(t, node, o,
+				client_rack_until_ns(rack, o->deadline_ns), &l);
 	if (!err)
 		*out = &l->link;
 	return err;
@@ -298,6 +334,8 @@ void client_link_close(struct client_link *link)
 		(void)link->verbs->destroy_qp(link->qp);
 	if (l->owns_cq)
 		(void)link->verbs->destroy_cq(link->cq);
+	if (link->channel)
+		(void)link->verbs->destroy_comp_channel(link->channel);
 	/* Without a thread's context the node has to find out by itself. */
 	if (client_thread_get(l->rack, &t) == 0)
 		client_join_end(t, &l->bond);

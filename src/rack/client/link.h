@@ -51,6 +51,7 @@ struct client_link {
 	const struct client_verbs *verbs; /* named calls: verbs_api.h */
 	struct ibv_context *context;
 	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel; /* of the queue; NULL: none */
 	struct ibv_cq *cq;
 	struct ibv_qp *qp; /* RC, in RTS */
 	uint64_t addr;	   /* of the piece's first byte */
@@ -96,8 +97,12 @@ struct client_link_options {
 	bool has_no_heartbeat;
 	enum client_link_rights rights;
 	bool is_revocable; /* the key is a window, whatever the rights */
+	bool has_channel;  /* by which its owner can sleep */
 	/* Another link's, which must outlive this one; NULL: its own. */
 	struct ibv_cq *share_cq;
+	/* By which all of it is done, by the rack's clock (client_keep_now_ns);
+	 * 0: the rack's deadline, from now on. */
+	uint64_t deadline_ns;
 };
 
 /*
@@ -123,9 +128,11 @@ int client_link_join(struct aq_rack *rack, uint32_t node,
 		     struct client_link **out) MUST_CHECK;
 /* Nodes of the rack now; indices are below that and stay. */
 uint32_t client_link_node_count(struct aq_rack *rack);
-/* A request to the link's node; `body` is taken over; see client_call(). */
+/* A request to the link's node; `body` is taken over; see client_call(). The
+ * deadline as in struct client_link_options. */
 int client_link_call(struct client_link *link, const char *method,
-		     const char *path, json_t *body, json_t **reply) MUST_CHECK;
+		     const char *path, json_t *body, uint64_t deadline_ns,
+		     json_t **reply) MUST_CHECK;
 /* Requests that are under way are forgotten. NULL is allowed. */
 void client_link_close(struct client_link *link);
 /* Whether the node has said that it does not know the connection any more, or

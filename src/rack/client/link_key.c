@@ -53,7 +53,8 @@ int client_link_key(struct client_link *link, const char *name,
 }
 
 int client_link_call(struct client_link *link, const char *method,
-		     const char *path, json_t *body, json_t **reply)
+		     const char *path, json_t *body, uint64_t deadline_ns,
+		     json_t **reply)
 {
 	struct client_link_inside *l =
 		container_of(link, struct client_link_inside, link);
@@ -65,7 +66,8 @@ int client_link_call(struct client_link *link, const char *method,
 		return err;
 	}
 	return client_thread_call(t, l->bond.node, method, path, body,
-				  client_rack_deadline_ns(l->rack), reply);
+				  client_rack_until_ns(l->rack, deadline_ns),
+				  reply);
 }
 
 const char *client_link_name(const struct client_link *link)

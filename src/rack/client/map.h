@@ -17,6 +17,7 @@ struct client_piece {
 	uint32_t epoch; /* changes when the piece's keys die */
 	uint64_t size_bytes;
 	uint64_t incarnation; /* of the node: restarted, it has another */
+	uint64_t birth;	      /* stays when it moves; 0: the node names none */
 };
 
 struct client_map {

@@ -14,7 +14,7 @@
 static int take_piece(const json_t *reply, uint32_t node,
 		      struct client_piece *out)
 {
-	uint64_t size, id, epoch, incarnation = 0;
+	uint64_t size, id, epoch, incarnation = 0, birth = 0;
 	int err = client_json_u64(reply, "size", INT64_MAX, &size);
 
 	if (!err)
@@ -23,13 +23,16 @@ static int take_piece(const json_t *reply, uint32_t node,
 		err = client_json_u64(reply, "epoch", UINT32_MAX, &epoch);
 	if (!err)
 		err = client_json_hex(reply, "incarnation", &incarnation);
+	if (!err && json_object_get(reply, "birth"))
+		err = client_json_hex(reply, "birth", &birth);
 	if (err)
 		return err;
 	*out = (struct client_piece){.node = node,
 				     .id = (uint32_t)id,
 				     .epoch = (uint32_t)epoch,
 				     .size_bytes = size,
-				     .incarnation = incarnation};
+				     .incarnation = incarnation,
+				     .birth = birth};
 	return 0;
 }
 

@@ -38,14 +38,6 @@ static void publish(struct aq_region *region)
 	atomic_fetch_add_explicit(&region->version, 1, memory_order_relaxed);
 }
 
-static int fail_stale(struct aq_region *region, const char *why)
-{
-	region->is_stale = true;
-	publish(region);
-	return error_set(-ESTALE, "region %s %s; open or create it again",
-			 region->name, why);
-}
-
 int client_region_dead(const struct aq_region *region)
 {
 	if (region->is_closed)
@@ -68,22 +60,19 @@ static int refresh_locked(struct aq_region *region, struct client_thread *t,
 		return error_set(-ENOMEM, "no memory for a region map");
 	*fresh = region->map;
 	for (i = 0; i < fresh->piece_count && !err; i++) {
-		struct client_piece *old = &region->map.piece[i];
-
 		piece_name_write(region->name, i, fresh->piece_count,
 				 fresh->stripe_shift, name);
-		err = client_piece_stat(t, old->node, name, deadline_ns,
-					&fresh->piece[i]);
-		if (err == -ENOENT)
-			err = fail_stale(region, "was deleted, or its node was "
-						 "started anew");
-		else if (!err &&
-			 fresh->piece[i].incarnation != old->incarnation)
-			err = fail_stale(region, "was lost when its node was "
-						 "started anew");
-		else if (!err && fresh->piece[i].id != old->id)
-			err = fail_stale(region, "was replaced by another of "
-						 "that name");
+		err = client_piece_follow(t, name, &region->map.piece[i],
+					  deadline_ns, &fresh->piece[i]);
+	}
+	if (err == -ESTALE) {
+		char why[ERROR_TEXT_MAX];
+
+		(void)snprintf(why, sizeof(why), "%s", error_last());
+		region->is_stale = true;
+		publish(region);
+		err = error_set(err, "region %s %s; open or create it again",
+				region->name, why);
 	}
 	if (!err) {
 		fresh->size_bytes = client_map_size(fresh);

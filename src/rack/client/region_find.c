@@ -13,6 +13,12 @@ struct search {
 	uint64_t have; /* one bit per piece */
 };
 
+enum {
+	/* A piece that nobody has may be on its way between the two last steps
+	 * of a move, of which the controller knows. */
+	MISSING_NS = 1000000000,
+};
+
 static int match_piece(uint32_t node, const char *name,
 		       const struct client_piece *piece, void *user)
 {
@@ -37,8 +43,9 @@ static int match_piece(uint32_t node, const char *name,
 
 /* Nodes that do not answer are passed over, unless that may be why nothing
  * was found. */
-static int find_striped(struct client_thread *t, const char *name,
-			uint64_t deadline_ns, struct client_map *map)
+static int look_for_pieces(struct client_thread *t, const char *name,
+			   uint64_t deadline_ns, struct client_map *map,
+			   bool *is_partial)
 {
 	struct search s = {.name = name, .map = map};
 	uint32_t i, count = client_rack_nodes(t->rack);
@@ -58,6 +65,7 @@ static int find_striped(struct client_thread *t, const char *name,
 	    s.have == (map->piece_count == 64 ? UINT64_MAX
 					      : (1ull << map->piece_count) - 1))
 		return 0;
+	*is_partial = s.have && !down;
 	if (s.have)
 		return error_set(-EHOSTDOWN,
 				 "region %s: %u of its %u pieces are missing",
@@ -74,10 +82,28 @@ static int find_striped(struct client_thread *t, const char *name,
 			 t->rack->name);
 }
 
-int client_region_find(struct client_thread *t, const char *name,
-		       uint64_t deadline_ns, struct client_map *map)
+static int find_striped(struct client_thread *t, const char *name,
+			uint64_t deadline_ns, struct client_map *map)
+{
+	uint64_t until_ns =
+		u64_min(deadline_ns, client_rack_now_ns(t->rack) + MISSING_NS);
+	bool is_partial;
+	int err;
+
+	do {
+		is_partial = false;
+		memset(map, 0, sizeof(*map));
+		err = look_for_pieces(t, name, deadline_ns, map, &is_partial);
+	} while (err && is_partial && client_follow_nap(t->rack, until_ns));
+	return err;
+}
+
+/* -EBUSY: it is on its way from one node to another. */
+static int find_once(struct client_thread *t, const char *name,
+		     uint64_t deadline_ns, struct client_map *map)
 {
 	uint32_t i, count, hint = 0;
+	bool is_busy = false;
 	int err;
 
 	client_rack_rescan(t->rack);
@@ -99,9 +125,15 @@ int client_region_find(struct client_thread *t, const char *name,
 			map->piece_count = 1;
 			break;
 		}
-		if (err != -ENOENT && err != -EHOSTDOWN)
+		is_busy |= err == -EBUSY;
+		if (err != -ENOENT && err != -EHOSTDOWN && err != -EBUSY)
 			return err;
 	}
+	if (!map->piece_count && is_busy)
+		return error_set(-EBUSY,
+				 "region %s is being made, changed, moved or "
+				 "deleted",
+				 name);
 	if (!map->piece_count) {
 		err = find_striped(t, name, deadline_ns, map);
 		if (err)
@@ -109,6 +141,17 @@ int client_region_find(struct client_thread *t, const char *name,
 	}
 	map->size_bytes = client_map_size(map);
 	return 0;
+}
+
+int client_region_find(struct client_thread *t, const char *name,
+		       uint64_t deadline_ns, struct client_map *map)
+{
+	int err;
+
+	do
+		err = find_once(t, name, deadline_ns, map);
+	while (err == -EBUSY && client_follow_nap(t->rack, deadline_ns));
+	return err;
 }
 
 /* ---- all of them -------------------------------------------------------- */

@@ -241,7 +241,9 @@ void coh_dir_give(struct coh_dir *d, uint8_t machine, uint64_t page,
 	if (e->asker != COH_SLOT_NONE && d->slots[e->asker].page == page &&
 	    d->slots[e->asker].state == COH_SLOT_ASKING) {
 		take_target(d, e, out);
-	} else {
+	} else if (e->state != COH_DIR_RECALL) {
+		/* Nobody asks for a page of a region that is recalled. To split
+		 * it for that would need more entries where they are few. */
 		e->false_invals++;
 		d->counters[COH_DIR_C_false_invals]++;
 	}

@@ -134,10 +134,11 @@ struct coh_dir {
 	uint32_t *buckets; /* first entry of each */
 	struct coh_dir_slot *slots;
 	uint32_t entry_count, bucket_count; /* buckets: a power of two */
-	uint32_t region_pages;		    /* of a new entry; a power of two */
-	uint8_t machines, lanes;	    /* lanes of each machine */
-	bool keep_going; /* memory's bytes count when an owner dies */
+	uint32_t region_pages;	 /* of a new entry at least; a power of two */
+	uint8_t machines, lanes; /* lanes of each machine */
+	bool keep_going;	 /* memory's bytes count when an owner dies */
 
+	uint32_t new_pages; /* of a new entry (split.h) */
 	uint32_t term, seq;
 	uint32_t free;			  /* first free entry */
 	uint32_t used;			  /* entries that are not */

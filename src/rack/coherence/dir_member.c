@@ -19,6 +19,7 @@ void coh_dir_init(struct coh_dir *d, uint32_t term, uint16_t unclean, bool lost)
 	d->first = d->last = COH_SLOT_NONE;
 	d->seq = d->hand = d->recalls = d->lost_count = d->room_count = 0;
 	d->lost = lost;
+	d->new_pages = d->region_pages;
 	memset(d->counters, 0, sizeof(d->counters));
 	memset(d->slots, 0, sizeof(*d->slots) * d->machines * d->lanes);
 	coh_pool_init(d);

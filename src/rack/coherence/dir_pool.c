@@ -108,7 +108,7 @@ bool coh_pool_is_covered(const struct coh_dir *d, const struct coh_dir_entry *e)
 
 uint8_t coh_pool_order(const struct coh_dir *d, uint64_t page)
 {
-	uint8_t order = (uint8_t)__builtin_ctz(d->region_pages);
+	uint8_t order = (uint8_t)__builtin_ctz(d->new_pages);
 
 	while (order && !coh_pool_is_vacant(d, base_of(page, order), order))
 		order--;

@@ -21,10 +21,25 @@ static void begin(struct coh_split *s, const struct coh_dir *d)
 	s->sum = 0;
 }
 
-static void end(struct coh_split *s, const struct coh_dir *d)
+/* Joining takes an epoch for each size. While entries are recalled because
+ * there is none, regions that are new begin larger. */
+static void size_new(struct coh_split *s, struct coh_dir *d)
+{
+	uint64_t recalls = d->counters[COH_DIR_C_recalls];
+	bool was_full = (recalls - s->recalls) * 20 > d->entry_count;
+
+	s->recalls = recalls;
+	if (was_full)
+		d->new_pages = u32_min(d->new_pages * 2, COH_REGION_PAGES_MAX);
+	else if ((uint64_t)d->used * 2 < d->entry_count)
+		d->new_pages = u32_max(d->new_pages / 2, d->region_pages);
+}
+
+static void end(struct coh_split *s, struct coh_dir *d)
 {
 	s->at = 0;
 	s->epochs++;
+	size_new(s, d);
 	if ((uint64_t)d->used * 100 > (uint64_t)d->entry_count * 95)
 		s->c = u32_max(s->c / 2, 1);
 	else if ((uint64_t)d->used * 100 < (uint64_t)d->entry_count * 80)

@@ -12,6 +12,9 @@
  *	   entries are few or t is high
  *  c   is doubled while less than 80 % of the entries are used, and halved when
  *      more than 95 % are: a small c makes t high, and so few entries
+ *  new regions  are twice as large after an epoch with recalls for more than a
+ *      twentieth of the entries, and half as large, down to the size they began
+ *      with, when less than half of the entries are used
  *
  * "Few" is less than a fifth free. Who joins M and M has one owner (dir.h).
  */
@@ -32,6 +35,7 @@ struct coh_split {
 	uint32_t threshold; /* of this epoch */
 	uint32_t c;	    /* in sixteenths */
 	uint64_t sum;	    /* false invalidations seen in this epoch */
+	uint64_t recalls;   /* until the last epoch ended */
 	uint64_t splits, joins, epochs;
 };
 

@@ -36,9 +36,9 @@ struct ctl_routes;
 /* Called by any number of threads at a time. The reply comes zeroed. */
 typedef void (*ctl_handle_fn)(void *ctx, const struct ctl_request *request,
 			      struct ctl_reply *reply);
-/* Answers what waits for nothing, on the thread that has read the request: no
- * other thread has to be woken for it. False: nothing was done, and the request
- * goes to ctl_handle_fn. It must not block. */
+/* Answers or holds what needs no other thread, on the one that has read the
+ * request. False: nothing was done, and the request goes to ctl_handle_fn. It
+ * must not block. */
 typedef bool (*ctl_quick_fn)(void *ctx, const struct ctl_request *request,
 			     struct ctl_reply *reply);
 
@@ -102,6 +102,12 @@ void ctl_server_stop(struct ctl_server *s);
  * ends, so it must be answered now.
  */
 int ctl_hold(const struct ctl_request *request, uint64_t *id) MUST_CHECK;
+/* The same, for a moment only: nobody watches for a caller that hangs up
+ * meanwhile, so `gone` is told the number only when the server ends. */
+int ctl_hold_briefly(const struct ctl_request *request,
+		     uint64_t *id) MUST_CHECK;
+/* False: ctl_hold would fail in any case. */
+bool ctl_may_hold(const struct ctl_request *request);
 /* Takes the reply over in any case. -ENOENT: it was answered, or its sender is
  * gone. */
 int ctl_server_answer(struct ctl_server *s, uint64_t id,

@@ -2,7 +2,9 @@
 /*
  * Tickets: what a controller signs and a memory node believes, so that clients
  * of an object come and go while the controller is away. A ticket opens the
- * blocks of one object of one tenant, to read or to change them, until its end.
+ * blocks of one object of one tenant, to read or to change them, until its end,
+ * over connections that were made with the token for which it was signed: so a
+ * token that is taken back ends its tickets with its connections.
  *
  * Ed25519: nodes hold public keys only, so none of them can make a ticket for
  * another one. Nothing here does I/O or looks at a clock.
@@ -18,6 +20,7 @@ enum {
 	CTL_TICKET_BYTES = 128,
 	CTL_TICKET_TEXT = 2 * CTL_TICKET_BYTES + 1, /* as hex, with the NUL */
 	CTL_TICKET_TENANT_MAX = 32,
+	CTL_TICKET_BY_BYTES = 6,
 	CTL_TICKET_SEED_BYTES = 32,
 	CTL_TICKET_KEY_BYTES = 32,
 	CTL_TICKET_KEYS_MAX = 4,
@@ -41,6 +44,9 @@ struct ctl_ticket {
 	uint64_t end_s; /* seconds since 1970 */
 	uint8_t rights; /* of enum ctl_ticket_right */
 	uint8_t kind;	/* enum ctl_ticket_kind */
+	/* How the hash of the token begins for which it was signed; zeros: for
+	 * any of the tenant's. */
+	uint8_t by[CTL_TICKET_BY_BYTES];
 	char tenant[CTL_TICKET_TENANT_MAX + 1];
 };
 
@@ -70,6 +76,10 @@ void ctl_ticket_sign(const struct ctl_ticket *t,
 int ctl_ticket_verify(const uint8_t bytes[CTL_TICKET_BYTES],
 		      const struct ctl_ticket_keys *keys, uint64_t wall_s,
 		      struct ctl_ticket *out) MUST_CHECK;
+
+/* Whether it opens something over a connection of that token. */
+bool ctl_ticket_is_of(const struct ctl_ticket *t,
+		      const uint8_t by[CTL_TICKET_BY_BYTES]);
 
 /* Keys as a controller tells them: [{"id": 3, "key": "hex"}, ...]. -EPROTO: it
  * is no such list, and *out is as before. */

@@ -45,6 +45,7 @@ struct ctl_exchange {
 	char *body;
 	bool is_starved; /* the budget has nothing left for it */
 	bool *is_held; /* while the handler runs: whether it called ctl_hold */
+	bool is_reading; /* it runs on the HTTP library's thread */
 	/* The reply. */
 	bool has_reply;
 	struct ctl_reply reply;

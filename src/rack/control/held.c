@@ -93,7 +93,13 @@ static uint32_t place_of(const struct listener *listener, uint64_t id)
 	return (uint32_t)(id / 2 % listener->callers.room);
 }
 
-int ctl_hold(const struct ctl_request *request, uint64_t *id)
+bool ctl_may_hold(const struct ctl_request *request)
+{
+	return request->exchange && !request->exchange->listener->is_never_held;
+}
+
+static int hold(const struct ctl_request *request, bool is_watched,
+		uint64_t *id)
 {
 	struct ctl_exchange *e = request->exchange;
 	struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT};
@@ -101,7 +107,7 @@ int ctl_hold(const struct ctl_request *request, uint64_t *id)
 	uint32_t place;
 	int err = 0;
 
-	if (!e || e->listener->is_never_held)
+	if (!ctl_may_hold(request))
 		return error_set(-EOPNOTSUPP, "this request cannot be held");
 	listener = e->listener;
 	place = (uint32_t)(e->caller - listener->callers.caller);
@@ -109,17 +115,35 @@ int ctl_hold(const struct ctl_request *request, uint64_t *id)
 	event.data.u64 =
 		2 * (++listener->held_count * listener->callers.room + place) +
 		!listener->is_local;
-	if (listener->stops || epoll_ctl(listener->watch_fd, EPOLL_CTL_ADD,
-					 e->caller->fd, &event) < 0)
+	if (listener->stops ||
+	    (is_watched && epoll_ctl(listener->watch_fd, EPOLL_CTL_ADD,
+				     e->caller->fd, &event) < 0))
 		err = -EOPNOTSUPP;
 	if (!err) {
 		*e->is_held = true;
+		/* Before anybody can answer it. */
+		if (e->is_reading) {
+			callers_phase(&listener->callers, e->caller,
+				      CALLER_SERVED, clock_mono_ns());
+			MHD_suspend_connection(e->connection);
+		}
 		ASSERT(!listener->held[place].id);
-		listener->held[place] = (struct held){event.data.u64, e};
+		listener->held[place] =
+			(struct held){event.data.u64, e, is_watched};
 		*id = event.data.u64;
 	}
 	pthread_mutex_unlock(&listener->lock);
 	return err ? error_set(err, "this request cannot be held now") : 0;
+}
+
+int ctl_hold(const struct ctl_request *request, uint64_t *id)
+{
+	return hold(request, true, id);
+}
+
+int ctl_hold_briefly(const struct ctl_request *request, uint64_t *id)
+{
+	return hold(request, false, id);
 }
 
 /* NULL: somebody else was faster. */
@@ -134,10 +158,11 @@ static struct ctl_exchange *take(struct listener *listener, uint64_t id)
 	pthread_mutex_lock(&listener->lock);
 	if (held->id == id) {
 		e = held->exchange;
-		*held = (struct held){0};
 		/* It was added, and is open while it is suspended. */
-		(void)epoll_ctl(listener->watch_fd, EPOLL_CTL_DEL,
-				e->caller->fd, NULL);
+		if (held->is_watched)
+			(void)epoll_ctl(listener->watch_fd, EPOLL_CTL_DEL,
+					e->caller->fd, NULL);
+		*held = (struct held){0};
 	}
 	pthread_mutex_unlock(&listener->lock);
 	return e;

@@ -167,6 +167,32 @@ static bool knows_caller(struct listener *listener,
 	return false;
 }
 
+enum quick {
+	QUICK_NOT,
+	QUICK_DONE,
+	QUICK_HELD, /* it may be answered and gone by now */
+};
+
+static enum quick try_quick(struct ctl_exchange *e)
+{
+	const struct listener *listener = e->listener;
+	struct ctl_reply reply = {0};
+	bool is_held = false;
+
+	if (!listener->quick || e->is_starved)
+		return QUICK_NOT;
+	e->is_held = &is_held;
+	e->is_reading = true;
+	if (!listener->quick(listener->ctx, &e->request, &reply)) {
+		e->is_reading = false;
+		return QUICK_NOT;
+	}
+	if (is_held)
+		return QUICK_HELD;
+	e->reply = reply;
+	return QUICK_DONE;
+}
+
 /* The reply is there, and nobody else had to be asked. */
 static enum MHD_Result answer_quick(struct ctl_exchange *e)
 {
@@ -185,14 +211,15 @@ static enum MHD_Result submit(struct ctl_exchange *e)
 {
 	struct listener *listener = e->listener;
 	bool waits = false;
+	enum quick how;
 
 	e->request.body = e->body;
 	e->request.body_bytes = e->bytes;
 	if (e->request.token)
 		warn_clear(listener, e->caller);
-	if (listener->quick && !e->is_starved &&
-	    listener->quick(listener->ctx, &e->request, &e->reply))
-		return answer_quick(e);
+	how = try_quick(e);
+	if (how != QUICK_NOT)
+		return how == QUICK_HELD ? MHD_YES : answer_quick(e);
 	callers_phase(&listener->callers, e->caller, CALLER_SERVED,
 		      clock_mono_ns());
 	if (workers_submit(&listener->workers, e, &waits)) {

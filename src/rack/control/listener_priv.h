@@ -19,6 +19,7 @@
 struct held {
 	uint64_t id; /* 0: none */
 	struct ctl_exchange *exchange;
+	bool is_watched; /* for a caller that hangs up */
 };
 
 struct listener {

@@ -18,7 +18,7 @@ struct layout {
 	le64 end_s;
 	uint8_t rights;
 	uint8_t kind;
-	uint8_t zero[6];
+	uint8_t by[CTL_TICKET_BY_BYTES];
 	char tenant[CTL_TICKET_TENANT_MAX]; /* filled up with zeros */
 	uint8_t signature[crypto_sign_BYTES];
 };
@@ -59,6 +59,7 @@ void ctl_ticket_sign(const struct ctl_ticket *t,
 	};
 
 	memcpy(l.magic, magic, sizeof(magic));
+	memcpy(l.by, t->by, sizeof(l.by));
 	memcpy(l.tenant, t->tenant, strnlen(t->tenant, sizeof(l.tenant)));
 	/* Neither can fail. */
 	(void)crypto_sign_seed_keypair(public, secret, seed);
@@ -80,8 +81,7 @@ static bool has_form(const struct layout *l)
 {
 	size_t chars = strnlen(l->tenant, sizeof(l->tenant));
 
-	return memcmp(l->magic, magic, sizeof(magic)) == 0 &&
-	       is_zero(l->zero, sizeof(l->zero)) && l->rights &&
+	return memcmp(l->magic, magic, sizeof(magic)) == 0 && l->rights &&
 	       l->rights <= (CTL_TICKET_READ | CTL_TICKET_CHANGE) &&
 	       l->kind >= CTL_TICKET_FILE && l->kind <= CTL_TICKET_EKV &&
 	       chars && is_zero(l->tenant + chars, sizeof(l->tenant) - chars);
@@ -114,6 +114,7 @@ int ctl_ticket_verify(const uint8_t bytes[CTL_TICKET_BYTES],
 	t.end_s = le64_get(l.end_s);
 	t.rights = l.rights;
 	t.kind = l.kind;
+	memcpy(t.by, l.by, sizeof(t.by));
 	memcpy(t.tenant, l.tenant, sizeof(l.tenant));
 	if (wall_s > t.end_s && wall_s - t.end_s > CTL_TICKET_SLACK_S)
 		return error_set(-EKEYEXPIRED,
@@ -121,6 +122,13 @@ int ctl_ticket_verify(const uint8_t bytes[CTL_TICKET_BYTES],
 				 "the map again");
 	*out = t;
 	return 0;
+}
+
+bool ctl_ticket_is_of(const struct ctl_ticket *t,
+		      const uint8_t by[CTL_TICKET_BY_BYTES])
+{
+	return is_zero(t->by, sizeof(t->by)) ||
+	       sodium_memcmp(t->by, by, sizeof(t->by)) == 0;
 }
 
 int ctl_ticket_keys_parse(const json_t *list, struct ctl_ticket_keys *out)

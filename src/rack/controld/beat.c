@@ -139,7 +139,8 @@ static int check_lists(const json_t *body)
 /* What else a beat says, before any of it is taken. */
 static int check_soft(const json_t *body)
 {
-	static const char *const numbers[] = {"used", "regions", "connections"};
+	static const char *const numbers[] = {"used", "regions", "connections",
+					      "ops"};
 	const json_t *complete = json_object_get(body, "names_complete");
 	const json_t *drained = json_object_get(body, "drained");
 	const json_t *tenants = json_object_get(body, "tenants");
@@ -213,6 +214,7 @@ static void take_soft(struct cd_core *core, struct cd_node *n,
 	n->used_bytes = number_of(body, "used");
 	n->regions = number_of(body, "regions");
 	n->connections = number_of(body, "connections");
+	cd_node_ops(core, n, number_of(body, "ops"));
 	n->promised_bytes = 0;
 	n->is_drained = json_is_true(json_object_get(body, "drained"));
 	n->has_beaten = true;
@@ -249,6 +251,8 @@ void cd_handle_node_beat(void *ctx, struct ctl_call *call)
 		err = cd_tasks_check(call->body);
 	if (!err)
 		err = cd_chains_check(call->body);
+	if (!err)
+		err = cd_given_check(call->body);
 	if (err) {
 		ctl_reply_last_error(call->reply, err);
 		return;
@@ -276,6 +280,7 @@ void cd_handle_node_beat(void *ctx, struct ctl_call *call)
 	cd_tasks_hear(core, n, call->body);
 	cd_stage_group(core);
 	cd_chains_hear(core, n, call->body);
+	cd_given_hear(n, call->body);
 }
 
 /* ---- what it is told ---------------------------------------------------- */
@@ -310,7 +315,8 @@ bool cd_core_is_due(const struct cd_core *core, const struct cd_held *held)
 	cd_tenants_name(core, tenants);
 	return !cd_core_is_sure(core) || !n || held->is_due ||
 	       cd_blocks_are_due(n) || cd_tasks_are_due(core, n) ||
-	       n->beat != held->beat || n->order != held->order ||
+	       cd_given_is_due(core, n) || n->beat != held->beat ||
+	       n->order != held->order ||
 	       (n->kind == CD_MEMORY && strcmp(tenants, held->tenants) != 0) ||
 	       is_over(core, held, CD_HOLD_MS);
 }
@@ -382,6 +388,8 @@ void cd_core_answer(struct cd_core *core, const struct cd_held *held,
 		cd_tasks_say(core, n, tree);
 	if (n->kind == CD_MEMORY)
 		cd_chains_say(core, n, tree);
+	if (n->kind == CD_MEMORY)
+		cd_given_say(core, n, tree);
 	ctl_reply_json(reply, 200, tree);
 }
 

@@ -92,6 +92,14 @@ int cd_look_redeem(struct cd_core *core, const char *code,
 void cd_overview_tree(struct cd_core *core, const struct cd_tenant *only,
 		      json_t *tree);
 
+/* ---- overview_moves.c: what is on its way ----------------------------------
+ */
+
+/* "moves": rows of what that tenant or everybody has on its way to or from the
+ * vault, and of nodes that are drained; and "vault", what came of it so far. */
+void cd_overview_moves(const struct cd_core *core, const struct cd_tenant *only,
+		       json_t *tree);
+
 /* ---- handlers -------------------------------------------------------------
  */
 

@@ -29,9 +29,13 @@
 
 #include <jansson.h>
 
+#include "control/ctl_rate.h"
+#include "control/ctl_ticket.h"
+
 #include "control/ctl_audit.h"
 #include "control/ctl_token.h"
 #include "controld.h"
+#include "vault/vault.h"
 
 enum cd_level {
 	CD_LEVEL_ANY,	 /* no token; strangers learn little */
@@ -92,14 +96,21 @@ struct cd_node {
 	uint64_t regions;
 	uint64_t connections;
 	uint64_t promised_bytes; /* placed here since its last beat */
-	char tenants[32];	 /* the list that it has made its own */
-	json_t *names;		 /* [{"tenant", "name", "size"}] or NULL */
+	/* Operations that its NIC has executed, when that was heard, and how
+	 * many they are in a second. */
+	uint64_t ops, ops_ns, ops_per_s;
+	char tenants[32]; /* the list that it has made its own */
+	json_t *names;	  /* [{"tenant", "name", "size"}] or NULL */
 	bool names_complete;
 	json_t *conflicts;    /* tenants that it has under another token */
 	bool is_drained;      /* it has heard so, and takes nothing new */
 	bool lends;	      /* blocks, as its beats say */
 	struct cd_lent *lent; /* its blocks; NULL: none (tree_priv.h) */
 	json_t *links;	      /* what it offers to other nodes, or NULL */
+	/* Moves from it that nobody has confirmed, copies there that wait for
+	 * that, or NULL; regions on their way, and gone since its start. */
+	json_t *given, *sealed;
+	uint64_t moving, moved;
 };
 
 struct cd_share {
@@ -146,7 +157,8 @@ struct cd_tenant {
 	struct cd_token token[CD_TOKENS_MAX];
 	unsigned narrow_count;
 	struct cd_narrow *narrow[CD_NARROW_MAX];
-	bool has_row; /* all but "default" before it has a quota */
+	struct ctl_bucket bucket; /* of its requests */
+	bool has_row;		  /* all but "default" before it has a quota */
 	bool squeeze; /* somebody waits for what others do not use */
 	struct cd_share share[CD_NODES_MAX];
 };
@@ -177,7 +189,8 @@ struct cd_core {
 	char leader[LEDGER_WHO_MAX];
 	char why[200]; /* changes are refused */
 	uint64_t wall_s;
-	char vault[CD_VAULT_MAX]; /* "": none */
+	char vault[CD_VAULT_MAX];   /* "": none */
+	struct vault_key vault_key; /* goes to nodes with tasks; never said */
 
 	struct cd_node *node[CD_NODES_MAX];
 	struct cd_tenant *tenant[CD_TENANTS_MAX];
@@ -199,7 +212,8 @@ struct cd_core {
 	} past[CD_PAST];
 	char failure[200];
 
-	uint64_t requests, refused, beats, commits, failures;
+	uint64_t requests, refused, too_many, beats, commits, failures;
+	struct ctl_origins origins; /* who asks without a token */
 	/* For people who look; cd_page_priv.h. */
 	struct cd_events *events;
 	struct cd_history *history;
@@ -250,6 +264,8 @@ const char *cd_state_name(const struct cd_node *n);
 /* There is something to say to it, or to all. */
 void cd_order(struct cd_node *n);
 void cd_order_all(struct cd_core *core);
+/* How many operations its NIC has executed, as it said now. */
+void cd_node_ops(const struct cd_core *core, struct cd_node *n, uint64_t ops);
 /* It has been heard of. */
 void cd_node_seen(struct cd_core *core, struct cd_node *n);
 /* 0: it hands out nothing any more; -EBUSY with words. */
@@ -257,6 +273,15 @@ int cd_node_is_gone(const struct cd_core *core,
 		    const struct cd_node *n) MUST_CHECK;
 /* Silence, and connections that are gone. */
 void cd_nodes_tick(struct cd_core *core);
+
+/* ---- given.c: regions that have moved ----------------------------------- */
+
+int cd_given_check(const json_t *beat) MUST_CHECK;
+void cd_given_hear(struct cd_node *n, const json_t *beat);
+/* Whether there is something to take that it may not know of. */
+bool cd_given_is_due(const struct cd_core *core, const struct cd_node *n);
+void cd_given_say(const struct cd_core *core, const struct cd_node *n,
+		  json_t *answer);
 
 /* ---- left.c ------------------------------------------------------------- */
 
@@ -303,10 +328,16 @@ struct cd_who {
 	struct cd_tenant *tenant;	/* of that role; NULL: none */
 	const struct cd_narrow *narrow; /* what its token is; NULL: whole */
 	struct cd_held *held;		/* for beats */
+	/* How its token's hash begins; zeros: there is none. */
+	uint8_t by[CTL_TICKET_BY_BYTES];
 };
 
 /* Checks the body's members against those of the route. */
 int cd_route_check_body(struct ctl_call *call) MUST_CHECK;
+
+/* False: the caller has asked too often, and is told so. */
+bool cd_rate_take(struct cd_core *core, const struct ctl_call *call,
+		  const struct cd_who *who) MUST_CHECK;
 
 /* Before a handler runs: it may end whom the caller is. */
 void cd_audit_remember(const struct ctl_call *call, const struct cd_who *who,
@@ -331,6 +362,7 @@ void cd_handle_token_patch(void *ctx, struct ctl_call *call);
 void cd_handle_token_delete(void *ctx, struct ctl_call *call);
 void cd_handle_token_create(void *ctx, struct ctl_call *call);
 void cd_handle_token_list(void *ctx, struct ctl_call *call);
+void cd_handle_token_renew(void *ctx, struct ctl_call *call);
 void cd_handle_token_end(void *ctx, struct ctl_call *call);
 void cd_handle_admin_token(void *ctx, struct ctl_call *call);
 void cd_handle_audit(void *ctx, struct ctl_call *call);

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "cd_priv.h"
+#include "cd_unsettled.h"
 #include "cd_wait.h"
 
 struct cd_server {
@@ -26,11 +27,14 @@ struct cd_server {
 	pthread_cond_t settled; /* those who wait for the ledger */
 	bool is_due;		/* beats have to be looked at */
 	struct cd_waits waits;
+	struct cd_unsettleds unsettled;
 	bool ends;
-	pthread_t thread; /* the ledger's */
+	pthread_t thread;   /* the ledger's */
+	uint64_t flight_ns; /* since when the ledger commits; 0: it does not */
 	/* The last transaction: how long it took, and its changes. */
 	uint64_t commit_ns;
 	unsigned commit_count;
+	unsigned wanted;   /* changes for which its thread is woken */
 	uint64_t tried_ms; /* to lead */
 	uint64_t kept_ms;  /* that it leads */
 	bool is_read;	   /* the core has all rows of the ledger */
@@ -48,8 +52,21 @@ void cd_server_destroy(struct cd_server *s);
 void cd_server_wait_ns(struct cd_server *s, pthread_cond_t *cond,
 		       uint64_t until_ns);
 void cd_server_wait(struct cd_server *s, pthread_cond_t *cond, unsigned ms);
+/* Answers those whose changes are settled. The lock is held, and let go for
+ * that. */
+void cd_server_settle(struct cd_server *s);
 /* There may be an answer for a node that waits. */
 void cd_server_due(struct cd_server *s);
+
+/* ---- serve_request.c: as in struct daemon_kind ------------------------- */
+
+void cd_server_handle(void *ctx, const struct ctl_request *request,
+		      struct ctl_reply *reply);
+bool cd_server_quick(void *ctx, const struct ctl_request *request,
+		     struct ctl_reply *reply);
+void cd_server_gone(void *ctx, uint64_t id);
+
+/* ---- serve_ledger.c ------------------------------------------------------ */
 
 /* Reads all rows, and leads where it may. The lock is held; -EBADMSG,
  * -EPROTONOSUPPORT: what is there cannot be used. */

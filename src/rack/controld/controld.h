@@ -26,6 +26,8 @@
 struct cd_core;
 struct ctl_audit;
 
+struct vault_key; /* vault/vault.h */
+
 struct cd_config {
 	const char *name;
 	struct env *env; /* clock and randomness */
@@ -43,6 +45,8 @@ struct cd_config {
 	void *page_ctx;
 	/* Where images of what expires go; NULL: nowhere. */
 	const char *vault;
+	/* What nodes show S3, where that is the vault; NULL: nothing. */
+	const struct vault_key *vault_key;
 };
 
 int cd_core_create(const struct cd_config *config,
@@ -95,7 +99,8 @@ enum cd_settled {
 /* What was staged so far; and what became of all up to such a mark. */
 uint64_t cd_core_mark(const struct cd_core *core);
 enum cd_settled cd_core_settled(const struct cd_core *core, uint64_t mark);
-/* The reply in place of one whose changes have failed. */
+/* The reply in place of one whose changes have failed, or are pending for too
+ * long. */
 void cd_core_excuse(const struct cd_core *core, enum cd_settled how,
 		    struct ctl_reply *reply);
 

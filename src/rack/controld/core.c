@@ -37,6 +37,8 @@ static const struct ctl_route routes[] = {
 	 CD_LEVEL_ADMIN},
 	{CTL_DELETE, "/v1/tenants/:/tokens/:", cd_handle_token_end,
 	 CD_LEVEL_ADMIN},
+	{CTL_PATCH, "/v1/tenants/:/tokens/:", cd_handle_token_renew,
+	 CD_LEVEL_ADMIN},
 	{CTL_PATCH, "/v1/admin/token", cd_handle_admin_token, CD_LEVEL_ADMIN},
 	{CTL_GET, "/v1/jobs", cd_handle_job_list, CD_LEVEL_TENANT},
 	{CTL_POST, "/v1/jobs", cd_handle_job_create, CD_LEVEL_TENANT},
@@ -89,9 +91,9 @@ static const struct ctl_members members[] = {
 	{cd_handle_history, ""},
 	{cd_handle_node_join, "name kind address zone incarnation size proto"},
 	{cd_handle_node_beat,
-	 "incarnation epoch used regions connections tenants shares names "
+	 "incarnation epoch used regions connections ops tenants shares names "
 	 "names_complete own conflicts drained blocks freed failed "
-	 "tasks chained links"},
+	 "tasks given sealed moving moved chained links"},
 	{cd_handle_node_leave, "incarnation"},
 	{cd_handle_node_drain, "drain"},
 	{cd_handle_place, "size copies policy"},
@@ -99,6 +101,7 @@ static const struct ctl_members members[] = {
 	{cd_handle_tenant_patch, "quota limits"},
 	{cd_handle_token_patch, "token"},
 	{cd_handle_token_create, "token ttl_s path rights"},
+	{cd_handle_token_renew, "ttl_s"},
 	{cd_handle_admin_token, "token"},
 	{cd_handle_role_create, "token ttl_s"},
 	{cd_handle_look, ""},
@@ -116,7 +119,7 @@ static const struct ctl_members members[] = {
 	{cd_handle_ns_delete, "recursive"},
 	{cd_handle_map_grow, "after"},
 	{cd_handle_flush, ""},
-	{cd_handle_load, ""},
+	{cd_handle_load, "back"},
 };
 
 static const struct ctl_body_max body_max[] = {
@@ -176,6 +179,8 @@ int cd_core_create(const struct cd_config *c, struct cd_core **out)
 	core->page_ctx = c->page_ctx;
 	(void)snprintf(core->vault, sizeof(core->vault), "%s",
 		       c->vault ? c->vault : "");
+	if (c->vault_key)
+		core->vault_key = *c->vault_key;
 	core->last = &core->first;
 	core->late = json_object();
 	core->events = cd_events_create();
@@ -220,6 +225,7 @@ static void forget_all(struct cd_core *core)
 void cd_core_destroy(struct cd_core *core)
 {
 	forget_all(core);
+	vault_key_forget(&core->vault_key);
 	cd_tree_destroy(core);
 	cd_stage_drop(core, 0);
 	json_decref(core->late);

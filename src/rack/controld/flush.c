@@ -9,7 +9,8 @@
  * in any order, and the one that was not sealed when it was saved is the last
  * of the image. What had been appended before the flush began is in it, since
  * all blocks before that one were sealed by then. A queue's is the same for its
- * tail; blocks that were drained meanwhile are missing at its front.
+ * tail; blocks that were drained meanwhile are missing at its front. A store's
+ * is in slots.c.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -56,9 +57,6 @@ static int check(const struct cd_core *core, const struct cd_object *o)
 		return error_set(-EINVAL, "the controller has no vault; "
 					  "rack.vault in its rack.ini names "
 					  "one");
-	if (o->kind != CD_FILE && o->kind != CD_QUEUE)
-		return error_set(-EOPNOTSUPP, "there are no images of a %s",
-				 cd_object_kind_name(o->kind));
 	if (o->lost[0])
 		return error_set(-ESTALE, "it is lost: %s", o->lost);
 	if (o->block_count > CD_IMAGE_BLOCKS)
@@ -123,8 +121,6 @@ bool cd_flush_expire(struct cd_core *core, struct cd_object *o)
 	bool is_over =
 		o->state == CD_READY && !(o->flush && o->flush->is_final);
 
-	if (o->kind != CD_FILE && o->kind != CD_QUEUE)
-		return false;
 	if (o->lost[0] && o->image) { /* an earlier image is left */
 		cd_flush_give_back(core, o);
 		return true;
@@ -231,14 +227,18 @@ static json_t *choose(const struct cd_flush *f)
 	return rows;
 }
 
-static json_t *manifest(const struct cd_object *o, struct cd_image *image)
+static json_t *manifest(const struct cd_object *o, struct cd_image *image,
+			json_t *rows)
 {
-	json_t *rows = choose(o->flush), *row;
 	char path[CTL_PATH_MAX];
+	const json_t *row;
 	size_t i;
 
 	image->count = json_array_size(rows);
-	image->first = field(json_array_get(rows, 0), "number");
+	/* Blocks of a store are counted anew. */
+	image->first = o->kind == CD_EKV
+			       ? 0
+			       : field(json_array_get(rows, 0), "number");
 	image->bytes = 0;
 	json_array_foreach(rows, i, row) image->bytes += field(row, "bytes");
 	cd_path_format(o->prefix, o, path);
@@ -250,11 +250,38 @@ static json_t *manifest(const struct cd_object *o, struct cd_image *image)
 			 cd_int(o->bound), "blocks", rows);
 }
 
+static void fail(struct cd_core *core, struct cd_object *o, const char *why);
+
+/* All blocks of a store are saved again. */
+static void begin_round(struct cd_core *core, struct cd_object *o)
+{
+	struct cd_flush *f = o->flush;
+	char why[sizeof(o->trouble)];
+
+	if (f->is_final || f->rounds >= CD_FLUSH_ROUNDS) {
+		(void)snprintf(why, sizeof(why), "%s", error_last());
+		fail(core, o, why);
+		f = o->flush;
+		if (!f)
+			return;
+	} else {
+		f->again_ns =
+			env_now_ns(core->env) + CD_FLUSH_PAUSE_MS * 1000000ull;
+	}
+	f->rounds++;
+	json_decref(f->before);
+	f->before = f->saved;
+	f->saved = json_object();
+	f->is_empty = !o->block_count;
+	f->last = o->block_count ? o->block[o->block_count - 1]->number : 0;
+}
+
 static void write_manifest(struct cd_core *core, struct cd_object *o)
 {
 	struct cd_flush *f = o->flush;
 	const struct cd_task *old = cd_task_find(core, f->manifest);
 	struct cd_node *n = cd_task_node(core);
+	json_t *rows = NULL;
 	struct cd_task *t;
 
 	/* Its node is gone: another one writes the same. */
@@ -262,10 +289,19 @@ static void write_manifest(struct cd_core *core, struct cd_object *o)
 		return;
 	if (old)
 		cd_task_drop(core, cd_task_find(core, f->manifest));
+	f->manifest = 0;
+	if (o->kind != CD_EKV) {
+		rows = choose(f);
+	} else if (cd_slots_choose(f->saved, f->before, f->is_final, &rows)) {
+		begin_round(core, o);
+		return;
+	}
 	t = n ? cd_task_add(core, CD_TASK_MANIFEST, n, f->image) : NULL;
 	f->manifest = t ? t->id : 0;
 	if (t)
-		t->text = manifest(o, f->image);
+		t->text = manifest(o, f->image, rows);
+	else
+		json_decref(rows);
 }
 
 static void watch(struct cd_core *core, const struct cd_object *o)
@@ -302,6 +338,13 @@ void cd_flush_step(struct cd_core *core, struct cd_object *o)
 		return;
 	if (!save_blocks(core, o))
 		write_manifest(core, o);
+}
+
+static void end_flush(struct cd_flush *f)
+{
+	json_decref(f->saved);
+	json_decref(f->before);
+	free(f);
 }
 
 /* ---- news ---------------------------------------------------------------- */
@@ -352,6 +395,7 @@ void cd_flush_saved(struct cd_core *core, struct cd_object *o,
 		    const struct cd_block *b, const struct cd_task_end *end)
 {
 	char key[24];
+	json_t *row;
 
 	if (end->why) {
 		/* A block that was drained meanwhile is no loss. */
@@ -364,12 +408,16 @@ void cd_flush_saved(struct cd_core *core, struct cd_object *o,
 	}
 	thrive(core, o);
 	key_of(b->number, key);
-	(void)json_object_set_new(
-		o->flush->saved, key,
-		json_pack("{s:I, s:I, s:s, s:I, s:I}", "number",
-			  cd_int(b->number), "bytes", cd_int(end->bytes), "crc",
-			  end->crc ? end->crc : "", "flags", cd_int(end->flags),
-			  "items", cd_int(end->items)));
+	row = json_pack("{s:I, s:I, s:s, s:I, s:I}", "number",
+			cd_int(b->number), "bytes", cd_int(end->bytes), "crc",
+			end->crc ? end->crc : "", "flags", cd_int(end->flags),
+			"items", cd_int(end->items));
+	if (o->kind == CD_EKV)
+		(void)json_object_update_new(
+			row,
+			json_pack("{s:O, s:I}", "slots", end->slots,
+				  "generation", cd_int(cd_block_identity(b))));
+	(void)json_object_set_new(o->flush->saved, key, row);
 	cd_flush_step(core, o);
 }
 
@@ -406,9 +454,9 @@ void cd_flush_written(struct cd_core *core, struct cd_object *o,
 	o->image->is_done = true;
 	o->image->is_flushed_to = false;
 	o->flush = NULL;
-	json_decref(f->saved);
-	free(f);
+	end_flush(f);
 	cd_moving_end(core, o);
+	core->tree->flushed++;
 	cd_image_stage(core, o->image);
 	log_info("controld", "%s is at the vault: %" PRIu64 " bytes",
 		 o->image->dir, o->image->bytes);
@@ -430,8 +478,7 @@ void cd_flush_drop(struct cd_core *core, struct cd_object *o)
 	cd_tasks_drop(core, f->image, NULL, NULL);
 	f->image->is_flushed_to = false;
 	cd_image_orphan(f->image);
-	json_decref(f->saved);
-	free(f);
+	end_flush(f);
 	o->flush = NULL;
 	cd_moving_end(core, o);
 }

@@ -82,6 +82,9 @@ static int create(struct cd_core *core, const struct cd_tenant *t,
 	if (!err && cd_job_find(core, t->name, name))
 		err = error_set(-EEXIST, "there is a /%s already", name);
 	if (!err)
+		err = cd_names_admit(core, t->name,
+				     1 + (unsigned)json_object_size(plan), 0);
+	if (!err)
 		err = cd_job_add(core, t->name, name, cd_id_take(core), &job);
 	if (err)
 		return err;

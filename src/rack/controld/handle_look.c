@@ -78,6 +78,9 @@ static void core_metrics(struct ctl_metrics *m, const struct cd_core *core)
 			"Requests, beats among them.", core->requests);
 	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_control_refused_total",
 			"Requests that were refused.", core->refused);
+	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_control_too_many_total",
+			"Of them, those of callers that ask too often.",
+			core->too_many);
 	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_control_beats_total",
 			"Beats of nodes.", core->beats);
 	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_control_commits_total",
@@ -98,6 +101,15 @@ static void core_metrics(struct ctl_metrics *m, const struct cd_core *core)
 	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_control_vault_failing",
 			"Of them, those that the vault does not take.",
 			cd_vault_failing(core));
+	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_control_flushed_total",
+			"Files and queues that came to the vault.",
+			core->tree->flushed);
+	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_control_loaded_total",
+			"Files and queues that came back from it.",
+			core->tree->loaded);
+	ctl_metrics_one(
+		m, CTL_METRIC_COUNTER, "aquifer_control_vault_errors_total",
+		"What went wrong with either.", core->tree->vault_errors);
 	ctl_metrics_family(m, CTL_METRIC_GAUGE, "aquifer_control_nodes",
 			   "Nodes by state.");
 	for (unsigned i = 0; i < ARRAY_LEN(states); i++) {
@@ -105,6 +117,43 @@ static void core_metrics(struct ctl_metrics *m, const struct cd_core *core)
 
 		ctl_metrics_sample(m, count_state(core, (enum cd_state)i),
 				   labels, 1);
+	}
+}
+
+static uint64_t moved_of(const struct cd_node *n)
+{
+	return n->moved;
+}
+
+static uint64_t moving_of(const struct cd_node *n)
+{
+	return n->moving;
+}
+
+/* Regions that leave drained nodes. */
+static void move_metrics(struct ctl_metrics *m, const struct cd_core *core)
+{
+	static const struct {
+		enum ctl_metric_kind kind;
+		const char *name, *help;
+		uint64_t (*of)(const struct cd_node *n);
+	} rows[] = {
+		{CTL_METRIC_COUNTER, "aquifer_control_moves_total",
+		 "Regions that have moved to another node, since its start.",
+		 moved_of},
+		{CTL_METRIC_GAUGE, "aquifer_control_moves_under_way",
+		 "Regions that are moving to another node.", moving_of},
+	};
+
+	for (unsigned k = 0; k < ARRAY_LEN(rows); k++) {
+		ctl_metrics_family(m, rows[k].kind, rows[k].name, rows[k].help);
+		for (unsigned i = 0; i < CD_NODES_MAX; i++) {
+			const struct cd_node *n = core->node[i];
+			const char *labels[] = {"node", n ? n->name : ""};
+
+			if (n && n->kind == CD_MEMORY)
+				ctl_metrics_sample(m, rows[k].of(n), labels, 1);
+		}
 	}
 }
 
@@ -156,8 +205,10 @@ void cd_handle_metrics(void *ctx, struct ctl_call *call)
 
 	if (!err) {
 		tenant_metrics(&m, core, call->sees_all ? NULL : who->tenant);
-		if (call->sees_all)
+		if (call->sees_all) {
 			core_metrics(&m, core);
+			move_metrics(&m, core);
+		}
 		err = ctl_metrics_end(&m, &text, &text_bytes);
 	}
 	if (err)

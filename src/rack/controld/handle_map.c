@@ -24,8 +24,7 @@ static json_t *blocks_json(const struct cd_object *o)
 			"{s:I, s:s, s:s, s:i, s:I, s:s}", "number",
 			cd_int(b->number), "node", b->node->name, "address",
 			b->node->address, "index", (int)b->index, "generation",
-			cd_int(b->identity ? b->identity : b->generation),
-			"state", state_of(b));
+			cd_int(cd_block_identity(b)), "state", state_of(b));
 
 		if (b->identity)
 			(void)json_object_set_new(row, "chain",
@@ -35,8 +34,8 @@ static json_t *blocks_json(const struct cd_object *o)
 	return rows;
 }
 
-static int map_json(struct cd_core *core, const struct cd_object *o,
-		    json_t **out)
+static int map_json(struct cd_core *core, const struct cd_who *who,
+		    const struct cd_object *o, json_t **out)
 {
 	const char *lost = cd_object_lost(o);
 	char ticket[CTL_TICKET_TEXT], path[CTL_PATH_MAX];
@@ -45,20 +44,21 @@ static int map_json(struct cd_core *core, const struct cd_object *o,
 	int err = cd_key_sign(core, o,
 			      reads ? CTL_TICKET_READ
 				    : CTL_TICKET_READ | CTL_TICKET_CHANGE,
-			      ticket, &end_s);
+			      who->by, ticket, &end_s);
 
 	if (err)
 		return err;
 	cd_path_show(core, o->prefix, o, path);
 	*out = json_pack(
-		"{s:I, s:s, s:s, s:s, s:I, s:I, s:i, s:I, s:o, s:s, s:I, s:s}",
+		"{s:I, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:I, s:o, s:s, s:I, "
+		"s:s}",
 		"object", cd_int(o->id), "path", path, "kind",
 		cd_object_kind_name(o->kind), "state", lost ? "lost" : "ready",
 		"block_bytes", cd_int(o->block_bytes), "bound",
-		cd_int(o->bound), "lease_ms", (int)o->prefix->job->lease_ms,
-		"epoch", cd_int(o->epoch), "blocks", blocks_json(o), "ticket",
-		ticket, "ticket_end", cd_int(end_s), "rights",
-		reads ? "r" : "rw");
+		cd_int(o->bound), "copies", (int)o->copies, "lease_ms",
+		(int)o->prefix->job->lease_ms, "epoch", cd_int(o->epoch),
+		"blocks", blocks_json(o), "ticket", ticket, "ticket_end",
+		cd_int(end_s), "rights", reads ? "r" : "rw");
 	if (lost)
 		(void)json_object_set_new(*out, "why", json_string(lost));
 	return 0;
@@ -93,7 +93,7 @@ static void reply_map(struct cd_core *core, struct ctl_call *call, int err,
 	json_t *tree = NULL;
 
 	if (!err)
-		err = map_json(core, o, &tree);
+		err = map_json(core, call->caller, o, &tree);
 	if (err)
 		ctl_reply_last_error(call->reply, err);
 	else

@@ -236,6 +236,9 @@ static json_t *describe(const struct cd_core *core, const struct cd_node *n,
 				  json_integer(cd_int(n->regions)));
 	(void)json_object_set_new(row, "connections",
 				  json_integer(cd_int(n->connections)));
+	(void)json_object_set_new(row, "moving",
+				  json_integer(cd_int(n->moving)));
+	(void)json_object_set_new(row, "moved", json_integer(cd_int(n->moved)));
 	return row;
 }
 

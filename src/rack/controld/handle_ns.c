@@ -238,6 +238,9 @@ static int make_folder(struct cd_core *core, const char *tenant,
 				 "/%s has %d folders or tasks, which "
 				 "is all that it can have",
 				 parent->job->name, CD_TASKS_MAX);
+	err = cd_names_admit(core, tenant, 1, 0);
+	if (err)
+		return err;
 	if (!parent) {
 		err = cd_job_add(core, tenant, leaf, cd_id_take(core), &job);
 		if (err)
@@ -329,7 +332,8 @@ static int make_task(struct cd_core *core, struct cd_prefix *parent,
 		err = error_set(-EEXIST, "/%s has a task %s already",
 				parent->job->name, leaf);
 	if (!err)
-		err = make_folder(core, NULL, parent, leaf, body, out);
+		err = make_folder(core, parent->job->tenant, parent, leaf, body,
+				  out);
 	if (!err && json_object_get(body, "parents")) {
 		err = link_more(*out, body);
 		if (err)
@@ -359,6 +363,8 @@ static int make_object(struct cd_core *core, struct cd_prefix *p,
 	if (!err)
 		err = ctl_field_u64(body, "copies", false, 1, CD_CHAIN_MAX,
 				    &copies);
+	if (!err)
+		err = cd_names_admit(core, p->job->tenant, 0, 1);
 	if (!err)
 		err = cd_object_add(core, p, leaf, cd_id_take(core), out);
 	if (err)

@@ -74,9 +74,9 @@ int cd_tenant_of_call(const struct cd_core *core, const struct ctl_call *call,
 
 static int check_limits(const json_t *body)
 {
-	static const char *const kinds[] = {"device",  "regions", "connections",
-					    "servers", "grants",  "sessions",
-					    "walks",   "requests"};
+	static const char *const kinds[] = {
+		"device",   "regions", "connections", "servers", "grants",
+		"sessions", "walks",   "machines",    "requests"};
 	json_t *limits = json_object_get(body, "limits"), *v;
 	const char *name;
 
@@ -92,7 +92,8 @@ static int check_limits(const json_t *body)
 			return error_set(-EINVAL,
 					 "\"limits\" has no '%.30s'; device, "
 					 "regions, connections, servers, "
-					 "grants, sessions, walks, requests",
+					 "grants, sessions, walks, machines, "
+					 "requests",
 					 name);
 		if (!json_is_integer(v) || json_integer_value(v) < 0)
 			return error_set(

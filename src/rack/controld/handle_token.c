@@ -327,6 +327,47 @@ void cd_handle_token_end(void *ctx, struct ctl_call *call)
 	ctl_reply_none(call->reply);
 }
 
+/* Its end is that far from now. */
+static int renew(struct cd_core *core, struct cd_tenant *t, const char *id,
+		 uint64_t ttl_s)
+{
+	char text[16];
+
+	for (unsigned i = 0; i < t->token_count; i++) {
+		struct cd_token *k = &t->token[i];
+
+		(void)snprintf(text, sizeof(text), "%u", k->id);
+		if (strcmp(text, id) != 0)
+			continue;
+		k->until_s = core->wall_s + ttl_s;
+		cd_stage_token(core, t, k);
+		return 0;
+	}
+	return error_set(-ENOENT,
+			 "tenant %s has no token %.20s for all that is its own",
+			 t->name, id);
+}
+
+void cd_handle_token_renew(void *ctx, struct ctl_call *call)
+{
+	struct cd_core *core = ctx;
+	struct cd_tenant *t = NULL;
+	uint64_t ttl_s = 0;
+	int err = cd_tenant_of_call(core, call, &t);
+
+	if (!err)
+		err = ctl_field_u64(call->body, "ttl_s", true, 1,
+				    CD_TOKEN_TTL_MAX_S, &ttl_s);
+	if (!err)
+		err = renew(core, t, call->segment[1], ttl_s);
+	if (err) {
+		ctl_reply_last_error(call->reply, err);
+		return;
+	}
+	cd_tenants_changed(core);
+	ctl_reply_none(call->reply);
+}
+
 void cd_tokens_tick(struct cd_core *core)
 {
 	bool ended = false;

@@ -24,10 +24,9 @@ static int begin_flush(struct cd_core *core, struct cd_object *o, json_t *rows)
 	return 0;
 }
 
-/* What is there already is well. */
-static int begin_load(struct cd_core *core, struct cd_object *o, json_t *rows)
+static int load(struct cd_core *core, struct cd_object *o, bool is_wanted,
+		json_t *rows)
 {
-	bool is_wanted = o->state == CD_FLUSHED || o->lost[0];
 	char path[CTL_PATH_MAX];
 	int err = 0;
 
@@ -44,6 +43,18 @@ static int begin_load(struct cd_core *core, struct cd_object *o, json_t *rows)
 	return 0;
 }
 
+/* What is there already is well. */
+static int begin_load(struct cd_core *core, struct cd_object *o, json_t *rows)
+{
+	return load(core, o, o->state == CD_FLUSHED || o->lost[0], rows);
+}
+
+/* What is there becomes what it was. */
+static int begin_back(struct cd_core *core, struct cd_object *o, json_t *rows)
+{
+	return load(core, o, o->state != CD_LOADING, rows);
+}
+
 static bool is_flushable(const struct cd_object *o)
 {
 	return o->state == CD_READY && !o->lost[0] && !o->flush;
@@ -52,6 +63,11 @@ static bool is_flushable(const struct cd_object *o)
 static bool is_loadable(const struct cd_object *o)
 {
 	return o->image && (o->state == CD_FLUSHED || o->lost[0]);
+}
+
+static bool has_image(const struct cd_object *o)
+{
+	return o->image;
 }
 
 /* Those that can be; the list of a prefix changes while they are begun. */
@@ -112,5 +128,13 @@ void cd_handle_flush(void *ctx, struct ctl_call *call)
 
 void cd_handle_load(void *ctx, struct ctl_call *call)
 {
-	handle(ctx, call, is_loadable, begin_load);
+	const json_t *back = json_object_get(call->body, "back");
+
+	if (back && !json_is_boolean(back))
+		ctl_reply_error(call->reply, -EINVAL,
+				"\"back\" is true or false");
+	else if (json_is_true(back))
+		handle(ctx, call, has_image, begin_back);
+	else
+		handle(ctx, call, is_loadable, begin_load);
 }

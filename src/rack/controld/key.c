@@ -94,7 +94,8 @@ json_t *cd_keys_json(const struct cd_core *core)
 }
 
 int cd_key_sign(const struct cd_core *core, const struct cd_object *o,
-		uint8_t rights, char out[CTL_TICKET_TEXT], uint64_t *end_s)
+		uint8_t rights, const uint8_t by[CTL_TICKET_BY_BYTES],
+		char out[CTL_TICKET_TEXT], uint64_t *end_s)
 {
 	static const uint8_t kinds[CD_OBJECT_KINDS] = {
 		[CD_FILE] = CTL_TICKET_FILE,
@@ -114,6 +115,7 @@ int cd_key_sign(const struct cd_core *core, const struct cd_object *o,
 		return error_set(-EAGAIN, "the controller has no key for "
 					  "tickets yet; try again");
 	t.key_id = k->id;
+	memcpy(t.by, by, sizeof(t.by));
 	(void)snprintf(t.tenant, sizeof(t.tenant), "%s",
 		       o->prefix->job->tenant);
 	ctl_ticket_sign(&t, k->seed, bytes);

@@ -53,6 +53,7 @@ static void finish(struct cd_core *core, struct cd_object *o)
 {
 	o->state = CD_READY;
 	o->trouble[0] = 0;
+	core->tree->loaded++;
 	cd_moving_end(core, o);
 	cd_stage_object(core, o);
 	cd_stage_part(core);
@@ -114,10 +115,13 @@ void cd_load_fail(struct cd_core *core, struct cd_object *o, const char *why)
 json_t *cd_load_json(const struct cd_core *core, const struct cd_block *b)
 {
 	const struct cd_object *o = b->object;
+	json_t *row;
 
 	if (o->state != CD_LOADING)
 		return NULL;
-	return json_pack("{s:s, s:s, s:I, s:I}", "vault", core->vault, "image",
-			 o->image->dir, "image_id", cd_int(o->image->id),
-			 "object", cd_int(o->image->of));
+	row = json_pack("{s:s, s:s, s:I, s:I}", "vault", core->vault, "image",
+			o->image->dir, "image_id", cd_int(o->image->id),
+			"object", cd_int(o->image->of));
+	cd_vault_add_key(core, row);
+	return row;
 }

@@ -128,3 +128,19 @@ void cd_nodes_tick(struct cd_core *core)
 		if (core->node[i])
 			look(core, core->node[i], now);
 }
+
+/* Beats come when there is news, so a rate is of half a second at least. A
+ * count that falls is that of a node that was started anew. */
+void cd_node_ops(const struct cd_core *core, struct cd_node *n, uint64_t ops)
+{
+	uint64_t now = env_now_ns(core->env), spent_ns = now - n->ops_ns;
+
+	if (n->ops_ns && ops >= n->ops && spent_ns < CD_OPS_MIN_MS * 1000000ull)
+		return;
+	n->ops_per_s = n->ops_ns && ops >= n->ops
+			       ? (uint64_t)((double)(ops - n->ops) * 1e9 /
+					    (double)spent_ns)
+			       : 0;
+	n->ops = ops;
+	n->ops_ns = now;
+}

@@ -44,6 +44,7 @@ void cd_object_attach(struct cd_prefix *p, struct cd_object *o)
 	o->prefix = p;
 	o->next = p->objects;
 	p->objects = o;
+	p->job->object_count++;
 }
 
 void cd_object_detach(struct cd_object *o)
@@ -53,6 +54,7 @@ void cd_object_detach(struct cd_object *o)
 	while (*at != o)
 		at = &(*at)->next;
 	*at = o->next;
+	o->prefix->job->object_count--;
 }
 
 int cd_object_add(struct cd_core *core, struct cd_prefix *p, const char *name,

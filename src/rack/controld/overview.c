@@ -64,8 +64,10 @@ static json_t *node_row(const struct cd_core *core, const struct cd_node *n,
 	    now > n->seen_ns ? (now - n->seen_ns) / 1000000 : 0);
 	if (n->kind != CD_MEMORY)
 		return row;
-	if (!only)
+	if (!only) {
 		set(row, "size", n->size_bytes);
+		set(row, "ops_per_s", n->state == CD_UP ? n->ops_per_s : 0);
+	}
 	set(row, "used", only ? only->share[n->slot].used : n->used_bytes);
 	set(row, "regions", only ? only->share[n->slot].regions : n->regions);
 	set(row, "connections",
@@ -172,6 +174,7 @@ void cd_handle_overview(void *ctx, struct ctl_call *call)
 			 "events", cd_events_json(core, only));
 	names(core, only, tree);
 	cd_overview_tree(core, only, tree);
+	cd_overview_moves(core, only, tree);
 	ctl_reply_json(call->reply, 200, tree);
 }
 

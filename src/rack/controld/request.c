@@ -2,6 +2,7 @@
 /* Requests: whose token it is, who may call what, and what is refused by who
  * does not lead. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "cd_page_priv.h"
@@ -52,6 +53,7 @@ static void recognise(struct cd_core *core, const char *token,
 
 	if (!token || ctl_token_hash(token, &hash))
 		return;
+	memcpy(who->by, hash.bytes, sizeof(who->by));
 	by = cd_look_right(core, &hash);
 	recognise_hash(core, by ? by : &hash, who);
 	/* Its right is another token's, as long as that is somebody's. */
@@ -150,6 +152,8 @@ static void run(struct cd_core *core, struct ctl_call *call, struct cd_who *who)
 	call->sees_all = who->role == CD_ROLE_ADMIN ||
 			 who->role == CD_ROLE_NODE ||
 			 (who->role == CD_ROLE_NONE && call->request->is_local);
+	if (!cd_rate_take(core, call, who))
+		return;
 	err = authorize(call, who);
 	if (err == -EPERM) {
 		ctl_reply_last_error(call->reply, -EACCES);

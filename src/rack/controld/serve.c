@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The controller's process: requests, beats that wait, its page, its life. See
+/* The controller's process: beats that wait, its page, its life. See
  * cd_serve_priv.h for its threads. */
 #include <errno.h>
 #include <stdio.h>
@@ -12,12 +12,7 @@
 #include "base/statedir.h"
 #include "cd_serve_priv.h"
 
-enum {
-	SURE_MS = 3000,	    /* that a change waits for the ledger */
-	QUICK_NS = 2000000, /* that a thread of the server waits for the core */
-};
-
-/* ---- requests ----------------------------------------------------------- */
+/* ---- waiting ------------------------------------------------------------- */
 
 void cd_server_wait_ns(struct cd_server *s, pthread_cond_t *cond,
 		       uint64_t until_ns)
@@ -38,110 +33,7 @@ void cd_server_due(struct cd_server *s)
 	(void)pthread_cond_signal(&s->due);
 }
 
-/* There may be something to commit, and then an order for a node that waits; or
- * there is such an order already. */
-static void wake(struct cd_server *s)
-{
-	if (cd_core_waiting(s->core))
-		(void)pthread_cond_signal(&s->staged);
-	else
-		cd_server_due(s);
-}
-
-/* Whoever only looks or renews has changed nothing, and no node waits for it.
- */
-static bool is_news(const struct ctl_request *request)
-{
-	return request->method != CTL_GET && !cd_request_is_renewal(request);
-}
-
-static void settle(struct cd_server *s, const struct ctl_request *request,
-		   struct ctl_reply *reply)
-{
-	uint64_t mark = cd_core_mark(s->core);
-	enum cd_settled how;
-
-	if (is_news(request) || cd_core_waiting(s->core))
-		wake(s);
-	while ((how = cd_core_settled(s->core, mark)) == CD_PENDING)
-		cd_server_wait(s, &s->settled, CD_HOLD_MS);
-	if (how != CD_COMMITTED)
-		cd_core_excuse(s->core, how, reply);
-}
-
-/* A leader whose ledger is silent is not asked for changes at once: etcd has
- * another leader of its own within two seconds. Nodes come again by themselves,
- * and would take all threads meanwhile. */
-static void await_ledger(struct cd_server *s, const struct ctl_request *request)
-{
-	uint64_t end = clock_mono_ms() + SURE_MS;
-	bool is_node = strncmp(request->path, "/v1/nodes", 9) == 0;
-
-	while (request->method != CTL_GET && !is_node && !s->ends &&
-	       cd_core_leads(s->core) && !cd_core_is_sure(s->core) &&
-	       clock_mono_ms() < end)
-		cd_server_wait(s, &s->settled, CD_TICK_MS);
-}
-
-static void handle(void *ctx, const struct ctl_request *request,
-		   struct ctl_reply *reply)
-{
-	struct cd_server *s = ctx;
-	struct cd_held held;
-
-	pthread_mutex_lock(&s->lock);
-	await_ledger(s, request);
-	cd_core_wall(s->core, (uint64_t)time(NULL));
-	cd_core_handle(s->core, request, reply, &held);
-	if (held.is_held && cd_waits_hold(&s->waits, request, &held)) {
-		wake(s);
-	} else {
-		if (held.is_held)
-			cd_core_answer(s->core, &held, reply);
-		if (!held.is_hint)
-			settle(s, request, reply);
-		cd_core_audit(s->core, request, &held, reply);
-	}
-	pthread_mutex_unlock(&s->lock);
-}
-
-/* A renewal stages nothing, so where nothing else is being committed there is
- * nothing to wait for but the lock. Whoever has that for long (a plan of 10,000
- * tasks, all rows read anew) must not hold up the thread of other connections.
- */
-static bool quick(void *ctx, const struct ctl_request *request,
-		  struct ctl_reply *reply)
-{
-	struct cd_server *s = ctx;
-	struct timespec until;
-	struct cd_held held;
-	bool is_quick;
-
-	if (!cd_request_is_renewal(request))
-		return false;
-	until = clock_timespec(clock_mono_ns() + QUICK_NS);
-	if (pthread_mutex_clocklock(&s->lock, CLOCK_MONOTONIC, &until) != 0)
-		return false;
-	is_quick = cd_core_is_sure(s->core) && !cd_core_waiting(s->core);
-	if (is_quick) {
-		cd_core_wall(s->core, (uint64_t)time(NULL));
-		cd_core_handle(s->core, request, reply, &held);
-		cd_core_audit(s->core, request, &held, reply);
-	}
-	pthread_mutex_unlock(&s->lock);
-	return is_quick;
-}
-
-/* A node has hung up, or the server ends. */
-static void gone(void *ctx, uint64_t id)
-{
-	struct cd_server *s = ctx;
-
-	pthread_mutex_lock(&s->lock);
-	if (cd_waits_gone(&s->waits, s->core, id))
-		wake(s);
-	pthread_mutex_unlock(&s->lock);
-}
+/* ---- beats --------------------------------------------------------------- */
 
 static void answer_beats(struct cd_server *s, struct ctl_server *http)
 {
@@ -215,15 +107,17 @@ static int run(struct daemon *d)
 			next_ms = now + CD_TICK_MS;
 		}
 		answer_beats(s, d->server);
+		cd_server_settle(s);
 		if (!s->is_due)
 			cd_server_wait(s, &s->due, CD_TICK_MS);
 	}
 	pthread_mutex_unlock(&s->lock);
 	cd_serve_stop(s);
 	pthread_mutex_lock(&s->lock);
-	s->http = NULL;
 	cd_serve_commit(s);
 	cd_core_resign(s->core, "the controller ends");
+	cd_server_settle(s);
+	s->http = NULL;
 	answer_beats(s, d->server); /* nodes go elsewhere */
 	(void)pthread_cond_broadcast(&s->settled);
 	pthread_mutex_unlock(&s->lock);
@@ -238,6 +132,10 @@ static int allow(struct daemon *d)
 		&((const struct cd_serve_options *)d->self)->place;
 	int err = daemon_allow_state(d);
 
+	if (!err)
+		err = confine_add(
+			&d->confine, CONFINE_READ,
+			config_string(d->config, "rack", "vault_key_file"));
 	if (!err && p->store && ledger_path(p->store))
 		err = confine_add_parent(&d->confine, CONFINE_WRITE,
 					 ledger_path(p->store));
@@ -255,9 +153,25 @@ static int keep_token(void *ctx, bool is_admin, const char *token)
 		ctx, is_admin ? RACK_TOKEN_ADMIN : RACK_TOKEN_DEFAULT, token);
 }
 
+/* Of S3, where that is the vault. */
+static int read_vault_key(const struct daemon *d, struct vault_key *out)
+{
+	const char *path = config_string(d->config, "rack", "vault_key_file");
+
+	*out = (struct vault_key){0};
+	if (!vault_place_is_s3(config_string(d->config, "rack", "vault")))
+		return 0;
+	if (!path[0])
+		return error_set(-EINVAL,
+				 "rack.vault is S3: rack.vault_key_file has to "
+				 "name a file with its credentials");
+	return vault_key_read(path, out);
+}
+
 static int open_core(struct daemon *d, struct cd_server *s)
 {
 	char admin[SECRET_TEXT], node[SECRET_TEXT], own[SECRET_TEXT];
+	struct vault_key key;
 	struct cd_config config = {
 		.name = d->options.name,
 		.env = &s->env,
@@ -270,8 +184,12 @@ static int open_core(struct daemon *d, struct cd_server *s)
 		.open_page = open_page,
 		.page_ctx = s,
 		.vault = config_string(d->config, "rack", "vault"),
+		.vault_key = &key,
 	};
-	int err = daemon_token(d, RACK_TOKEN_ADMIN, admin);
+	int err = read_vault_key(d, &key);
+
+	if (!err)
+		err = daemon_token(d, RACK_TOKEN_ADMIN, admin);
 
 	if (!err)
 		err = daemon_token(d, RACK_TOKEN_NODE, node);
@@ -282,6 +200,7 @@ static int open_core(struct daemon *d, struct cd_server *s)
 	secret_forget(admin);
 	secret_forget(node);
 	secret_forget(own);
+	vault_key_forget(&key);
 	return err;
 }
 
@@ -371,6 +290,7 @@ static int close_server(struct daemon *d)
 	if (s->core)
 		cd_core_destroy(s->core);
 	ledger_close(s->ledger);
+	cd_unsettled_free(&s->unsettled);
 	cd_server_destroy(s);
 	free(s);
 	return 0;
@@ -380,10 +300,10 @@ const struct daemon_kind cd_daemon = {
 	.what = "a controller",
 	.keeps_audit = true,
 	.suffix = ".control",
-	.handle = handle,
-	.quick = quick,
+	.handle = cd_server_handle,
+	.quick = cd_server_quick,
 	.routes = &cd_routes,
-	.gone = gone,
+	.gone = cd_server_gone,
 	.allow = allow,
 	.open = open_server,
 	.run = run,

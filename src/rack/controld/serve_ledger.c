@@ -16,6 +16,14 @@ enum {
 	COMMIT_NS_MAX = 20000000,
 };
 
+/* Something has become certain, or will not. */
+static void settled(struct cd_server *s)
+{
+	cd_server_settle(s);
+	(void)pthread_cond_broadcast(&s->settled);
+	cd_server_due(s);
+}
+
 /* ---- leading ------------------------------------------------------------ */
 
 /* What one try to lead has brought, while the lock was not held. */
@@ -91,8 +99,7 @@ static int take(struct cd_server *s, struct attempt *a)
 	else
 		s->told[0] = 0;
 	ledger_rows_free(&a->rows);
-	(void)pthread_cond_broadcast(&s->settled);
-	cd_server_due(s);
+	settled(s);
 	return err ? error_set(err, "%s", a->why) : 0;
 }
 
@@ -128,8 +135,7 @@ void cd_serve_keep(struct cd_server *s)
 	else
 		cd_core_keep(s->core, lease_ns ? sent_ns + lease_ns / 4 * 3
 					       : UINT64_MAX);
-	(void)pthread_cond_broadcast(&s->settled);
-	cd_server_due(s);
+	settled(s);
 }
 
 static void look_after(struct cd_server *s)
@@ -156,9 +162,11 @@ static void gather(struct cd_server *s)
 {
 	uint64_t end = clock_mono_ns() + s->commit_ns / 2;
 
-	while (!s->ends && cd_core_waiting(s->core) < s->commit_count &&
+	s->wanted = s->commit_count;
+	while (!s->ends && cd_core_waiting(s->core) < s->wanted &&
 	       clock_mono_ns() < end)
 		cd_server_wait_ns(s, &s->staged, end);
+	s->wanted = 0;
 }
 
 /* What has failed must not be seen by anybody: the core has it still, and the
@@ -193,10 +201,11 @@ void cd_serve_commit(struct cd_server *s)
 	count = cd_core_batch(s->core, change);
 	if (!count)
 		return;
+	s->flight_ns = start_ns = clock_mono_ns();
 	pthread_mutex_unlock(&s->lock);
-	start_ns = clock_mono_ns();
 	err = ledger_commit(s->ledger, term, change, count);
 	pthread_mutex_lock(&s->lock);
+	s->flight_ns = 0;
 	s->commit_ns = u64_min(clock_mono_ns() - start_ns, COMMIT_NS_MAX);
 	s->commit_count = count;
 	if (err)
@@ -204,8 +213,7 @@ void cd_serve_commit(struct cd_server *s)
 	cd_core_committed(s->core, err);
 	if (err)
 		forget_failed(s);
-	(void)pthread_cond_broadcast(&s->settled);
-	cd_server_due(s);
+	settled(s);
 }
 
 /* ---- the thread --------------------------------------------------------- */

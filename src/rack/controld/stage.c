@@ -197,10 +197,11 @@ void cd_core_excuse(const struct cd_core *core, enum cd_settled how,
 	ctl_reply_release(reply);
 	memset(reply, 0, sizeof(*reply));
 	ctl_reply_error(reply, -EHOSTDOWN, "%s: %s",
-			how == CD_UNKNOWN
-				? "the change may have been made or not; look "
-				  "before you try again"
-				: "nothing was changed",
-			core->failure[0] ? core->failure : core->why);
+			how == CD_FAILED ? "nothing was changed"
+					 : "the change may have been made or "
+					   "not; look before you try again",
+			how == CD_PENDING  ? "the ledger does not answer"
+			: core->failure[0] ? core->failure
+					   : core->why);
 	reply->status = 503;
 }

@@ -100,6 +100,9 @@ static int parse(const json_t *row, uint64_t *id, struct cd_task_end *end)
 	if (!err)
 		err = ctl_field_u64(row, "items", false, 0, UINT32_MAX,
 				    &end->items);
+	end->slots = json_object_get(row, "slots");
+	if (!err)
+		err = cd_slots_check(end->slots);
 	if (err)
 		return error_set(-EINVAL, "\"tasks\" has objects with id, end "
 					  "and more");
@@ -199,6 +202,7 @@ static json_t *task_json(const struct cd_core *core, const struct cd_task *t)
 			  "do", words[t->kind], "vault", core->vault, "image",
 			  t->image->dir, "image_id", cd_int(t->image->id));
 
+	cd_vault_add_key(core, row);
 	if (t->kind == CD_TASK_SAVE)
 		(void)json_object_update_new(
 			row, json_pack("{s:i, s:I, s:I, s:I, s:b}", "index",

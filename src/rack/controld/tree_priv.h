@@ -104,6 +104,7 @@ struct cd_job {
 	 * by name, where a plan makes names unique. */
 	struct cd_prefix **order, **by_name;
 	unsigned count;
+	unsigned object_count; /* below all of them */
 	uint64_t due_ns; /* when a lease may change its state; 0: look anew */
 	uint64_t looked_ns;
 	bool has_expired; /* something has, and was not dropped yet */
@@ -238,6 +239,9 @@ struct cd_tree {
 	struct cd_task *tasks;
 	unsigned task_round;
 	char vault_why[160];
+	/* In this run: objects that came there, and back, and what went
+	 * wrong. */
+	uint64_t flushed, loaded, vault_errors;
 	/* While rows are read: "prefix", "object" and "block" by key. */
 	json_t *late_prefix, *late_object, *late_block, *late_image;
 };
@@ -372,6 +376,12 @@ void cd_lease_look(struct cd_core *core, struct cd_job *job);
 json_t *cd_lease_json(struct cd_core *core, const struct cd_prefix *p);
 void cd_lease_tick(struct cd_core *core);
 
+/* ---- names.c ------------------------------------------------------------ */
+
+/* Whether the tenant may have so many more. -EAGAIN. */
+int cd_names_admit(const struct cd_core *core, const char *tenant,
+		   unsigned prefixes, unsigned objects) MUST_CHECK;
+
 /* ---- object.c ----------------------------------------------------------- */
 
 const char *cd_object_kind_name(enum cd_object_kind kind);
@@ -394,6 +404,12 @@ int cd_object_grow(struct cd_core *core, struct cd_object *o,
 		   int64_t after) MUST_CHECK;
 
 /* ---- block.c ------------------------------------------------------------ */
+
+/* The generation that clients know it by: with copies, that of all of them. */
+static inline uint64_t cd_block_identity(const struct cd_block *b)
+{
+	return b->identity ? b->identity : b->generation;
+}
 
 /* A block at that node, of the object; `identity` is that of the copies that
  * there are, or 0. -ENOSPC, -ENOMEM. */
@@ -470,8 +486,8 @@ void cd_keys_tick(struct cd_core *core);
 json_t *cd_keys_json(const struct cd_core *core);
 /* A ticket for the object as hex; its end. -EAGAIN: there is no key yet. */
 int cd_key_sign(const struct cd_core *core, const struct cd_object *o,
-		uint8_t rights, char out[CTL_TICKET_TEXT],
-		uint64_t *end_s) MUST_CHECK;
+		uint8_t rights, const uint8_t by[CTL_TICKET_BY_BYTES],
+		char out[CTL_TICKET_TEXT], uint64_t *end_s) MUST_CHECK;
 
 /* ---- stage_tree.c, rows_tree.c ------------------------------------------ */
 

@@ -51,6 +51,17 @@ int cd_object_usable(const struct cd_object *o)
 	return -EINVAL;
 }
 
+void cd_vault_add_key(const struct cd_core *core, json_t *row)
+{
+	const struct vault_key *k = &core->vault_key;
+
+	if (k->id[0])
+		(void)json_object_set_new(row, "key",
+					  json_pack("{s:s, s:s, s:s}", "id",
+						    k->id, "secret", k->secret,
+						    "session", k->session));
+}
+
 /* ---- what is under way --------------------------------------------------- */
 
 int cd_moving_add(struct cd_core *core, struct cd_object *o)
@@ -71,6 +82,7 @@ void cd_vault_alarm(struct cd_core *core, const struct cd_object *o,
 {
 	char path[CTL_PATH_MAX];
 
+	core->tree->vault_errors++;
 	cd_path_format(o->prefix, o, path);
 	(void)snprintf(core->tree->vault_why, sizeof(core->tree->vault_why),
 		       "%s", why);

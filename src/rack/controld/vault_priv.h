@@ -33,6 +33,7 @@ enum {
 	CD_FLUSH_PAUSE_MAX_MS = 8000,
 	CD_ERASE_PAUSE_MS = 30000,
 	CD_FLUSH_SLOW_MS = 10000, /* without news: the vault is slow */
+	CD_FLUSH_ROUNDS = 16,	  /* of a store in use whose slots move */
 };
 
 struct cd_image {
@@ -75,6 +76,8 @@ struct cd_flush {
 	uint64_t last;	   /* blocks that came later are not in it */
 	bool is_empty;	   /* there was none */
 	json_t *saved;	   /* by number: what the manifest has */
+	json_t *before;	   /* of a store: `saved` of the round before */
+	unsigned rounds;   /* of a store, before this one */
 	uint64_t manifest; /* task; 0: not yet */
 	uint64_t news_ns, again_ns;
 	unsigned pause_ms;
@@ -120,6 +123,7 @@ struct cd_task_end {
 	bool is_gone;	 /* the node has no such block */
 	uint64_t bytes, flags, items;
 	const char *crc;
+	const json_t *slots; /* of a store's block (slots.c) */
 };
 
 /* ---- flush.c ------------------------------------------------------------- */
@@ -141,6 +145,16 @@ void cd_flush_drop(struct cd_core *core, struct cd_object *o);
 void cd_flush_give_back(struct cd_core *core, struct cd_object *o);
 json_t *cd_flush_json(const struct cd_object *o);
 
+/* ---- slots.c ------------------------------------------------------------- */
+
+/* What a node says of the slots of a block that it saved; NULL is well. */
+int cd_slots_check(const json_t *slots) MUST_CHECK;
+/* Rows of the manifest of a store, which are the caller's, each with the slots
+ * that are taken from that block. -EAGAIN: some slots were on their way, and
+ * all blocks have to be saved again. `before` may be NULL. */
+int cd_slots_choose(const json_t *saved, const json_t *before, bool is_final,
+		    json_t **out) MUST_CHECK;
+
 /* ---- load.c -------------------------------------------------------------- */
 
 /* From its image, under another id; *out is that object. */
@@ -154,6 +168,8 @@ json_t *cd_load_json(const struct cd_core *core, const struct cd_block *b);
 
 /* ---- vault.c ------------------------------------------------------------- */
 
+/* Adds what a node shows the vault to a task or an order for it. */
+void cd_vault_add_key(const struct cd_core *core, json_t *row);
 const char *cd_object_state_name(const struct cd_object *o);
 int cd_object_state_parse(const char *text, struct cd_object *o) MUST_CHECK;
 /* 0: clients may use it. -ESTALE, -EAGAIN with words. */

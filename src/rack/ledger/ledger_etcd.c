@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows in etcd, which several controllers share. Who leads holds a lease of two
- * seconds with the key .lead; its term is the revision at which that key was
- * made, and each transaction is refused if the key is another one, or has been
- * written since the last one (etcd_text.h).
+ * Rows in etcd, which several controllers share. Each transaction is refused if
+ * the leader's key (etcd_lead.h) is another one, or has been written since the
+ * last one (etcd_text.h).
  *
  * That second guard makes it safe to ask another member when one does not
  * answer: of two copies of a transaction only one can happen, however late the
@@ -16,29 +15,10 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "etcd_call.h"
-#include "etcd_text.h"
-#include "ledger.h"
+#include "etcd_lead.h"
 
 enum {
-	LEASE_S = 2,	     /* the least that etcd gives */
-	COMMIT_MS = 4000,    /* etcd's own elections take up to two seconds */
-	COMPACT_EVERY = 500, /* revisions */
-	COMPACT_LEAVE = 100, /* for who reads page by page */
-};
-
-struct etcd_ledger {
-	struct ledger base;
-	struct etcd_call *call;
-	char prefix[ETCD_PREFIX_MAX];
-	char who[LEDGER_WHO_MAX];
-	/* Its own key, as it was written last. A lease that may still live, and
-	 * be anybody's reason to wait, is kept until it is known to be over. */
-	struct etcd_term mine;
-	uint64_t count_from; /* of terms */
-	/* The leader's key when all rows were read. */
-	uint64_t read_create, read_mod;
-	uint64_t revision, compacted;
+	COMMIT_MS = 4000, /* etcd's own elections take up to two seconds */
 };
 
 static struct etcd_ledger *of(struct ledger *l)
@@ -81,7 +61,7 @@ static int check_schema(const struct etcd_ledger *e, uint64_t schema)
 			 e->prefix, (unsigned long long)schema, LEDGER_SCHEMA);
 }
 
-static int look(struct etcd_ledger *e, struct etcd_meta *meta)
+int etcd_look(struct etcd_ledger *e, struct etcd_meta *meta)
 {
 	struct reading r = {.etcd = e};
 	char last[ETCD_KEY_MAX];
@@ -154,193 +134,6 @@ static int etcd_read(struct ledger *l, ledger_row_fn each, void *user)
 	return 0;
 }
 
-/* ---- leading ------------------------------------------------------------ */
-
-static int revoke(struct etcd_ledger *e)
-{
-	json_t *answer;
-	int err;
-
-	if (!e->mine.lease)
-		return 0;
-	err = etcd_call_ask(e->call, "/v3/lease/revoke",
-			    etcd_ask_lease(e->mine.lease), 0, NULL, &answer);
-	json_decref(answer);
-	if (err && err != -ENOENT)
-		return err;
-	e->mine = (struct etcd_term){0};
-	return 0;
-}
-
-static int grant(struct etcd_ledger *e)
-{
-	json_t *answer;
-	int err = etcd_call_ask(e->call, "/v3/lease/grant",
-				etcd_ask_grant(LEASE_S), 0, NULL, &answer);
-
-	if (!err)
-		err = etcd_answer_grant(answer, &e->mine.lease);
-	json_decref(answer);
-	return err;
-}
-
-static int busy(const char *who)
-{
-	return error_set(-EBUSY, "%s leads", who[0] ? who : "another one");
-}
-
-/* The key is ours if it has our lease, also where the first answer was lost. */
-static int take_lead(struct etcd_ledger *e, const struct etcd_meta *seen,
-		     const char *who)
-{
-	struct etcd_txn txn;
-	json_t *answer;
-	int err = etcd_call_ask(
-		e->call, "/v3/kv/txn",
-		etcd_ask_lead(e->prefix, seen, who, e->mine.lease), 0, NULL,
-		&answer);
-
-	if (!err)
-		err = etcd_answer_txn(answer, e->prefix, &txn);
-	json_decref(answer);
-	if (err)
-		return err;
-	if (!txn.succeeded && txn.meta.lead_lease != e->mine.lease)
-		return busy(txn.meta.who);
-	e->revision = txn.revision;
-	e->mine.create = txn.succeeded ? txn.revision : txn.meta.lead_create;
-	e->mine.mod = txn.succeeded ? txn.revision : txn.meta.lead_mod;
-	e->mine.count = 0;
-	return 0;
-}
-
-static int etcd_lead(struct ledger *l, const char *who, uint64_t *term)
-{
-	struct etcd_ledger *e = of(l);
-	struct etcd_meta seen;
-	int err = revoke(e);
-
-	l->is_unchanged = false;
-	if (!err)
-		err = look(e, &seen);
-	if (err)
-		return err;
-	if (seen.lead_create) {
-		l->is_unchanged = seen.lead_create == e->read_create &&
-				  seen.lead_mod == e->read_mod;
-		return busy(seen.who);
-	}
-	err = grant(e);
-	if (!err)
-		err = take_lead(e, &seen, who);
-	if (err)
-		return err;
-	(void)snprintf(e->who, sizeof(e->who), "%s", who);
-	e->count_from = seen.base;
-	*term = e->count_from + e->mine.create;
-	return 0;
-}
-
-/* Another application's history in the same etcd is compacted, too: there is
- * one history of all keys. */
-static void compact(struct etcd_ledger *e)
-{
-	json_t *answer;
-	int err;
-
-	if (!e->compacted)
-		e->compacted = e->revision;
-	if (e->revision < e->compacted + COMPACT_EVERY)
-		return;
-	err = etcd_call_ask(e->call, "/v3/kv/compaction",
-			    etcd_ask_compact(e->revision - COMPACT_LEAVE), 0,
-			    NULL, &answer);
-	json_decref(answer);
-	/* -EAGAIN: somebody else has done it. */
-	if (err && err != -EAGAIN)
-		log_warn("ledger", "the history is not compacted: %s",
-			 error_last());
-	e->compacted = e->revision;
-}
-
-static int check_term(const struct etcd_ledger *e, uint64_t term)
-{
-	if (e->mine.create && term == e->count_from + e->mine.create)
-		return 0;
-	return error_set(-ESTALE, "this controller leads in no term %llu",
-			 (unsigned long long)term);
-}
-
-static int etcd_keep(struct ledger *l, uint64_t term)
-{
-	struct etcd_ledger *e = of(l);
-	uint64_t ttl_s = 0;
-	json_t *answer;
-	int err = check_term(e, term);
-
-	if (err)
-		return err;
-	err = etcd_call_ask(e->call, "/v3/lease/keepalive",
-			    etcd_ask_lease(e->mine.lease), 0, NULL, &answer);
-	if (!err)
-		err = etcd_answer_alive(answer, &ttl_s);
-	if (!err)
-		err = etcd_answer_revision(answer, &e->revision);
-	json_decref(answer);
-	if (err)
-		return err;
-	if (!ttl_s) {
-		e->mine = (struct etcd_term){0};
-		return error_set(-ESTALE, "the lease is over, another "
-					  "controller may lead");
-	}
-	compact(e);
-	return 0;
-}
-
-static int etcd_leader(struct ledger *l, char who[LEDGER_WHO_MAX])
-{
-	struct etcd_meta seen;
-	int err = look(of(l), &seen);
-
-	if (err)
-		return err;
-	if (!seen.lead_create)
-		return error_set(-ENOENT, "nobody leads");
-	memcpy(who, seen.who, sizeof(seen.who));
-	return 0;
-}
-
-/* Terms are revisions, and no key was made at a later one. */
-static int etcd_term(struct ledger *l, uint64_t *term)
-{
-	struct etcd_ledger *e = of(l);
-	struct etcd_meta seen;
-	int err = look(e, &seen);
-
-	if (!err)
-		*term = seen.base + e->revision;
-	return err;
-}
-
-static int etcd_raise(struct ledger *l, uint64_t term)
-{
-	struct etcd_ledger *e = of(l);
-	struct etcd_meta seen;
-	struct etcd_txn txn;
-	json_t *answer;
-	int err = look(e, &seen);
-
-	if (err || seen.base >= term)
-		return err;
-	err = etcd_call_ask(e->call, "/v3/kv/txn",
-			    etcd_ask_base(e->prefix, term), 0, NULL, &answer);
-	if (!err)
-		err = etcd_answer_txn(answer, e->prefix, &txn);
-	json_decref(answer);
-	return err || txn.succeeded ? err : busy(txn.meta.who);
-}
-
 /* ---- transactions ------------------------------------------------------- */
 
 /* A refusal: by another leader, or by our own copy that has happened. */
@@ -367,7 +160,7 @@ static int etcd_commit(struct ledger *l, uint64_t term,
 	struct etcd_txn txn;
 	bool may_have = false;
 	json_t *answer;
-	int err = check_term(e, term);
+	int err = etcd_lead_check(e, term);
 
 	if (err)
 		return err;
@@ -403,7 +196,7 @@ static void etcd_close(struct ledger *l)
 	struct etcd_ledger *e = of(l);
 
 	/* So that nobody has to wait; else the lease ends by itself. */
-	if (e->call && revoke(e))
+	if (e->call && etcd_lead_end(e))
 		log_debug("ledger", "%s", error_last());
 	etcd_call_close(e->call);
 	free(e);
@@ -429,7 +222,7 @@ int ledger_etcd_open(const char *urls, const struct ledger_place *place,
 	if (!e)
 		return error_set(-ENOMEM, "no memory for a ledger");
 	e->base.ops = &etcd_ops;
-	e->base.lease_ns = LEASE_S * 1000000000ull;
+	e->base.lease_ns = ETCD_LEASE_S * 1000000000ull;
 	(void)snprintf(e->prefix, sizeof(e->prefix), "aquifer/%.40s/",
 		       place->rack ? place->rack : "local");
 	err = etcd_call_open(urls, place, &e->call);

@@ -41,6 +41,8 @@ int block_conn_parse(const json_t *body, struct conn_peer *peer)
 	return 0;
 }
 
+STATIC_ASSERT((int)BLK_BY_BYTES == (int)CTL_TICKET_BY_BYTES, "tokens");
+
 int block_conn_open(struct mem_node *node, struct mem_conn *c,
 		    const uint8_t session[BLOCK_SESSION_BYTES])
 {
@@ -54,7 +56,8 @@ int block_conn_open(struct mem_node *node, struct mem_conn *c,
 	if (err)
 		return err;
 	err = blk_guest_create(node->blocks->server, c->tenant->pd,
-			       c->tenant->name, session, &is_new, &c->visitor);
+			       c->tenant->name, c->token.bytes, session,
+			       &is_new, &c->visitor);
 	if (err)
 		space_uncharge(node, c->tenant, 0, c->page_bytes);
 	else

@@ -23,9 +23,10 @@ static uint64_t now_ns(void *ctx)
 	return env_now_ns(b->of->env);
 }
 
-static enum block_status judge(void *ctx, const char *tenant,
-			       const uint8_t *ticket, uint32_t len_bytes,
-			       struct blk_right *out)
+enum block_status block_ticket_judge(void *ctx, const char *tenant,
+				     const uint8_t by[BLK_BY_BYTES],
+				     const uint8_t *ticket, uint32_t len_bytes,
+				     struct blk_right *out)
 {
 	struct mem_blocks *b = ctx;
 	struct ctl_ticket t;
@@ -38,7 +39,7 @@ static enum block_status judge(void *ctx, const char *tenant,
 	pthread_mutex_unlock(&b->keys_lock);
 	if (err == -ENOKEY)
 		return BLOCK_BUSY; /* the next beat may bring the key */
-	if (err || strcmp(t.tenant, tenant) != 0)
+	if (err || strcmp(t.tenant, tenant) != 0 || !ctl_ticket_is_of(&t, by))
 		return BLOCK_DENIED;
 	*out = (struct blk_right){
 		.object = t.object,
@@ -73,7 +74,7 @@ int block_thread_start(struct mem_blocks *b)
 {
 	struct blk_server_config config = {.context = b->of->context,
 					   .ctx = b,
-					   .judge = judge,
+					   .judge = block_ticket_judge,
 					   .wall_s = wall_s,
 					   .now_ns = now_ns};
 	sigset_t all, before;

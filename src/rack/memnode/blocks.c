@@ -177,7 +177,7 @@ static int parse_order(const json_t *row, struct order *o)
 	if (!err && json_object_get(row, "load")) {
 		o->has_load = true;
 		err = mem_load_parse(json_object_get(row, "load"), &o->load);
-		o->load.id.number = o->number;
+		o->load.image.block.number = o->number;
 	}
 	if (err)
 		return err;

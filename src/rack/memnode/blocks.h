@@ -83,6 +83,11 @@ void mem_trunks_tick(struct mem_node *node);
 /* ---- block_thread.c ------------------------------------------------------ */
 
 int block_thread_start(struct mem_blocks *b) MUST_CHECK;
+/* As in struct blk_server_config; ctx is a struct mem_blocks. */
+enum block_status block_ticket_judge(void *ctx, const char *tenant,
+				     const uint8_t by[BLK_BY_BYTES],
+				     const uint8_t *ticket, uint32_t len_bytes,
+				     struct blk_right *out);
 void block_thread_stop(struct mem_blocks *b);
 
 /* ---- block_conn.c -------------------------------------------------------- */

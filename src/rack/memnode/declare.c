@@ -234,7 +234,8 @@ static int declare_all(struct mem_node *node)
 		}
 	}
 	for (unsigned i = 0; !err && i < MEM_REGION_MAX; i++)
-		if (node->regions[i] && !node->regions[i]->busy)
+		if (node->regions[i] && !node->regions[i]->busy &&
+		    node->regions[i]->move.stage == MEM_STAGE_HOME)
 			err = unless_refused(
 				declare_region(node, node->regions[i]));
 	for (unsigned i = 0; !err && i < MEM_CONN_MAX; i++)

@@ -173,10 +173,11 @@ static json_t *finals_json(const struct mem_session *s)
 static int narrow_peer(const struct ctl_call *call, struct conn_peer *peer)
 {
 	const struct mem_narrow *n = call->scope;
+	int err = ctl_token_hash(call->request->token, &peer->token);
 
 	peer->narrow_id = n ? n->id : 0;
-	if (!n)
-		return ctl_token_hash(call->request->token, &peer->token);
+	if (err || !n)
+		return err;
 	/* What may be done with blocks is in the controller's ticket. */
 	if ((peer->role != MEM_ROLE_PLAIN &&
 	     !(peer->role == MEM_ROLE_BLOCKS && n->is_ruled)) ||

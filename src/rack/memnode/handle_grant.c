@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "mem_priv.h"
+#include "move.h"
 
 enum {
 	GRANT_ID_TEXT = 16 + 1,
@@ -108,12 +108,9 @@ static int parse_wish(struct mem_node *node, struct ctl_call *call,
 	/* A window ends with the connection, and nobody can map it. */
 	w->revocable |= call->scope != NULL;
 	region = region_find(node, call->caller, name);
-	if (!region)
-		return error_set(-ENOENT, "there is no region %.63s", name);
-	if (region->busy)
-		return error_set(-EBUSY,
-				 "region %s is being made, changed or deleted",
-				 name);
+	err = move_check_grant(node, call, name, region, w);
+	if (err)
+		return err;
 	if (w->offset >= region->size_bytes)
 		return error_set(-EINVAL,
 				 "\"offset\" lies behind the region's end");

@@ -6,15 +6,20 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "mem_priv.h"
+#include "move.h"
 
-static json_t *describe(const struct mem_node *node, const struct mem_region *r)
+json_t *handle_region_describe(const struct mem_node *node,
+			       const struct mem_region *r)
 {
-	json_t *row = json_pack(
-		"{s:s, s:I, s:i, s:I, s:s, s:s, s:s}", "name", r->name, "size",
-		(json_int_t)r->size_bytes, "id", (int)r->id, "epoch",
-		(json_int_t)r->epoch, "node", node->name, "incarnation",
-		node->incarnation, "memory", r->dm ? "device" : "host");
+	char birth[CTL_INCARNATION_TEXT];
+	json_t *row;
+
+	ctl_incarnation_format(r->birth, birth);
+	row = json_pack("{s:s, s:I, s:i, s:I, s:s, s:s, s:s, s:s}", "name",
+			r->name, "size", (json_int_t)r->size_bytes, "id",
+			(int)r->id, "epoch", (json_int_t)r->epoch, "node",
+			node->name, "incarnation", node->incarnation, "memory",
+			r->dm ? "device" : "host", "birth", birth);
 
 	if (r->part_of[0])
 		(void)json_object_set_new(row, "part_of",
@@ -73,13 +78,9 @@ static int find(struct mem_node *node, struct ctl_call *call,
 
 	if (err)
 		return err;
-	if (!r)
-		return error_set(-ENOENT, "there is no region %s",
-				 call->segment[0]);
-	if (r->busy)
-		return error_set(-EBUSY,
-				 "region %s is being made, changed or deleted",
-				 r->name);
+	err = move_check(node, call->caller, call->segment[0], r);
+	if (err)
+		return err;
 	*out = r;
 	return 0;
 }
@@ -172,6 +173,8 @@ void handle_region_create(void *ctx, struct ctl_call *call)
 	uint64_t size_bytes;
 	struct mem_declared declared;
 	char part_of[MEM_PART_NAME_MAX + 1];
+	struct mem_move move;
+	uint64_t birth = 0;
 	const char *name;
 	bool on_device = false;
 	int err = ctl_field_string(call->body, "name", true, &name);
@@ -186,6 +189,8 @@ void handle_region_create(void *ctx, struct ctl_call *call)
 		err = declared_fields(call, &declared);
 	if (!err)
 		err = part_field(call, part_of);
+	if (!err)
+		err = move_arrival_parse(node, call->body, &move, &birth);
 	if (!err && owner) { /* it may end while the region is made */
 		owner_nonce = owner->nonce;
 		owner_slot = owner->slot;
@@ -193,8 +198,11 @@ void handle_region_create(void *ctx, struct ctl_call *call)
 	if (!err)
 		err = region_create(node, call->caller, name, size_bytes,
 				    on_device, &r);
-	if (!err)
+	if (!err) {
+		r->move = move;
+		r->birth = birth ? birth : r->birth;
 		err = declare(node, r, &declared);
+	}
 	if (err) {
 		ctl_reply_last_error(call->reply, err);
 		return;
@@ -202,7 +210,7 @@ void handle_region_create(void *ctx, struct ctl_call *call)
 	r->owner_nonce = owner_nonce;
 	r->owner_slot = owner_slot;
 	memcpy(r->part_of, part_of, sizeof(part_of));
-	ctl_reply_json(call->reply, 201, describe(node, r));
+	ctl_reply_json(call->reply, 201, handle_region_describe(node, r));
 }
 
 void handle_region_list(void *ctx, struct ctl_call *call)
@@ -214,8 +222,10 @@ void handle_region_list(void *ctx, struct ctl_call *call)
 		const struct mem_region *r = node->regions[i];
 
 		if (r && r->tenant == call->caller && !r->busy &&
+		    !move_is_hidden(r) &&
 		    (!call->scope || narrow_allows(call->scope, r->name)))
-			(void)json_array_append_new(rows, describe(node, r));
+			(void)json_array_append_new(
+				rows, handle_region_describe(node, r));
 	}
 	ctl_reply_json(call->reply, 200, json_pack("{s:o}", "regions", rows));
 }
@@ -228,7 +238,8 @@ void handle_region_get(void *ctx, struct ctl_call *call)
 	if (err)
 		ctl_reply_last_error(call->reply, err);
 	else
-		ctl_reply_json(call->reply, 200, describe(ctx, r));
+		ctl_reply_json(call->reply, 200,
+			       handle_region_describe(ctx, r));
 }
 
 void handle_region_patch(void *ctx, struct ctl_call *call)
@@ -246,7 +257,8 @@ void handle_region_patch(void *ctx, struct ctl_call *call)
 	if (err)
 		ctl_reply_last_error(call->reply, err);
 	else
-		ctl_reply_json(call->reply, 200, describe(ctx, r));
+		ctl_reply_json(call->reply, 200,
+			       handle_region_describe(ctx, r));
 }
 
 void handle_region_delete(void *ctx, struct ctl_call *call)

@@ -5,7 +5,6 @@
 
 enum {
 	MEM_NODE_NAME_MAX = 32, /* characters, as the others */
-	MEM_VAULT_MAX = 256,	/* with the NUL */
 	MEM_TENANT_NAME_MAX = 32,
 	MEM_REGION_NAME_MAX = 63,
 	MEM_PART_NAME_MAX = 79, /* of what a region is a part of */
@@ -38,6 +37,11 @@ enum {
 	MEM_WALK_DEPTH_MAX = 128,
 	MEM_WALK_TURN_COST = 4096, /* about, before frames are looked at */
 	MEM_WALK_TURN_LEAST = 8,   /* iterations, however long they are */
+
+	MEM_MOVE_REGIONS = 4, /* that move together */
+	MEM_MOVE_MS_MAX = 60000,
+	MEM_GIVEN_MAX = 256,  /* regions that moved away, and whither */
+	MEM_GIVEN_MS = 60000, /* a name waits for its region's new place */
 
 	MEM_REGION_ID_MAX = 65535,
 	MEM_OFFSET_BITS = 48,

@@ -38,6 +38,7 @@
 #include "pageframe/pframe_chain.h"
 #include "pageframe/pframe_server.h"
 #include "uplink/up_share.h"
+#include "vault/vault.h"
 
 enum mem_level {
 	MEM_LEVEL_ANY,	   /* no token */
@@ -69,6 +70,7 @@ enum mem_limit {
 	MEM_LIMIT_GRANTS,
 	MEM_LIMIT_SESSIONS,
 	MEM_LIMIT_WALKS,    /* programs of walks */
+	MEM_LIMIT_MACHINES, /* that share memory */
 	MEM_LIMIT_REQUESTS, /* of HTTP, in a second */
 	MEM_LIMIT_COUNT,
 };
@@ -135,9 +137,29 @@ struct mem_declared {
 	uint64_t nodes_at, nodes, node_bytes; /* of a store */
 };
 
+/* A region on its way to another node (move.h). */
+enum mem_stage {
+	MEM_STAGE_HOME,	    /* it is not */
+	MEM_STAGE_LEAVING,  /* from here; nobody changes it */
+	MEM_STAGE_GONE,	    /* it is the other node's, and ends here */
+	MEM_STAGE_ARRIVING, /* here; it is no region yet */
+	MEM_STAGE_SEALED,   /* the same, and all of it has arrived */
+};
+
+struct mem_move {
+	enum mem_stage stage;
+	uint64_t id;	   /* of all regions that move together */
+	uint64_t until_ns; /* or who moves it is gone; not of SEALED */
+	/* SEALED and ARRIVING: where it comes from, and which run of it. */
+	char from[MEM_NODE_NAME_MAX + 1];
+	char from_run[CTL_INCARNATION_TEXT];
+};
+
 struct mem_region {
 	struct mem_life life;
 	struct mem_tenant *tenant;
+	uint64_t birth; /* random; stays with it when it moves */
+	struct mem_move move;
 	char name[MEM_REGION_NAME_MAX + 1];
 	/* "kv users": it is changed and deleted with that only, or by force;
 	 * "": it stands for itself. */
@@ -264,7 +286,7 @@ struct mem_conn {
 	bool read_only;
 	uint64_t narrow_id; /* of the token that it was made with; 0: a whole
 			       one */
-	struct ctl_token_hash token; /* that whole one */
+	struct ctl_token_hash token; /* that token */
 	struct ibv_qp *qp;
 	union ibv_gid own_gid;
 	union ibv_gid client_gid;
@@ -277,7 +299,7 @@ struct mem_conn {
 
 enum {
 	MEM_STATUS_COUNT = 20, /* distinct ones per route that are counted */
-	MEM_ROUTE_MAX = 56,
+	MEM_ROUTE_MAX = 64,
 };
 
 /* Requests of one route, by status; a place whose count is 0 is free. */
@@ -300,6 +322,16 @@ struct mem_switch {
 	unsigned late_region;  /* where to look for pieces it has not taken */
 	unsigned late_count;
 	char late[MEM_LATE_MAX][MEM_LATE_BYTES];
+};
+
+/* A region that another node has now. */
+struct mem_given {
+	uint64_t id; /* of the move; 0: none */
+	/* The name is not free before the other node has it. */
+	uint64_t until_ns;
+	char tenant[MEM_TENANT_NAME_MAX + 1];
+	char name[MEM_REGION_NAME_MAX + 1];
+	char to[MEM_NODE_NAME_MAX + 1];
 };
 
 struct mem_node {
@@ -364,13 +396,18 @@ struct mem_node {
 	uint64_t regions_gone;
 	pthread_cond_t granted;
 
+	/* Regions that have moved away: how many since its start, and those of
+	 * which nobody has said that the other node took them (move.h). */
+	uint64_t given_count;
+	struct mem_given given[MEM_GIVEN_MAX];
+
 	struct mem_switch at_switch;
 	struct mem_shared *shared; /* coherent shared memory; or NULL */
 	struct mem_walk_config walk_config;
 	struct mem_walks *walks;   /* NULL: the NIC knows none */
 	struct mem_blocks *blocks; /* NULL: nobody has asked yet (blocks.h) */
 	struct mem_tasks *tasks;   /* the same (task.h) */
-	char vault[MEM_VAULT_MAX]; /* that orders may name; "": none */
+	struct vault_place vault;  /* that orders may name; "": none */
 
 	struct mem_request_count requests[MEM_ROUTE_MAX];
 	uint64_t conns_started;
@@ -648,6 +685,14 @@ void handle_status(void *ctx, struct ctl_call *call);
 void handle_metrics(void *ctx, struct ctl_call *call);
 void handle_claim_create(void *ctx, struct ctl_call *call);
 void handle_claim_delete(void *ctx, struct ctl_call *call);
+void handle_move_create(void *ctx, struct ctl_call *call);
+void handle_move_list(void *ctx, struct ctl_call *call);
+void handle_move_patch(void *ctx, struct ctl_call *call);
+void handle_move_give(void *ctx, struct ctl_call *call);
+void handle_move_take(void *ctx, struct ctl_call *call);
+void handle_move_delete(void *ctx, struct ctl_call *call);
+json_t *handle_region_describe(const struct mem_node *node,
+			       const struct mem_region *r);
 void handle_region_create(void *ctx, struct ctl_call *call);
 void handle_region_list(void *ctx, struct ctl_call *call);
 void handle_region_get(void *ctx, struct ctl_call *call);

@@ -152,6 +152,9 @@ int member_join(struct mem_node *node, struct mem_tenant *t, const char *name,
 	if (i == COH_MACHINES_MAX)
 		return error_set(-EAGAIN, "%d machines share memory at most",
 				 COH_MACHINES_MAX);
+	err = tenant_take(t, MEM_LIMIT_MACHINES, 1);
+	if (err)
+		return err;
 	s->members[i] = (struct mem_member){.used = true, .tenant = t};
 	/* What a former one of this number had open is not open any more. */
 	for (unsigned j = 0; j < MEM_SEGMENT_MAX; j++)
@@ -234,6 +237,14 @@ void member_note(struct mem_shared *s, const json_t *show)
 	}
 }
 
+/* The tenant may have been deleted before. */
+static void free_place(struct mem_member *m)
+{
+	if (m->tenant)
+		tenant_give(m->tenant, MEM_LIMIT_MACHINES, 1);
+	*m = (struct mem_member){0};
+}
+
 void member_forget(struct mem_shared *s, const json_t *show)
 {
 	for (unsigned i = 0; i < COH_MACHINES_MAX; i++) {
@@ -241,6 +252,6 @@ void member_forget(struct mem_shared *s, const json_t *show)
 
 		if (m->used && m->is_going && m->is_told &&
 		    !is_there(show, i) && !is_going_there(show, i))
-			*m = (struct mem_member){0};
+			free_place(m);
 	}
 }

@@ -71,6 +71,8 @@ struct mem_node_config {
 	uint32_t numa;
 	/* The vault that orders of the controller may name; NULL: none. */
 	const char *vault;
+	/* Where S3 is, and its region; NULL or "": the default ones. */
+	const char *vault_endpoint, *vault_region;
 };
 
 /* Opens the NIC. error_last() has the words. */

@@ -12,8 +12,12 @@
 #include <aquifer/aqdv.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/membarrier.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/node_bind.h"
@@ -28,6 +32,44 @@ enum {
 			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |
 			IBV_ACCESS_ZERO_BASED,
 };
+
+int memory_register(struct ibv_pd *pd, const struct memory *m, bool only_read,
+		    struct ibv_mr **out)
+{
+	int take =
+		only_read
+			? ~(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
+			: ~0;
+	struct ibv_mr *mr =
+		m->dm ? ibv_reg_dm_mr(pd, m->dm, 0,
+				      align_up(m->size_bytes, DEVICE_ALIGN),
+				      (unsigned)((DEVICE_ACCESS |
+						  IBV_ACCESS_MW_BIND) &
+						 take))
+		      : ibv_reg_mr(pd, m->addr, m->size_bytes,
+				   REGION_ACCESS & take);
+
+	if (!mr)
+		return error_set(-errno, "cannot register %s: %s",
+				 SIZE_TEXT(m->size_bytes), strerror(errno));
+	*out = mr;
+	return 0;
+}
+
+void memory_settle(const struct memory *m)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+
+	if (!m->from_aqdv || m->dm)
+		return;
+	/* A peer stores, and then looks whether it still may (os/direct.c);
+	 * nothing keeps its processor from looking before others see what it
+	 * stored. The kernel has every processor pass a barrier instead, so
+	 * that operations need none. Without that call it takes an interrupt
+	 * of theirs, which is not long. */
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		(void)nanosleep(&pause, NULL);
+}
 
 void memory_close(struct memory *m)
 {

@@ -34,8 +34,15 @@ void memory_scrub(const struct memory *m, uint64_t at, uint64_t bytes);
  * start at 0, and it cannot be mapped. */
 int memory_make_device(struct mem_node *node, struct ibv_pd *pd,
 		       uint64_t size_bytes, struct memory *out) MUST_CHECK;
+/* Another key of the same memory, in place of m->mr or beside it: with all
+ * rights, or only to read. */
+int memory_register(struct ibv_pd *pd, const struct memory *m, bool only_read,
+		    struct ibv_mr **out) MUST_CHECK;
 /* Its key ends. */
 void memory_close(struct memory *m);
+/* After its key has ended: whatever a peer stored by a mapping is seen here, or
+ * the peer finds that its mapping was taken back. May take milliseconds. */
+void memory_settle(const struct memory *m);
 /* Frees the memory and ends its key, if that has not ended yet. */
 void memory_free(struct mem_node *node, struct memory *m);
 

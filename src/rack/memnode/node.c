@@ -13,6 +13,7 @@
 #include "base/rundir.h"
 #include "blocks.h"
 #include "census.h"
+#include "move.h"
 #include "ruled.h"
 #include "task.h"
 #include "walks_priv.h"
@@ -27,6 +28,12 @@ const struct ctl_route node_routes[] = {
 	{CTL_GET, "/metrics", handle_metrics, MEM_LEVEL_METRICS},
 	{CTL_POST, "/v1/claims", handle_claim_create, MEM_LEVEL_TENANT},
 	{CTL_DELETE, "/v1/claims/:/:", handle_claim_delete, MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/moves", handle_move_create, MEM_LEVEL_TENANT},
+	{CTL_GET, "/v1/moves", handle_move_list, MEM_LEVEL_TENANT},
+	{CTL_PATCH, "/v1/moves/:", handle_move_patch, MEM_LEVEL_TENANT_QUIET},
+	{CTL_POST, "/v1/moves/:/give", handle_move_give, MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/moves/:/take", handle_move_take, MEM_LEVEL_TENANT},
+	{CTL_DELETE, "/v1/moves/:", handle_move_delete, MEM_LEVEL_TENANT},
 	{CTL_POST, "/v1/regions", handle_region_create, MEM_LEVEL_TENANT},
 	{CTL_GET, "/v1/regions", handle_region_list, MEM_LEVEL_TENANT},
 	{CTL_GET, "/v1/regions/:", handle_region_get, MEM_LEVEL_TENANT},
@@ -103,6 +110,11 @@ const unsigned node_route_count = ARRAY_LEN(node_routes);
 static const struct ctl_body_max body_max[] = {
 	{handle_claim_create, MEM_BODY_SMALL},
 	{handle_claim_delete, MEM_BODY_SMALL},
+	{handle_move_create, MEM_BODY_SMALL},
+	{handle_move_patch, MEM_BODY_SMALL},
+	{handle_move_give, MEM_BODY_SMALL},
+	{handle_move_take, MEM_BODY_SMALL},
+	{handle_move_delete, MEM_BODY_SMALL},
 	{handle_region_create, MEM_BODY_SMALL},
 	{handle_region_patch, MEM_BODY_SMALL},
 	{handle_region_delete, MEM_BODY_SMALL},
@@ -134,15 +146,19 @@ const struct ctl_routes mem_routes = {node_routes, ARRAY_LEN(node_routes),
 
 static const struct ctl_members members[] = {
 	{handle_claim_create, "name holder ms"},
+	{handle_move_create, "move regions ms"},
+	{handle_move_patch, "ms seal"},
+	{handle_move_give, "to"},
 	{handle_region_create,
-	 "name size memory owner switch nodes_at nodes node_bytes part_of"},
+	 "name size memory owner switch nodes_at nodes node_bytes part_of move "
+	 "birth from from_run ms"},
 	{handle_region_patch, "size force"},
 	{handle_region_delete, "force"},
 	{handle_connect,
 	 "proto gid qpn psn mtu rd_atomic access caps client patience_ms auth "
 	 "session pages owner without walk blocks"},
 	{handle_heartbeat, "connections"},
-	{handle_grant_create, "region rights offset length revocable"},
+	{handle_grant_create, "region rights offset length revocable move"},
 	{handle_pages_create, "version count bytes depth pieces sparse"},
 	{handle_pages_mapped, "pages"},
 	{handle_walk_create, "image"},
@@ -213,6 +229,23 @@ static void set_default(uint32_t *limit, uint32_t value)
 	*limit = *limit ? *limit : value;
 }
 
+static void set_vault(struct vault_place *v, const struct mem_node_config *c)
+{
+	const char *region = c->vault_region && *c->vault_region
+				     ? c->vault_region
+				     : "us-east-1";
+
+	(void)snprintf(v->path, sizeof(v->path), "%s",
+		       c->vault ? c->vault : "");
+	(void)snprintf(v->region, sizeof(v->region), "%s", region);
+	if (c->vault_endpoint && *c->vault_endpoint)
+		(void)snprintf(v->endpoint, sizeof(v->endpoint), "%s",
+			       c->vault_endpoint);
+	else
+		(void)snprintf(v->endpoint, sizeof(v->endpoint),
+			       "https://s3.%s.amazonaws.com", v->region);
+}
+
 int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 {
 	struct mem_node *node;
@@ -246,8 +279,7 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	node->pool_bytes = c->pool_bytes;
 	node->has_numa = c->has_numa;
 	node->numa = c->numa;
-	(void)snprintf(node->vault, sizeof(node->vault), "%s",
-		       c->vault ? c->vault : "");
+	set_vault(&node->vault, c);
 	node->audit = c->audit;
 	node->has_auth = c->has_auth;
 	node->keep_token = c->keep_token;
@@ -565,6 +597,7 @@ void mem_node_tick(struct mem_node *node)
 	}
 	session_expire(node, NULL);
 	region_expire(node);
+	move_tick(node);
 	ruled_tick(node);
 	tenant_tick(node);
 	space_tick(node);

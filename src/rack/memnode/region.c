@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/error.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -147,6 +148,7 @@ static int insert(struct mem_node *node, struct mem_tenant *tenant,
 	}
 	(void)snprintf(r->name, sizeof(r->name), "%s", name);
 	r->tenant = tenant;
+	env_random(node->env, &r->birth, sizeof(r->birth));
 	r->id = next_id(node);
 	r->busy = true;
 	node->regions[place] = r;
@@ -267,6 +269,7 @@ int region_resize(struct mem_node *node, struct mem_region *r,
 	pthread_mutex_unlock(&node->lock);
 	/* The key first, so that what is copied is the last word. */
 	memory_close(&old);
+	memory_settle(&old);
 	memcpy(m.addr, old.addr, u64_min(old.size_bytes, size_bytes));
 	memory_free(node, &old);
 	pthread_mutex_lock(&node->lock);

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/size.h"
 #include "blocks.h"
+#include "move.h"
 #include "task.h"
 
 static uint64_t used_of(const struct mem_tenant *t)
@@ -274,12 +275,14 @@ static json_t *shares(struct mem_node *node)
 static void say_names(const struct mem_node *node, json_t *beat)
 {
 	json_t *rows = json_array();
-	unsigned told = 0;
+	unsigned told = 0, hidden = 0;
 
 	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
 		const struct mem_region *r = node->regions[i];
 
-		if (!r || told == MEM_NAMES_TOLD)
+		if (!r || (move_is_hidden(r) && ++hidden))
+			continue;
+		if (told == MEM_NAMES_TOLD)
 			continue;
 		told++;
 		(void)json_array_append_new(
@@ -288,8 +291,9 @@ static void say_names(const struct mem_node *node, json_t *beat)
 					"size", (json_int_t)r->size_bytes));
 	}
 	(void)json_object_set_new(beat, "names", rows);
-	(void)json_object_set_new(beat, "names_complete",
-				  json_boolean(told == node->region_count));
+	(void)json_object_set_new(
+		beat, "names_complete",
+		json_boolean(told + hidden == node->region_count));
 }
 
 /* ---- for uplink --------------------------------------------------------- */
@@ -316,6 +320,7 @@ void mem_node_joined(void *ctx)
 void mem_node_say(void *ctx, json_t *beat)
 {
 	struct mem_node *node = ctx;
+	uint64_t ops = 0;
 
 	pthread_mutex_lock(&node->lock);
 	(void)json_object_set_new(beat, "used",
@@ -324,6 +329,9 @@ void mem_node_say(void *ctx, json_t *beat)
 				  json_integer(node->region_count));
 	(void)json_object_set_new(beat, "connections",
 				  json_integer(node->conn_count));
+	/* Programs of this machine do theirs on mapped memory by themselves. */
+	(void)!aqdv_get_counter(node->context, "served", &ops);
+	(void)json_object_set_new(beat, "ops", json_integer((json_int_t)ops));
 	/* What it has then is all that it will have. */
 	(void)json_object_set_new(beat, "drained",
 				  json_boolean(node->is_drained));
@@ -338,6 +346,7 @@ void mem_node_say(void *ctx, json_t *beat)
 		say_names(node, beat);
 	mem_blocks_say(node, beat);
 	mem_tasks_say(node, beat);
+	move_say(node, beat);
 	pthread_mutex_unlock(&node->lock);
 }
 
@@ -368,5 +377,6 @@ void mem_node_hear(void *ctx, const json_t *answer)
 	(void)pthread_cond_broadcast(&node->granted);
 	mem_blocks_hear(node, answer);
 	mem_tasks_hear(node, answer);
+	move_hear(node, answer);
 	node_leave(node, &visit);
 }

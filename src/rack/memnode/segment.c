@@ -165,24 +165,29 @@ static int check_new(const struct mem_shared *s, const struct mem_tenant *t,
 	return 0;
 }
 
-/* A place in the arena, and the tenant's quota. */
+/* A place in the arena. The tenant pays for all of it, because nobody else can
+ * have what is left: many small segments would use up the arena otherwise. */
 static int take_memory(struct mem_node *node, struct mem_segment *g)
 {
 	struct mem_shared *s = node->shared;
+	uint64_t place_bytes = g->size_bytes ? arena_round(g->size_bytes) : 0;
 	int err = ruled_admit(node);
 
 	if (!err)
-		err = ruled_charge(node, g->tenant, g->size_bytes);
-	if (err || !g->size_bytes)
+		err = ruled_charge(node, g->tenant, place_bytes);
+	if (err == -EDQUOT)
+		return error_prefix(err,
+				    "segment %s takes a place of %s: ", g->name,
+				    SIZE_TEXT(place_bytes));
+	if (err || !place_bytes)
 		return err;
 	if (arena_take(&s->arena, g->size_bytes, &g->part))
 		return error_set(-ENOSPC,
 				 "the shared memory of %s, %s, has no place of "
 				 "%s left",
 				 node->name, SIZE_TEXT(s->arena.size_bytes),
-				 SIZE_TEXT(arena_round(g->size_bytes)));
-	g->tenant->used_bytes += g->size_bytes;
-	s->used_bytes += g->size_bytes;
+				 SIZE_TEXT(place_bytes));
+	g->tenant->used_bytes += g->part.bytes;
 	return 0;
 }
 
@@ -210,8 +215,7 @@ static void give_memory(struct mem_node *node, struct mem_segment *g)
 	memory_scrub(&s->memory, g->part.at, g->part.bytes);
 	node->bytes_scrubbed += g->size_bytes;
 	arena_give(&s->arena, g->part.at);
-	g->tenant->used_bytes -= g->size_bytes;
-	s->used_bytes -= g->size_bytes;
+	g->tenant->used_bytes -= g->part.bytes;
 }
 
 void segment_free(struct mem_node *node, struct mem_segment *g)
@@ -272,30 +276,24 @@ int segment_create(struct mem_node *node, struct mem_tenant *t,
 	return 0;
 }
 
-/* More of its place. */
+/* More of its place, which is paid for. */
 static int grow(struct mem_node *node, struct mem_segment *g,
 		uint64_t size_bytes)
 {
-	uint64_t more = size_bytes - g->size_bytes, former = g->size_bytes;
+	uint64_t former = g->size_bytes;
 	struct mem_allow own;
-	int err = size_bytes > g->part.bytes
-			  ? error_set(-ENOSPC,
-				      "segment %s has room for %s and no more",
-				      g->name, SIZE_TEXT(g->part.bytes))
-			  : ruled_charge(node, g->tenant, more);
+	int err;
 
-	if (err)
-		return err;
+	if (size_bytes > g->part.bytes)
+		return error_set(-ENOSPC,
+				 "segment %s has room for %s and no more",
+				 g->name, SIZE_TEXT(g->part.bytes));
 	g->size_bytes = size_bytes;
 	own = owner_right(g, COH_WRITE);
 	err = g->is_lost ? 0 : tell_right(node, g, &own);
-	if (err) {
+	if (err)
 		g->size_bytes = former;
-		return err;
-	}
-	g->tenant->used_bytes += more;
-	node->shared->used_bytes += more;
-	return 0;
+	return err;
 }
 
 /* Its first memory. */

@@ -28,12 +28,13 @@ static bool has_jit(const struct daemon *d)
 /* Files, and, where walks become machine code, pages that hold it. */
 static int allow(struct daemon *d)
 {
+	const char *vault = config_string(d->config, "rack", "vault");
 	int err = daemon_allow_state(d);
 
 	d->confine.makes_code = has_jit(d);
-	return err ? err
-		   : confine_add(&d->confine, CONFINE_WRITE,
-				 config_string(d->config, "rack", "vault"));
+	return err || vault_place_is_s3(vault)
+		       ? err
+		       : confine_add(&d->confine, CONFINE_WRITE, vault);
 }
 
 static int set_walks(const struct daemon *d, struct mem_walk_config *c)
@@ -70,6 +71,10 @@ static int open_node(struct daemon *d)
 		.keep_token = keep_token,
 		.keep_ctx = d,
 		.vault = config_string(d->config, "rack", "vault"),
+		.vault_endpoint =
+			config_string(d->config, "rack", "vault_endpoint"),
+		.vault_region =
+			config_string(d->config, "rack", "vault_region"),
 	};
 	int err = statedir_make(d->rack, dir);
 

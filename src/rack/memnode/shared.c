@@ -123,7 +123,8 @@ json_t *shared_describe(const struct mem_node *node, bool sees_all)
 		(void)json_object_set_new(tree, "counters",
 					  shared_use_describe(&s->use));
 		(void)json_object_set_new(
-			tree, "used", json_integer((json_int_t)s->used_bytes));
+			tree, "used",
+			json_integer((json_int_t)s->arena.taken_bytes));
 		(void)json_object_set_new(
 			tree, "segments",
 			json_integer((json_int_t)s->segment_count));
@@ -145,7 +146,7 @@ void shared_metrics(struct ctl_metrics *m, const struct mem_node *node)
 	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_shared_size_bytes",
 			"Limit of the shared memory.", s->arena.size_bytes);
 	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_shared_used_bytes",
-			"Shared memory in segments.", s->used_bytes);
+			"Shared memory in segments.", s->arena.taken_bytes);
 	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_shared_lost_bytes",
 			"Shared memory whose last stores are lost.", lost);
 	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_shared_segments",

@@ -108,7 +108,6 @@ struct mem_shared {
 	struct ibv_pd *pd; /* nothing else is in it */
 	struct memory memory;
 	struct ibv_qp *qp; /* the switch's connection to it; or NULL */
-	uint64_t used_bytes;
 	unsigned segment_count;
 	struct mem_segment *segments[MEM_SEGMENT_MAX];
 	uint64_t last_id;

@@ -161,6 +161,7 @@ int switch_walk_piece(struct mem_node *node, struct mem_region *r)
 
 	lock_assert_mutex_held(&node->lock);
 	if (!node->at_switch.has_walk || r->busy ||
+	    r->move.stage != MEM_STAGE_HOME ||
 	    piece_name_parse(r->name, &piece) || piece.count < 2)
 		return 0;
 	snprintf(of, sizeof(of), "%s/%s", r->tenant->name, piece.region);
@@ -200,7 +201,8 @@ void switch_walk_tenant_changed(struct mem_node *node,
 		struct mem_region *r = node->regions[i];
 
 		/* What is made or given back has no clients. */
-		if (!r || r->tenant != t || !r->space || r->busy)
+		if (!r || r->tenant != t || !r->space || r->busy ||
+		    r->move.stage != MEM_STAGE_HOME)
 			continue;
 		set_space(r, 0);
 		node->at_switch.run[0] = '\0'; /* all is told anew */
@@ -242,9 +244,9 @@ int switch_walk_open(struct mem_node *node)
 		return err;
 	return ctl_switch_tell(
 		&node->at_switch.ctl,
-		"tell walk node name=%s server=%s qpn=%u own_ip=%s", node->name,
-		address_text(gid.raw, server), t->hop->qp_num,
-		address_text(ctl_switch_ip(gid.raw), own));
+		"tell walk node name=%s server=%s qpn=%u own_ip=%s mtu=%u",
+		node->name, address_text(gid.raw, server), t->hop->qp_num,
+		address_text(ctl_switch_ip(gid.raw), own), 128u << node->mtu);
 }
 
 void switch_walk_close(struct mem_node *node)

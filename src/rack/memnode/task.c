@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/crc.h"
 #include "base/error.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -27,10 +27,8 @@ struct task {
 	struct list link;
 	uint64_t id; /* of a load: 0 */
 	enum what what;
-	char place[VAULT_PLACE_MAX];
-	char image[VAULT_IMAGE_MAX];
+	struct mem_image image;
 	uint64_t index, generation;
-	struct blk_image_id block;
 	bool freeze;
 	json_t *text;
 	struct mem_block *m; /* of a load */
@@ -39,24 +37,17 @@ struct task {
 	bool is_done, is_told;
 	int err;
 	char why[MEM_TASK_WHY];
-	uint64_t bytes, crc;
-	uint32_t flags, items;
+	struct mem_image_sum sum;
 };
 
 struct mem_tasks {
 	pthread_t thread;
 	pthread_cond_t wake;
 	bool stops;
-	struct list list; /* in the order in which they came */
+	atomic_bool is_over; /* the same, for who waits for a vault */
+	struct list list;    /* in the order in which they came */
 	unsigned count;
 };
-
-#define MANIFEST_NAME "manifest.json"
-
-static void object_name(uint64_t number, char out[VAULT_OBJECT_MAX])
-{
-	(void)snprintf(out, VAULT_OBJECT_MAX, "%" PRIu64 ".blk", number);
-}
 
 /* ---- saving -------------------------------------------------------------- */
 
@@ -98,23 +89,6 @@ static void unpin(struct mem_node *node, struct mem_block *m)
 	pthread_mutex_unlock(&node->lock);
 }
 
-static int write_image(struct task *t, struct blk_image *image)
-{
-	char name[VAULT_OBJECT_MAX];
-	struct iovec parts[2];
-
-	blk_image_sum(image);
-	parts[0] = (struct iovec){&image->head, sizeof(image->head)};
-	parts[1] = (struct iovec){(void *)(uintptr_t)image->payload,
-				  (size_t)image->bytes};
-	object_name(t->block.number, name);
-	t->bytes = sizeof(image->head) + image->bytes;
-	t->crc = blk_image_crc(image);
-	t->flags = be32_get(image->head.flags);
-	t->items = be32_get(image->head.items);
-	return vault_put(t->place, t->image, name, parts, 2);
-}
-
 static int save(struct mem_node *node, struct task *t)
 {
 	struct mem_block *m = NULL;
@@ -124,140 +98,13 @@ static int save(struct mem_node *node, struct task *t)
 	if (err)
 		return err;
 	err = blk_server_image(node->blocks->server, m->index, m->generation,
-			       t->freeze, &t->block, &image);
+			       t->freeze, &t->image.block, &image);
 	if (!err) {
-		err = write_image(t, &image);
+		err = mem_image_write(&t->image, &image, &t->sum);
 		blk_image_release(&image);
 	}
 	unpin(node, m);
 	return err;
-}
-
-/* ---- manifests ----------------------------------------------------------- */
-
-/* {"manifest": {...}, "crc": "16 digits of the sum of the other member's text,
- * with its members in order and no spaces"} */
-static char *manifest_text(json_t *body, uint64_t *crc)
-{
-	char *text = json_dumps(body, JSON_COMPACT | JSON_SORT_KEYS);
-
-	*crc = text ? crc64(0, text, strlen(text)) : 0;
-	return text;
-}
-
-static int write_manifest(const struct task *t)
-{
-	uint64_t crc;
-	char *body = manifest_text(t->text, &crc), *whole = NULL;
-	struct iovec part;
-	int len, err;
-
-	len = body ? asprintf(&whole,
-			      "{\"crc\": \"%016" PRIx64 "\",\n"
-			      "\"manifest\": %s}\n",
-			      crc, body)
-		   : -1;
-	free(body);
-	if (len < 0)
-		return error_set(-ENOMEM, "no memory for a manifest");
-	part = (struct iovec){whole, (size_t)len};
-	err = vault_put(t->place, t->image, MANIFEST_NAME, &part, 1);
-	free(whole);
-	return err;
-}
-
-/* The manifest that is there, if it is as it was written; the caller's. */
-static int read_manifest(const struct task *t, json_t **out)
-{
-	json_t *whole = NULL, *body;
-	const char *said;
-	char *text, sum[20];
-	uint64_t crc;
-	size_t bytes = 0;
-	void *buf = NULL;
-	int err = vault_get(t->place, t->image, MANIFEST_NAME, MEM_MANIFEST_MAX,
-			    &buf, &bytes);
-
-	if (err)
-		return err;
-	whole = json_loadb(buf, bytes, JSON_REJECT_DUPLICATES, NULL);
-	free(buf);
-	body = json_object_get(whole, "manifest");
-	said = json_string_value(json_object_get(whole, "crc"));
-	text = json_is_object(body) ? manifest_text(body, &crc) : NULL;
-	if (text)
-		(void)snprintf(sum, sizeof(sum), "%016" PRIx64, crc);
-	if (!text || !said || strcmp(said, sum) != 0)
-		err = error_set(-EBADMSG,
-				"%s/" MANIFEST_NAME " is damaged: its sum is "
-				"wrong",
-				t->image);
-	else
-		*out = json_incref(body);
-	free(text);
-	json_decref(whole);
-	return err;
-}
-
-/* ---- loading ------------------------------------------------------------- */
-
-/* The sum that the manifest has for a block. */
-static int sum_of(const json_t *manifest, const struct task *t, uint64_t *crc)
-{
-	const json_t *row;
-	size_t i;
-
-	if ((uint64_t)json_integer_value(json_object_get(manifest, "image")) !=
-	    t->block.image)
-		return error_set(-EBADMSG,
-				 "%s/" MANIFEST_NAME " is of another image",
-				 t->image);
-	json_array_foreach(json_object_get(manifest, "blocks"), i, row)
-	{
-		const char *text =
-			json_string_value(json_object_get(row, "crc"));
-		const json_t *number = json_object_get(row, "number");
-
-		if ((uint64_t)json_integer_value(number) != t->block.number)
-			continue;
-		if (text && sscanf(text, "%16" SCNx64, crc) == 1)
-			return 0;
-	}
-	return error_set(-EBADMSG, "%s/" MANIFEST_NAME " has no block %" PRIu64,
-			 t->image, t->block.number);
-}
-
-static int read_block(const struct task *t, uint64_t crc, void **buf,
-		      struct blk_image *image)
-{
-	char name[VAULT_OBJECT_MAX];
-	size_t bytes = 0;
-	int err;
-
-	object_name(t->block.number, name);
-	err = vault_get(t->place, t->image, name,
-			(size_t)t->into.options.size_bytes +
-				sizeof(struct blk_image_wire),
-			buf, &bytes);
-	if (err)
-		return err;
-	err = blk_image_parse(*buf, bytes, &t->block, image);
-	if (!err && blk_image_crc(image) != crc)
-		err = error_set(-EBADMSG, "the manifest has another sum");
-	return err ? error_prefix(err, "%s/%s is refused: ", t->image, name)
-		   : 0;
-}
-
-static int load(const struct task *t, void **buf, struct blk_image *image)
-{
-	json_t *manifest = NULL;
-	uint64_t crc = 0;
-	int err = read_manifest(t, &manifest);
-
-	if (!err)
-		err = sum_of(manifest, t, &crc);
-	json_decref(manifest);
-	return err ? err : read_block(t, crc, buf, image);
 }
 
 /* Installs the block, or gives it up; lets the lock go. */
@@ -265,7 +112,7 @@ static void end_load(struct mem_node *node, struct task *t)
 {
 	struct blk_image image;
 	void *buf = NULL;
-	int err = load(t, &buf, &image);
+	int err = mem_image_read(&t->image, &t->into.options, &buf, &image);
 
 	t->into.image = &image;
 	pthread_mutex_lock(&node->lock);
@@ -276,23 +123,15 @@ static void end_load(struct mem_node *node, struct task *t)
 
 /* ---- the thread ---------------------------------------------------------- */
 
-static int erase(const struct task *t)
-{
-	/* Without its manifest nothing of it is an image any more. */
-	int err = vault_remove(t->place, t->image, MANIFEST_NAME);
-
-	return err ? err : vault_erase(t->place, t->image);
-}
-
 static int work(struct mem_node *node, struct task *t)
 {
 	switch (t->what) {
 	case SAVE:
 		return save(node, t);
 	case MANIFEST:
-		return write_manifest(t);
+		return mem_manifest_write(&t->image, t->text);
 	case ERASE:
-		return erase(t);
+		return mem_image_erase(&t->image);
 	case LOAD:
 		end_load(node, t);
 		return 0;
@@ -305,6 +144,8 @@ static void drop(struct mem_tasks *all, struct task *t)
 	list_remove(&t->link);
 	all->count--;
 	json_decref(t->text);
+	json_decref(t->sum.slots);
+	vault_key_forget(&t->image.place.key);
 	free(t);
 }
 
@@ -327,6 +168,8 @@ static void note_end(struct mem_node *node, struct task *t, int err)
 		(void)snprintf(t->why, sizeof(t->why), "%s", error_last());
 		log_warn("memnode", "vault: %s", t->why);
 	}
+	/* It was for this task. */
+	vault_key_forget(&t->image.place.key);
 	if (t->what == LOAD)
 		drop(node->tasks, t);
 	if (node->control.wake)
@@ -406,6 +249,7 @@ void mem_tasks_stop(struct mem_node *node)
 		return;
 	pthread_mutex_lock(&node->lock);
 	all->stops = true;
+	atomic_store_explicit(&all->is_over, true, memory_order_relaxed);
 	(void)pthread_cond_signal(&all->wake);
 	pthread_mutex_unlock(&node->lock);
 	(void)pthread_join(all->thread, NULL);
@@ -424,15 +268,26 @@ void mem_tasks_stop(struct mem_node *node)
 
 /* ---- orders -------------------------------------------------------------- */
 
-static int check_place(const struct mem_node *node, const char *place)
+/* Only to where this node's own rack.ini says, whatever a task names. */
+static int check_place(const struct mem_node *node, struct mem_tasks *all,
+		       struct vault_place *place)
 {
-	if (node->vault[0] && strcmp(place, node->vault) == 0)
-		return 0;
-	return error_set(-EACCES,
-			 "node %s may not use the vault %.100s: its own "
-			 "rack.vault is %s",
-			 node->name, place,
-			 node->vault[0] ? node->vault : "not set");
+	if (!node->vault.path[0] || strcmp(place->path, node->vault.path) != 0)
+		return error_set(
+			-EACCES,
+			"node %s may not use the vault %.100s: its own "
+			"rack.vault is %s",
+			node->name, place->path,
+			node->vault.path[0] ? node->vault.path : "not set");
+	memcpy(place->endpoint, node->vault.endpoint, sizeof(place->endpoint));
+	memcpy(place->region, node->vault.region, sizeof(place->region));
+	place->is_over = &all->is_over;
+	return vault_place_is_s3(place->path) && !place->key.id[0]
+		       ? error_set(-EACCES,
+				   "the controller has no key for %.100s: "
+				   "rack.vault_key_file in its rack.ini",
+				   place->path)
+		       : 0;
 }
 
 static int take_text(const json_t *row, const char *name, char *out,
@@ -444,6 +299,23 @@ static int take_text(const json_t *row, const char *name, char *out,
 		return error_set(-EINVAL, "a task has no \"%s\"", name);
 	memcpy(out, text, strlen(text) + 1);
 	return 0;
+}
+
+/* "vault", and "key" where that is S3. */
+static int take_place(const json_t *row, struct vault_place *out)
+{
+	const json_t *key = json_object_get(row, "key");
+	int err = take_text(row, "vault", out->path, sizeof(out->path));
+
+	if (err || !key)
+		return err;
+	err = take_text(key, "id", out->key.id, sizeof(out->key.id));
+	if (!err)
+		err = take_text(key, "secret", out->key.secret,
+				sizeof(out->key.secret));
+	return err ? err
+		   : take_text(key, "session", out->key.session,
+			       sizeof(out->key.session));
 }
 
 static int take_what(const json_t *row, enum what *out)
@@ -470,14 +342,14 @@ static int parse_save(const json_t *row, struct task *t)
 				    &t->generation);
 	if (!err)
 		err = ctl_field_u64(row, "object", true, 1, INT64_MAX,
-				    &t->block.object);
+				    &t->image.block.object);
 	if (!err)
 		err = ctl_field_u64(row, "number", true, 0, INT64_MAX,
-				    &t->block.number);
+				    &t->image.block.number);
 	t->freeze = json_is_true(json_object_get(row, "freeze"));
 	return err ? err
 		   : ctl_field_u64(row, "image_id", true, 1, INT64_MAX,
-				   &t->block.image);
+				   &t->image.block.image);
 }
 
 static int parse(const json_t *row, struct task *t)
@@ -485,9 +357,10 @@ static int parse(const json_t *row, struct task *t)
 	int err = take_what(row, &t->what);
 
 	if (!err)
-		err = take_text(row, "vault", t->place, sizeof(t->place));
+		err = take_place(row, &t->image.place);
 	if (!err)
-		err = take_text(row, "image", t->image, sizeof(t->image));
+		err = take_text(row, "image", t->image.dir,
+				sizeof(t->image.dir));
 	if (!err && t->what == SAVE)
 		err = parse_save(row, t);
 	if (!err && t->what == MANIFEST)
@@ -528,7 +401,7 @@ static void take(struct mem_node *node, const json_t *row)
 	t->id = id;
 	err = parse(row, t);
 	if (!err)
-		err = check_place(node, t->place);
+		err = check_place(node, all, &t->image.place);
 	append(all, t);
 	if (err)
 		note_end(node, t, err);
@@ -567,7 +440,7 @@ void mem_tasks_hear(struct mem_node *node, const json_t *answer)
 void mem_tasks_say(struct mem_node *node, json_t *beat)
 {
 	const struct mem_tasks *all = node->tasks;
-	json_t *rows;
+	json_t *rows, *row;
 
 	lock_assert_mutex_held(&node->lock);
 	if (!all)
@@ -584,14 +457,16 @@ void mem_tasks_say(struct mem_node *node, json_t *beat)
 		(void)snprintf(code, sizeof(code), "-%s",
 			       t->err && error_name(t->err) ? error_name(t->err)
 							    : "EIO");
-		(void)snprintf(crc, sizeof(crc), "%016" PRIx64, t->crc);
-		(void)json_array_append_new(
-			rows, json_pack("{s:I, s:s, s:s, s:I, s:s, s:i, s:I}",
-					"id", (json_int_t)t->id, "end",
-					t->err ? code : "done", "why", t->why,
-					"bytes", (json_int_t)t->bytes, "crc",
-					crc, "flags", (int)t->flags, "items",
-					(json_int_t)t->items));
+		(void)snprintf(crc, sizeof(crc), "%016" PRIx64, t->sum.crc);
+		row = json_pack("{s:I, s:s, s:s, s:I, s:s, s:i, s:I}", "id",
+				(json_int_t)t->id, "end",
+				t->err ? code : "done", "why", t->why, "bytes",
+				(json_int_t)t->sum.bytes, "crc", crc, "flags",
+				(int)t->sum.flags, "items",
+				(json_int_t)t->sum.items);
+		if (t->sum.slots)
+			(void)json_object_set(row, "slots", t->sum.slots);
+		(void)json_array_append_new(rows, row);
 	}
 	(void)json_object_set_new(beat, "tasks", rows);
 }
@@ -600,26 +475,25 @@ void mem_tasks_say(struct mem_node *node, json_t *beat)
 
 int mem_load_parse(const json_t *row, struct mem_load *out)
 {
-	int err = take_text(row, "vault", out->place, sizeof(out->place));
+	int err = take_place(row, &out->image.place);
 
 	if (!err)
-		err = take_text(row, "image", out->image, sizeof(out->image));
+		err = take_text(row, "image", out->image.dir,
+				sizeof(out->image.dir));
 	if (!err)
 		err = ctl_field_u64(row, "image_id", true, 1, INT64_MAX,
-				    &out->id.image);
+				    &out->image.block.image);
 	return err ? err
 		   : ctl_field_u64(row, "object", true, 1, INT64_MAX,
-				   &out->id.object);
+				   &out->image.block.object);
 }
 
 int mem_task_load(struct mem_node *node, struct mem_block *m,
 		  const struct blk_place *place, const struct mem_load *load)
 {
 	struct task *t;
-	int err = check_place(node, load->place);
+	int err = start(node);
 
-	if (!err)
-		err = start(node);
 	if (err)
 		return err;
 	t = calloc(1, sizeof(*t));
@@ -628,9 +502,13 @@ int mem_task_load(struct mem_node *node, struct mem_block *m,
 	t->what = LOAD;
 	t->m = m;
 	t->into = *place;
-	t->block = load->id;
-	memcpy(t->place, load->place, sizeof(t->place));
-	memcpy(t->image, load->image, sizeof(t->image));
+	t->image = load->image;
+	err = check_place(node, node->tasks, &t->image.place);
+	if (err) {
+		vault_key_forget(&t->image.place.key);
+		free(t);
+		return err;
+	}
 	append(node->tasks, t);
 	return 0;
 }

@@ -13,7 +13,7 @@
 #define AQ_MEM_TASK_H
 
 #include "blocks.h"
-#include "vault/vault.h"
+#include "image.h"
 
 enum {
 	MEM_TASKS_MAX =
@@ -21,7 +21,6 @@ enum {
 	MEM_TASKS_TOLD = 64,   /* in one beat */
 	MEM_TASK_WHY = 200,    /* bytes of words */
 	MEM_TASK_PAUSE_MS = 2, /* until a block that is in use is tried again */
-	MEM_MANIFEST_MAX = 16 << 20,
 };
 
 /* "tasks" of a beat, and of the answer to one. */
@@ -30,11 +29,10 @@ void mem_tasks_hear(struct mem_node *node, const json_t *answer);
 /* Without the lock; no more orders come. */
 void mem_tasks_stop(struct mem_node *node);
 
-/* "load" of an order to make a block: {"vault", "image", "id", "object"}. */
+/* "load" of an order to make a block: {"vault", "key", "image", "image_id",
+ * "object"}. */
 struct mem_load {
-	char place[VAULT_PLACE_MAX];
-	char image[VAULT_IMAGE_MAX];
-	struct blk_image_id id;
+	struct mem_image image;
 };
 int mem_load_parse(const json_t *row, struct mem_load *out) MUST_CHECK;
 /* The block is filled and installed some time later, or has failed; until then

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "coherence/coherence.h"
 #include "mem_priv.h"
 
 static const struct {
@@ -25,6 +26,7 @@ static const struct {
 	[MEM_LIMIT_GRANTS] = {"grants", "grants", 4},
 	[MEM_LIMIT_SESSIONS] = {"sessions", "sessions", 4},
 	[MEM_LIMIT_WALKS] = {"walks", "walks", 8},
+	[MEM_LIMIT_MACHINES] = {"machines", "machines that share memory", 4},
 	[MEM_LIMIT_REQUESTS] = {"requests", "requests a second", 4},
 };
 
@@ -45,6 +47,7 @@ void tenant_limit_init(struct mem_node *node)
 	node->total[MEM_LIMIT_GRANTS] = (uint64_t)node->device.max_mw;
 	node->total[MEM_LIMIT_SESSIONS] = MEM_SESSION_MAX;
 	node->total[MEM_LIMIT_WALKS] = node->walk_config.programs;
+	node->total[MEM_LIMIT_MACHINES] = COH_MACHINES_MAX;
 	node->total[MEM_LIMIT_REQUESTS] = MEM_REQUESTS;
 }
 
@@ -95,10 +98,10 @@ int tenant_limit_parse(const struct mem_node *node, const json_t *body,
 		known += !!json_object_get(limits, kinds[i].name);
 	}
 	if (!json_is_object(limits) || known != json_object_size(limits))
-		return error_set(
-			-EINVAL,
-			"\"limits\" has device, regions, connections, "
-			"servers, grants, sessions, walks and requests");
+		return error_set(-EINVAL,
+				 "\"limits\" has device, regions, connections, "
+				 "servers, grants, sessions, walks, machines "
+				 "and requests");
 	for (unsigned i = 0; i < MEM_LIMIT_COUNT; i++) {
 		if (!json_object_get(limits, kinds[i].name))
 			continue;

@@ -45,11 +45,13 @@ static bool is_from_space(const struct cross *c, const struct tor_pkt *pkt,
 	return false;
 }
 
-/* The piece where the walk goes on; NULL: that is for its client to find out,
- * as where the node that sent it here is said to have it. */
+/* The piece where the walk goes on with so large a payload; NULL: that is for
+ * its client to find out, as where the node that sent it here is said to have
+ * it. */
 static const struct cross_piece *next_piece(const struct cross *c,
 					    const struct tor_pkt *pkt,
-					    const struct cross_space *s)
+					    const struct cross_space *s,
+					    size_t payload_bytes)
 {
 	const struct wire_walk *w = &pkt->wire.walk;
 	const struct cross_piece *p;
@@ -60,7 +62,8 @@ static const struct cross_piece *next_piece(const struct cross *c,
 	    tor_now_ns(c->tor) < s->settled_ns)
 		return NULL;
 	p = &s->piece[(w->at >> s->shift) % s->count];
-	return p->node && !is_from(c, pkt, p->node) &&
+	return p->node && payload_bytes <= p->node->mtu_bytes &&
+			       !is_from(c, pkt, p->node) &&
 			       tor_port_of(c->tor, p->node->ip, p->qpn)
 		       ? p
 		       : NULL;
@@ -156,7 +159,7 @@ static enum tor_verdict on_answer(struct cross *c, const struct tor_pkt *pkt)
 	if (w->walk.status != WALK_WIRE_ELSEWHERE ||
 	    w->walk.hops >= WALK_WIRE_HOPS_MAX)
 		return TOR_PASS;
-	to = next_piece(c, pkt, s);
+	to = next_piece(c, pkt, s, sizeof(origin) + w->payload_len);
 	/* Packets with a code of their own cannot be made here. */
 	if (!to || w->has_mac || !is_from_space(c, pkt, s) ||
 	    w->payload_len != w->walk.pad_bytes ||
@@ -187,7 +190,8 @@ static enum tor_verdict on_back(struct cross *c, const struct tor_pkt *pkt)
 	memcpy(&origin, w->payload, sizeof(origin));
 	if (be32_get(origin.code) != code_of(c, &origin))
 		goto forged;
-	to = next_piece(c, pkt, cross_space_find(c, be32_get(origin.space)));
+	to = next_piece(c, pkt, cross_space_find(c, be32_get(origin.space)),
+			w->payload_len);
 	if (to) {
 		note(c, CROSS_C_onward);
 		carry_on(c, &w->walk, to, w->payload, w->payload_len);
@@ -270,8 +274,9 @@ static unsigned cross_tables(const void *state,
 	const struct cross *c = state;
 	unsigned n = 0;
 
-	/* Address and port; our address. */
-	table[n++] = (struct tor_table){"nodes", CROSS_NODES, 128 + 16, 128, 1};
+	/* Address and port; our address, and its MTU. */
+	table[n++] =
+		(struct tor_table){"nodes", CROSS_NODES, 128 + 16, 128 + 13, 1};
 	/* Number; count and shift of its stripes. */
 	table[n++] = (struct tor_table){"spaces", c->space_count, 32, 7 + 6, 1};
 	/* Which nodes have a piece of it. */

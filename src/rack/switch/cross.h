@@ -54,6 +54,7 @@ struct cross_node {
 	uint8_t ip[16];
 	uint8_t own_ip[16]; /* of ours, towards it */
 	uint32_t qpn;	    /* one of its queue pairs, for its slot */
+	uint32_t mtu_bytes; /* it takes no larger payload */
 };
 
 struct cross_piece {

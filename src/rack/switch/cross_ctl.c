@@ -169,6 +169,8 @@ static int add_node(struct cross *c, struct tor_words *p)
 	struct cross_node new = {
 		.used = true,
 		.qpn = tor_words_u32(p, "qpn", WIRE_QPN_MASK),
+		.mtu_bytes = (uint32_t)tor_words_opt(p, "mtu", WIRE_MTU_MAX,
+						     WIRE_MTU_MAX),
 	};
 	struct cross_node *n;
 	int err;

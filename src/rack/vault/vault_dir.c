@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A folder as vault. */
+/* A folder as vault. Names were checked by the caller. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,57 +10,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "vault.h"
+#include "vault_priv.h"
 
 enum {
 	PATH_BYTES = VAULT_PLACE_MAX + VAULT_IMAGE_MAX + VAULT_OBJECT_MAX + 16,
 	WRITE_BYTES = 8 << 20, /* of one call: a signal is heard in between */
 };
-
-/* ---- names --------------------------------------------------------------- */
-
-static bool is_name(const char *text, size_t len)
-{
-	static const char signs[] = "-_.+@";
-
-	if (!len || text[0] == '.')
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		char c = text[i];
-
-		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') &&
-		    !(c >= '0' && c <= '9') && !memchr(signs, c, 5))
-			return false;
-	}
-	return true;
-}
-
-bool vault_image_is_valid(const char *image)
-{
-	const char *slash = strchr(image, '/');
-
-	return slash && strlen(image) < VAULT_IMAGE_MAX &&
-	       is_name(image, (size_t)(slash - image)) &&
-	       is_name(slash + 1, strlen(slash + 1));
-}
-
-bool vault_place_is_valid(const char *place)
-{
-	return place[0] == '/' && strlen(place) < VAULT_PLACE_MAX;
-}
-
-static int check(const char *place, const char *image, const char *object)
-{
-	if (!vault_place_is_valid(place))
-		return error_set(-EINVAL, "'%.40s' is no folder for a vault",
-				 place);
-	if (!vault_image_is_valid(image) ||
-	    (object && (strlen(object) >= VAULT_OBJECT_MAX ||
-			!is_name(object, strlen(object)))))
-		return error_set(-EINVAL, "'%.80s' is no name of an image",
-				 image);
-	return 0;
-}
 
 static int fail(const char *what, const char *path)
 {
@@ -136,14 +91,12 @@ static int write_file(const char *path, const struct iovec *parts,
 	return err;
 }
 
-int vault_put(const char *place, const char *image, const char *object,
-	      const struct iovec *parts, unsigned count)
+int vault_dir_put(const char *place, const char *image, const char *object,
+		  const struct iovec *parts, unsigned count)
 {
 	char path[PATH_BYTES], temp[PATH_BYTES + 8], folder[PATH_BYTES];
-	int err = check(place, image, object);
+	int err = make_folders(place, image);
 
-	if (!err)
-		err = make_folders(place, image);
 	if (err)
 		return err;
 	(void)snprintf(folder, sizeof(folder), "%s/%s", place, image);
@@ -193,14 +146,12 @@ static int read_file(int fd, const char *path, size_t max_bytes, void **out,
 	return 0;
 }
 
-int vault_get(const char *place, const char *image, const char *object,
-	      size_t max_bytes, void **out, size_t *bytes)
+int vault_dir_get(const char *place, const char *image, const char *object,
+		  size_t max_bytes, void **out, size_t *bytes)
 {
 	char path[PATH_BYTES];
-	int fd, err = check(place, image, object);
+	int fd, err;
 
-	if (err)
-		return err;
 	(void)snprintf(path, sizeof(path), "%s/%s/%s", place, image, object);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
@@ -212,27 +163,22 @@ int vault_get(const char *place, const char *image, const char *object,
 
 /* ---- removing ------------------------------------------------------------ */
 
-int vault_remove(const char *place, const char *image, const char *object)
+int vault_dir_remove(const char *place, const char *image, const char *object)
 {
 	char path[PATH_BYTES];
-	int err = check(place, image, object);
 
-	if (err)
-		return err;
 	(void)snprintf(path, sizeof(path), "%s/%s/%s", place, image, object);
 	return unlink(path) && errno != ENOENT ? fail("cannot remove", path)
 					       : 0;
 }
 
-int vault_erase(const char *place, const char *image)
+int vault_dir_erase(const char *place, const char *image)
 {
 	char path[PATH_BYTES];
 	const struct dirent *e;
 	DIR *dir;
-	int err = check(place, image, NULL);
+	int err = 0;
 
-	if (err)
-		return err;
 	(void)snprintf(path, sizeof(path), "%s/%s", place, image);
 	dir = opendir(path);
 	if (!dir && errno == ENOENT)

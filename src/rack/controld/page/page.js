@@ -58,6 +58,7 @@ const STATES = {
   up: ['good', '\u25cf'], leads: ['good', '\u25cf'], suspect: ['warn', '\u25b2'],
   draining: ['warn', '\u25d0'], drained: ['warn', '\u25cb'], waits: ['warn', '\u25cb'],
   down: ['bad', '\u2716'], ready: ['good', '\u25cf'], lost: ['bad', '\u2716'],
+  runs: ['good', '\u25cf'], fails: ['bad', '\u2716'],
   live: ['good', '\u25cf'], kept: ['good', '\u25cf'], grace: ['warn', '\u25b2'], expired: ['bad', '\u2716'],
 };
 const KINDS = {
@@ -111,6 +112,7 @@ const COLUMNS = {
     {id: 'kind', title: 'Kind'},
     {id: 'state', title: 'State', kind: 'state'},
     {id: 'used', title: 'Used', kind: 'share', get: (n) => [n.used, n.size], order: (n) => n.used || 0},
+    {id: 'ops_per_s', title: 'Operations/s', kind: 'count'},
     {id: 'regions', title: 'Regions', kind: 'count'},
     {id: 'connections', title: 'Connections', kind: 'count'},
     {id: 'silent', title: 'Last heard', kind: 'span', get: (n) => Math.floor(n.silent_ms / 1000)},
@@ -141,6 +143,15 @@ const COLUMNS = {
     {id: 'lease', title: 'Lease', kind: 'state'},
     {id: 'left_ms', title: 'Time left', kind: 'left'},
   ],
+  moves: [
+    {id: 'kind', title: 'What'},
+    {id: 'name', title: 'Name', kind: 'long'},
+    {id: 'tenant', title: 'Tenant'},
+    {id: 'state', title: 'State', kind: 'state'},
+    {id: 'done', title: 'Blocks', get: (m) => m.blocks === undefined ? undefined : `${m.done} of ${m.blocks}`, order: (m) => m.done || 0},
+    {id: 'bytes', title: 'Left', kind: 'bytes'},
+    {id: 'why', title: 'Why', kind: 'long'},
+  ],
   events: [
     {id: 'at', title: 'Time', kind: 'time', order: (e) => e.id},
     {id: 'kind', title: 'About'},
@@ -151,12 +162,15 @@ const COLUMNS = {
 
 const VIEWS = [
   {id: 'overview', title: 'Overview', draw: drawOverview},
-  {id: 'nodes', title: 'Nodes', sort: 'name'},
+  {id: 'nodes', title: 'Nodes', sort: 'name', note: (o) => o.sees ? ''
+    : 'Operations are those that come to a node as packets; programs of its own machine work on its memory by themselves.'},
   {id: 'tenants', title: 'Tenants', sort: 'name'},
   {id: 'names', title: 'Names', sort: 'name', note: (o) => o.names_left_off
     ? `${o.names_left_off} more are not shown; a node tells at most 400.` : 'As the nodes said last.'},
   {id: 'ns', title: 'Jobs', sort: 'path', below: (r) => r.path, note: (o) => o.ns_left_off
     ? `${o.ns_left_off} more names are not shown.` : 'Folders, tasks, files and queues; a lease that ran out takes its data along.'},
+  {id: 'moves', title: 'Moves', sort: 'kind', note: (o) => 'Files and queues on their way to the vault and back, and nodes that are emptied.' +
+    (o.vault ? ` Since this controller leads: ${o.vault.flushed} flushed, ${o.vault.loaded} loaded, ${o.vault.errors} errors.` : '')},
   {id: 'events', title: 'Events', sort: '-at', note: () => 'Since this controller leads.'},
   {id: 'controllers', title: 'Controllers', sort: 'name'},
 ];
@@ -363,7 +377,8 @@ function drawOverview(main, o, query, isNew) {
   const used = o.sees ? sum(o.tenants, 'used') : sum(memory.filter((n) => n.state !== 'down'), 'used');
   const tiles = [['Nodes up', `${up} of ${o.nodes.length}`], ['Memory used', KINDS.share.show([used, whole])],
     ['Regions', count(sum(o.tenants, 'regions'))], ['Connections', count(sum(o.tenants, 'connections'))]];
-  if (!o.sees) tiles.push(['Tenants', count(o.tenants.length)]);
+  tiles.push(['Moves', count(o.moves.length) + (o.moves.some((m) => m.state === 'fails') ? ', some fail' : '')]);
+  if (!o.sees) tiles.push(['Operations/s', count(sum(memory, 'ops_per_s'))], ['Tenants', count(o.tenants.length)]);
   tiles.forEach(([title, text], i) => {
     if (!panel.tiles.children[i]) panel.tiles.append(el('li', {}, title, el('b', {})));
     say(panel.tiles.children[i].lastChild, text);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A second process of `bench elastic`, with a NIC of its own, on the client's
+ * core: it listens, or fills a store until a block is split. */
+#ifndef AQ_BENCH_ELASTIC_HELPER_H
+#define AQ_BENCH_ELASTIC_HELPER_H
+
+#include <sys/types.h>
+
+#include "base/base.h"
+
+enum {
+	ELASTIC_EVENTS_MAX = 1 << 15,
+};
+
+enum elastic_job {
+	ELASTIC_WATCH,	   /* puts of a queue */
+	ELASTIC_SUBSCRIBE, /* the channel "c" of redis-server */
+	ELASTIC_SPLIT,	   /* puts until the longest one was a split */
+};
+
+/* What both processes see. */
+struct elastic_shared {
+	enum elastic_job job;
+	char path[96];
+	unsigned count; /* events to wait for */
+	unsigned heard; /* and how many came */
+	uint64_t lost;
+	uint32_t ns[ELASTIC_EVENTS_MAX]; /* from sending to hearing */
+	uint64_t split_start_ns, split_end_ns;
+	char why[200]; /* "": all is well */
+};
+
+struct elastic_helper {
+	pid_t pid;
+	int to, from;
+	struct elastic_shared *shared;
+};
+
+/* Before the process has threads. */
+int elastic_helper_start(struct elastic_helper *h) MUST_CHECK;
+void elastic_helper_end(struct elastic_helper *h);
+/* Begins, and returns when the helper is ready for what comes. */
+int elastic_helper_begin(struct elastic_helper *h) MUST_CHECK;
+/* Whether it is: then elastic_helper_wait returns at once. */
+bool elastic_helper_is_done(const struct elastic_helper *h);
+/* Until it is done. */
+int elastic_helper_wait(struct elastic_helper *h) MUST_CHECK;
+
+#endif
