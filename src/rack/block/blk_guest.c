@@ -220,6 +220,9 @@ void blk_guest_destroy(struct blk_guest *g, bool is_gone, uint64_t now_ns)
 		if (is_gone)
 			blk_server_end_session(s, g->client);
 	}
+	/* Those that waited for a block which it was filling: nothing else may
+	 * happen that would let them go on. */
+	blk_server_go_on(s);
 	(void)blk_hold_run(s, UINT32_MAX);
 	pthread_mutex_unlock(&s->lock);
 	release(g);
