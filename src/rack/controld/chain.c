@@ -190,11 +190,14 @@ void cd_chains_tick(struct cd_core *core)
 	for (size_t i = 0; i < all->count; i++) {
 		struct cd_object *o = all->row[i].thing;
 
-		if (o->copies < 2 || o->state != CD_READY)
+		if (o->copies < 2 ||
+		    (o->state != CD_READY && o->state != CD_FLUSHING))
 			continue;
 		for (unsigned k = 0; k < o->block_count; k++) {
+			/* What goes to the vault needs no new copies, but must
+			 * not wait for a node that is down. */
 			if (!cut_one(core, o->block[k]) &&
-			    !admit(core, o->block[k]))
+			    o->state == CD_READY && !admit(core, o->block[k]))
 				join(core, o->block[k]);
 			cd_stage_part(core);
 		}
