@@ -65,7 +65,11 @@ struct aq_elastic_options {
 	uint64_t block_bytes;
 	/* Of a queue that is made: items at most; 0: as many as fit. */
 	uint64_t bound;
-	uint64_t reserved_more[4];
+	/* Of what is made: copies of each block, on as many nodes, up to 8; 0:
+	 * as the root of the path says, or one. What was answered is on all of
+	 * them, and a node that fails takes nothing along. */
+	uint64_t copies;
+	uint64_t reserved_more[3];
 };
 
 /* ---- names and leases ---------------------------------------------------- */
@@ -349,7 +353,8 @@ struct aq_watch;
  * a key come in the order in which they happened, and so do those of a file and
  * the puts of a queue; also while blocks are added and slots move. Nodes keep
  * some hundred or thousand events of a block and wait for nobody: who reads too
- * slowly is told how many it has missed.
+ * slowly is told how many it has missed. -EOPNOTSUPP: it has copies, which tell
+ * nobody of their events yet.
  */
 AQ_API int aq_watch_open(struct aq_rack *rack, const char *path,
 			 const struct aq_watch_options *options,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elastic_chain_priv.h"
 #include "elastic_play_priv.h"
 #include "elastic_store_priv.h"
 
@@ -247,6 +248,8 @@ static int run(const struct play_options *opt, struct play_result *res)
 	}
 	if (!err && !res->violations)
 		err = es_play(&p->run, p->n);
+	if (!err && !res->violations)
+		err = ec_play(&p->run, p->n);
 	for (unsigned i = 0; i < p->n->executed % 7 + 1; i++)
 		add_hash(p, p->n->executed + p->n->items + p->values);
 	for (unsigned k = 0; k < 2; k++)
@@ -259,12 +262,14 @@ static int run(const struct play_options *opt, struct play_result *res)
 }
 
 static const enum plant bugs[] = {
-	PLANT_no_dedupe,	PLANT_parked_stay,     PLANT_over_bound,
-	PLANT_back_to_end,	PLANT_blk_seal_again,  PLANT_blk_other_again,
-	PLANT_blk_forget_early, PLANT_blk_no_credit,   PLANT_kv_no_answers,
-	PLANT_kv_no_freeze,	PLANT_kv_any_token,    PLANT_kv_any_target,
-	PLANT_kv_part_again,	PLANT_kv_old_clock,    PLANT_kv_early,
-	PLANT_watch_no_mark,	PLANT_watch_any_order, PLANT_none,
+	PLANT_no_dedupe,	PLANT_parked_stay,    PLANT_over_bound,
+	PLANT_back_to_end,	PLANT_blk_seal_again, PLANT_blk_other_again,
+	PLANT_blk_forget_early, PLANT_blk_no_credit,  PLANT_kv_no_answers,
+	PLANT_kv_no_freeze,	PLANT_kv_any_token,   PLANT_kv_any_target,
+	PLANT_kv_part_again,	PLANT_kv_old_clock,   PLANT_kv_early,
+	PLANT_chain_early,	PLANT_chain_no_lease, PLANT_chain_no_dedupe,
+	PLANT_chain_any_epoch,	PLANT_chain_no_rest,  PLANT_watch_no_mark,
+	PLANT_watch_any_order,	PLANT_none,
 };
 static const struct play_count counts[] = {ELASTIC_PLAY_COUNTS(PLAY_COUNT_ROW)};
 
@@ -285,7 +290,10 @@ const struct play elastic_play = {
 		 "model of the keys says at that moment, and no slot is served "
 		 "by two blocks. One more watches the store: each change is "
 		 "told once, those of a key in their order, or counted as "
-		 "lost.",
+		 "lost. Last, blocks of each kind have copies on a chain of "
+		 "nodes that are killed, stopped and cut off, while others "
+		 "join; nothing that was answered is lost, doubled or unseen "
+		 "by who asks later.",
 	.counts = counts,
 	.count_count = ARRAY_LEN(counts),
 	.bugs = bugs,

@@ -25,7 +25,11 @@
 	X(renewed, "blocks that were given back empty")                 \
 	X(events, "events that a watcher was told")                     \
 	X(missed, "events that it was too slow for, by its count")      \
-	X(keys, "keys of stores at the end")
+	X(keys, "keys of stores at the end")                            \
+	X(killed, "nodes with a copy that were killed")                 \
+	X(cut, "members that were cut out of a chain")                  \
+	X(joined, "members that joined one")                            \
+	X(elsewhere, "clients who were sent to another member")
 
 PLAY_COUNTS(elastic_play_counts, ELASTIC_PLAY_COUNTS);
 

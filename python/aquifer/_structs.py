@@ -328,7 +328,8 @@ class ElasticOptions(c.Structure):
         ("flags", c.c_uint32),
         ("block_bytes", c.c_uint64),
         ("bound", c.c_uint64),
-        ("reserved_more", c.c_uint64 * 4),
+        ("copies", c.c_uint64),
+        ("reserved_more", c.c_uint64 * 3),
     ]
 
 

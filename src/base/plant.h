@@ -94,6 +94,16 @@
 	  "versions begin anew in the block that slots move to")               \
 	X(kv_early, "serve-early",                                             \
 	  "a block serves slots of which a part has not come")                 \
+	X(chain_early, "ack-before-tail",                                      \
+	  "the head of a chain answers before the others have it")             \
+	X(chain_no_lease, "no-serve-lease",                                    \
+	  "a tail that is cut off goes on answering")                          \
+	X(chain_no_dedupe, "no-dedupe-after-failover",                         \
+	  "a new head does not know what was answered")                        \
+	X(chain_any_epoch, "stale-epoch",                                      \
+	  "members of a chain hear those that were cut out")                   \
+	X(chain_no_rest, "copy-while-changed",                                 \
+	  "a new member does not get what changes during its copy")            \
 	X(watch_no_mark, "watch-no-mark",                                      \
 	  "a block does not tell its watchers whence slots came")              \
 	X(watch_any_order, "watch-any-order",                                  \

@@ -181,6 +181,7 @@ int main(int argc, char **argv)
 	if (argc < 3)
 		return 2;
 	REQUIRE(aq_rack_open(NULL, &rack) == 0);
+	(void)aq_rack_set_deadline(rack, 60000);
 	REQUIRE(aq_ekv_open(rack, argv[2], &options, &kv) == 0);
 	if (strcmp(argv[1], "fill") == 0)
 		fill(argv[3], a, b);

@@ -62,8 +62,8 @@ static enum block_status append_by(struct el_object *o, struct el_port *p,
 	const struct el_block *b = &o->block[0];
 	struct block_op op = {.opcode = BLOCK_APPEND,
 			      .handle = handle,
-			      .index = b->index,
-			      .generation = b->generation,
+			      .index = b->head.index,
+			      .generation = b->head.generation,
 			      .sequence = ++o->sequence,
 			      .length = 1,
 			      .value = (const uint8_t *)"x"};
@@ -175,13 +175,13 @@ int main(int argc, char **argv)
 		fail("cannot open", err);
 	if (argc == 3) {
 		hex_write(text, file.ticket, sizeof(file.ticket));
-		printf("%s %u %llu\n", text, file.block[0].index,
+		printf("%s %u %llu\n", text, file.block[0].head.index,
 		       (unsigned long long)file.block[0].generation);
 		return 0;
 	}
 	err = el_open(&other, rack, argv[3], BLOCK_FILE, &create);
 	if (!err)
-		err = el_port_find(&file, file.block[0].node, &p);
+		err = el_port_find(&file, file.block[0].head.node, &p);
 	if (!err)
 		err = el_port_ready(&file, p, false, el_deadline_ns(&file));
 	if (err || !hex_read(argv[5], seed, sizeof(seed)) ||

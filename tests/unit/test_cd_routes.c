@@ -388,6 +388,8 @@ static const struct field fields[] = {
 	{"freed", LIST, false, {"[[]]", "[[0,-1]]"}},
 	{"failed", LIST, false, {"[[]]", "[[0,1]]", "[[0,1,2]]"}},
 	{"tasks", LIST, false, {"[[]]", "[{\"id\":1}]"}},
+	{"chained", LIST, false, {"[[]]", "[[1,2,3]]", "[[0,1,2,-1]]"}},
+	{"links", LIST, false, {"[[]]", "[{\"peer\":1}]"}},
 	{"given", LIST, false, {"[7]", "[\"12\"]"}},
 	{"sealed", LIST, false, {"[[]]", "[{\"move\":\"12\"}]"}},
 	{"moving", NUMBER, false, {NULL}},

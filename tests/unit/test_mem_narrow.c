@@ -286,7 +286,7 @@ static void wrong_wishes_are_named(void **state)
 	"8888888888888888888888888888888888888888888888888888888888888888"
 #define BELOW "9999999999999999999999999999999999999999999999999999999999999999"
 #define BLOCKS                                                               \
-	",\"blocks\":{\"version\":2,\"session\":\"000102030405060708090a0b0" \
+	",\"blocks\":{\"version\":3,\"session\":\"000102030405060708090a0b0" \
 	"c0d0e0f\"}}"
 
 static json_t *ruled(const char *token, unsigned left_ms, const char *regions,

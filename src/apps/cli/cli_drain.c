@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is on a drained node: tables, regions and indexes move
- * (cli_drain_move.c). Blocks of files and queues have one place, pages belong
- * to programs that run, and of the rest its node says why it cannot leave.
+ * (cli_drain_move.c), and the controller moves blocks that have copies, which
+ * is waited for. Other blocks have one place, pages belong to programs that
+ * run, and of the rest its node says why it cannot leave.
  */
 #include "cli_drain.h"
 
@@ -35,6 +36,7 @@ static const char *const kind_name[] = {
 
 enum {
 	KEY_BYTES = 160,
+	COPY_KEY_BYTES = 640, /* with a whole path */
 };
 
 /* Something that moves as a whole: a region belongs to one. */
@@ -54,6 +56,7 @@ struct drain {
 	json_t *done;	/* KEY: true */
 	json_t *failed; /* KEY: why */
 	json_t *fixed;	/* KEY: why it cannot be moved at all */
+	json_t *copied; /* TENANT PATH: what had blocks with copies here */
 	json_t *stays;	/* [{"tenant", "name", "kind", "size", "why"}] */
 };
 
@@ -222,6 +225,61 @@ static bool is_behind(const struct drain *d, const json_t *answer)
 	return false;
 }
 
+/* ---- copies of blocks ---------------------------------------------------- */
+
+/* How many blocks with copies are there; whose they are is remembered. */
+static uint64_t count_copies(struct drain *d, const json_t *answer)
+{
+	const json_t *rows = json_object_get(answer, "blocks"), *row;
+	char key[COPY_KEY_BYTES];
+	uint64_t n = 0;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		if (number(row, "copies") < 2)
+			continue;
+		n += number(row, "blocks");
+		(void)snprintf(key, sizeof(key), "%s %s", text(row, "tenant"),
+			       text(row, "path"));
+		(void)json_object_set(d->copied, key, (json_t *)(uintptr_t)row);
+	}
+	return n;
+}
+
+static bool is_left(const json_t *answer, const json_t *copied)
+{
+	const json_t *rows = json_object_get(answer, "blocks"), *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		if (!strcmp(text(row, "tenant"), text(copied, "tenant")) &&
+		    !strcmp(text(row, "path"), text(copied, "path")))
+			return true;
+	}
+	return false;
+}
+
+static void list_copies(struct drain *d, const json_t *answer)
+{
+	const json_t *row;
+	const char *key;
+
+	json_object_foreach(d->copied, key, row)
+	{
+		if (is_left(answer, row))
+			continue;
+		(void)json_array_append_new(
+			d->moved,
+			json_pack("{s:s, s:s}", "tenant", text(row, "tenant"),
+				  text(row, "kind"), text(row, "path")));
+		if (!d->as_json)
+			printf("blocks of %s of tenant %s: moved\n",
+			       text(row, "path"), text(row, "tenant"));
+	}
+}
+
 /* ---- the rest ------------------------------------------------------------ */
 
 static void add_stay(struct drain *d, const json_t *row, const char *name,
@@ -265,8 +323,12 @@ static void list_rest(struct drain *d, const json_t *answer)
 		named += number(row, "bytes");
 		add_stay(d, row, text(row, "path"), text(row, "kind"),
 			 number(row, "bytes"),
-			 "blocks do not move; they go when it is removed, read "
-			 "out of a queue, or not renewed");
+			 number(row, "copies") > 1
+				 ? "no other node has room for its copies, or "
+				   "one with a copy is down"
+				 : "blocks without copies do not move; they go "
+				   "when it is removed, read out of a queue, "
+				   "or not renewed");
 	}
 	if (!json_array_size(d->stays) && used > named)
 		(void)json_array_append_new(
@@ -328,7 +390,7 @@ static int await_node(const struct drain *d)
 /* The controller hears of what is gone with the node's next beat. */
 static int move_all(struct drain *d, json_t **out)
 {
-	uint64_t end_ms = clock_mono_ms() + SETTLE_MS;
+	uint64_t end_ms = clock_mono_ms() + SETTLE_MS, before = 0, copies;
 	json_t *answer = NULL;
 	int err = await_node(d);
 
@@ -339,10 +401,13 @@ static int move_all(struct drain *d, json_t **out)
 		err = ask_node(d, &answer);
 		if (err)
 			break;
-		if (move_things(d, answer))
+		copies = count_copies(d, answer);
+		if (move_things(d, answer) || copies < before)
 			end_ms = clock_mono_ms() + SETTLE_MS;
-		else if (!is_behind(d, answer) || clock_mono_ms() >= end_ms)
+		else if ((!copies && !is_behind(d, answer)) ||
+			 clock_mono_ms() >= end_ms)
 			break;
+		before = copies;
 		json_decref(answer);
 		answer = NULL;
 		pause_briefly();
@@ -360,6 +425,7 @@ int cli_drain_run(struct cli_admin *m, const char *node, bool as_json)
 			  .done = json_object(),
 			  .failed = json_object(),
 			  .fixed = json_object(),
+			  .copied = json_object(),
 			  .stays = json_array()};
 	json_t *answer = NULL;
 	int code = CLI_OK;
@@ -368,6 +434,7 @@ int cli_drain_run(struct cli_admin *m, const char *node, bool as_json)
 		cli_error("%s", error_last());
 		code = CLI_FAILED;
 	} else {
+		list_copies(&d, answer);
 		list_rest(&d, answer);
 		if (json_object_size(d.failed))
 			code = CLI_FAILED;
@@ -384,6 +451,7 @@ int cli_drain_run(struct cli_admin *m, const char *node, bool as_json)
 	json_decref(d.done);
 	json_decref(d.failed);
 	json_decref(d.fixed);
+	json_decref(d.copied);
 	json_decref(d.stays);
 	return code;
 }

@@ -21,6 +21,9 @@ struct ekv_args {
 };
 
 const struct opt cmd_ekv_options[] = {
+	OPT_U64(struct ekv_args, options.copies, "copies", "N", 1, 8,
+		"put, add: copies of what is made, on as many nodes "
+		"(default: as its root says, or 1)"),
 	OPT_SIZE(struct ekv_args, options.block_bytes, "block", "SIZE",
 		 64 << 10, 1 << 30,
 		 "put, add: bytes of a block of a store that is made "

@@ -23,6 +23,9 @@ struct file_args {
 };
 
 const struct opt cmd_file_options[] = {
+	OPT_U64(struct file_args, options.copies, "copies", "N", 1, 8,
+		"put, append: copies of what is made, on as many nodes "
+		"(default: as its root says, or 1)"),
 	OPT_SIZE(struct file_args, options.block_bytes, "block", "SIZE",
 		 64 << 10, 1 << 30,
 		 "put, append: bytes of a block of a file that is made "

@@ -13,6 +13,7 @@ struct ns_args {
 	struct cli_action_args common; /* PATH [PATH] */
 	bool parents, recursive, keep, is_back;
 	uint32_t lease_ms;
+	uint32_t copies;
 	const char *plan, *after, *on_expiry;
 	const char *events;
 	uint64_t count;
@@ -29,6 +30,9 @@ const struct opt cmd_ns_options[] = {
 		 "...}, '-' is standard input"),
 	OPT_TEXT(struct ns_args, after, "after", "TASK[,TASK...]",
 		 "mkdir: parents of a task, beside the one in its path"),
+	OPT_U32(struct ns_args, copies, "copies", "N", 1, 8,
+		"mkdir of a root: copies of what is made below it, on as many "
+		"nodes (default 1)"),
 	OPT_U32(struct ns_args, lease_ms, "lease", "MILLISECONDS", 100,
 		24 * 3600 * 1000, "mkdir: of a root (default 10000)"),
 	OPT_FLAG(struct ns_args, keep, "keep",
@@ -123,6 +127,9 @@ static int ns_stat(void *args)
 /* A root's options, as members of a body. */
 static void add_options(const struct ns_args *a, json_t *body)
 {
+	if (a->copies)
+		(void)json_object_set_new(body, "copies",
+					  json_integer(a->copies));
 	if (a->lease_ms)
 		(void)json_object_set_new(body, "lease_ms",
 					  json_integer(a->lease_ms));
@@ -187,7 +194,8 @@ static int ns_mkdir(void *args)
 	if (a->plan)
 		return make_job(a);
 	/* "--parents": who finds it there is content. */
-	if (a->parents && !a->lease_ms && !a->keep && !a->on_expiry) {
+	if (a->parents && !a->lease_ms && !a->copies && !a->keep &&
+	    !a->on_expiry) {
 		char path[CLI_NS_PATH_MAX];
 		struct cli_admin m;
 		int err;

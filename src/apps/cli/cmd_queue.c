@@ -20,6 +20,9 @@ struct queue_args {
 };
 
 const struct opt cmd_queue_options[] = {
+	OPT_U64(struct queue_args, options.copies, "copies", "N", 1, 8,
+		"put: copies of what is made, on as many nodes "
+		"(default: as its root says, or 1)"),
 	OPT_SIZE(struct queue_args, options.block_bytes, "block", "SIZE",
 		 64 << 10, 1 << 30,
 		 "put: bytes of a block of a queue that is made (default 8M)"),

@@ -14,6 +14,104 @@ static bool may_repeat(int err)
 	return err == -EHOSTDOWN || err == -EIO || err == -EPROTO;
 }
 
+static bool reads(enum block_opcode opcode)
+{
+	return opcode == BLOCK_STAT || opcode == BLOCK_KV_GET ||
+	       opcode == BLOCK_KV_SCAN || opcode == BLOCK_KV_LOOK;
+}
+
+static void set_place(struct block_op *ops, unsigned count,
+		      const struct el_port *p, const struct el_place *at)
+{
+	for (unsigned i = 0; i < count; i++) {
+		ops[i].handle = p->handle;
+		ops[i].index = at->index;
+		ops[i].generation = at->generation;
+	}
+}
+
+static bool is_elsewhere(const struct block_result *results, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (results[i].status == BLOCK_ELSEWHERE ||
+		    results[i].status == BLOCK_STALE)
+			return true;
+	return false;
+}
+
+/* One member of a chain, without patience: another one may have its place. */
+static int call_member(struct el_object *o, const struct el_place *at,
+		       struct block_op *ops, unsigned count,
+		       struct block_result *results, uint64_t acked,
+		       uint64_t deadline_ns)
+{
+	uint64_t until_ns =
+		u64_min(deadline_ns, el_now_ns() + EL_MEMBER_MS * 1000000ull);
+	struct el_port *p;
+	int err = el_port_find(o, at->node, &p);
+
+	if (!err)
+		err = el_port_ready(o, p, false, until_ns);
+	if (err)
+		return err;
+	set_place(ops, count, p, at);
+	p->has_changed |= ops[0].sequence != 0;
+	err = el_port_exchange(o, p, ops, count, results, acked, until_ns);
+	if (err)
+		el_port_hang_up(p);
+	return err;
+}
+
+static bool is_same(const struct el_place *a, const struct el_place *b)
+{
+	return a->generation == b->generation;
+}
+
+/*
+ * A block with copies: who answers now is asked of the controller, and what was
+ * sent to another one is sent again. The numbers of changes are the same, and
+ * sessions are in all copies, so nothing happens twice.
+ */
+static int call_chain(struct el_object *o, uint64_t number,
+		      struct block_op *ops, unsigned count,
+		      struct block_result *results, uint64_t acked,
+		      uint64_t deadline_ns)
+{
+	bool is_read = reads(ops[0].opcode);
+	unsigned tries = 0;
+
+	results[0].status = BLOCK_OK;
+	for (;;) {
+		const struct el_block *b = el_find(o, number);
+		struct el_place at;
+		bool is_over;
+		int err;
+
+		if (!b)
+			return error_set(-ENODEV, "%s has lost block %llu",
+					 o->path, (unsigned long long)number);
+		at = is_read ? b->reader : b->head;
+		err = call_member(o, &at, ops, count, results, acked,
+				  deadline_ns);
+		if (!err && !is_elsewhere(results, count))
+			return 0;
+		is_over = !el_pause(&tries, deadline_ns);
+		if (is_over && err)
+			return err;
+		if (is_over)
+			return el_error(o, BLOCK_ELSEWHERE);
+		err = el_refresh(o, deadline_ns);
+		if (err && err != -EHOSTDOWN && err != -EAGAIN)
+			return err;
+		b = el_find(o, number);
+		/* It is not a matter of the chain. */
+		if (!err && b && results[0].status == BLOCK_STALE &&
+		    tries > 3 && is_same(&at, is_read ? &b->reader : &b->head))
+			return 0;
+		results[0].status = BLOCK_OK;
+	}
+}
+
 static int call_node(struct el_object *o, const struct el_block *b,
 		     struct block_op *ops, unsigned count,
 		     struct block_result *results, uint64_t acked,
@@ -22,18 +120,14 @@ static int call_node(struct el_object *o, const struct el_block *b,
 	unsigned tries = 0;
 	bool is_repeat = false;
 	struct el_port *p;
-	int err = el_port_find(o, b->node, &p);
+	int err = el_port_find(o, b->head.node, &p);
 
 	if (err)
 		return err;
 	for (;;) {
 		err = el_port_ready(o, p, is_repeat, deadline_ns);
 		if (!err) {
-			for (unsigned i = 0; i < count; i++) {
-				ops[i].handle = p->handle;
-				ops[i].index = b->index;
-				ops[i].generation = b->generation;
-			}
+			set_place(ops, count, p, &b->head);
 			p->has_changed |= ops[0].sequence != 0;
 			err = el_port_exchange(o, p, ops, count, results, acked,
 					       deadline_ns);
@@ -74,6 +168,9 @@ int el_call_once(struct el_object *o, uint64_t number, struct block_op *ops,
 {
 	const struct el_block *b = el_find(o, number);
 
+	if (b && b->is_chained)
+		return call_chain(o, number, ops, count, results, acked,
+				  deadline_ns);
 	return b ? call_node(o, b, ops, count, results, acked, deadline_ns)
 		 : error_set(-ENODEV, "%s has lost block %llu", o->path,
 			     (unsigned long long)number);
@@ -135,16 +232,14 @@ int el_wait(struct el_object *o, uint64_t number, uint64_t serial,
 	struct block_result r;
 	struct el_stat stat;
 	struct el_port *p;
-	int err = b ? el_port_find(o, b->node, &p) : 0;
+	int err = b ? el_port_find(o, b->head.node, &p) : 0;
 
 	if (!b || err)
 		return err; /* who looks again finds out */
 	err = el_port_ready(o, p, false, deadline_ns);
 	if (err)
 		return err;
-	op.handle = p->handle;
-	op.index = b->index;
-	op.generation = b->generation;
+	set_place(&op, 1, p, &b->head);
 	p->sleeps = p->link->channel != NULL;
 	err = el_port_exchange(o, p, &op, 1, &r, o->sequence, until_ns);
 	p->sleeps = false;
@@ -192,6 +287,28 @@ static int read_part(struct el_object *o, struct el_port *p,
 	return err;
 }
 
+/* Where another copy of the block lies. */
+static int look_again(struct el_object *o, uint64_t number,
+		      const struct el_block **out, uint64_t deadline_ns)
+{
+	enum block_status status = BLOCK_OK;
+	struct el_stat stat;
+	struct el_block *b;
+	int err = el_stat(o, number, &stat, &status, deadline_ns);
+
+	if (err)
+		return err;
+	b = el_find(o, number);
+	if (!b || status != BLOCK_OK)
+		return error_set(-ESTALE, "%s has lost block %llu", o->path,
+				 (unsigned long long)number);
+	b->address = stat.address;
+	b->key = stat.key;
+	b->is_read = true;
+	*out = b;
+	return 0;
+}
+
 int el_read(struct el_object *o, uint64_t number, uint64_t offset, void *data,
 	    size_t len_bytes, uint64_t deadline_ns)
 {
@@ -199,7 +316,7 @@ int el_read(struct el_object *o, uint64_t number, uint64_t offset, void *data,
 	unsigned tries = 0;
 	struct el_port *p;
 	uint8_t *to = data;
-	int err = b ? el_port_find(o, b->node, &p) : -ENODEV;
+	int err = b ? el_port_find(o, b->reader.node, &p) : -ENODEV;
 
 	while (!err && len_bytes) {
 		uint32_t n = (uint32_t)u64_min(len_bytes, EL_STAGING_BYTES);
@@ -214,8 +331,12 @@ int el_read(struct el_object *o, uint64_t number, uint64_t offset, void *data,
 			continue;
 		}
 		el_port_hang_up(p);
-		if (may_repeat(err) && el_pause(&tries, deadline_ns))
-			err = 0;
+		if (!may_repeat(err) || !el_pause(&tries, deadline_ns))
+			return err;
+		err = b->is_chained ? look_again(o, number, &b, deadline_ns)
+				    : 0;
+		if (!err)
+			err = el_port_find(o, b->reader.node, &p);
 	}
 	return err;
 }

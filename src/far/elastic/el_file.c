@@ -29,7 +29,8 @@ static int read_block(struct aq_file *f, uint64_t number, uint64_t start,
 	struct el_stat stat;
 	int err;
 
-	if (!b->is_read) {
+	/* Only the member of a chain that may answer knows its end. */
+	if (!b->is_read || (b->is_chained && !b->is_final)) {
 		err = el_stat(o, number, &stat, &status, deadline_ns);
 		if (!err && status != BLOCK_OK)
 			err = el_error(o, status);

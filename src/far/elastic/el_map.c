@@ -55,33 +55,75 @@ struct el_block *el_next(struct el_object *o, uint64_t number)
 	return NULL;
 }
 
+static int take_place(const json_t *row, struct el_place *p)
+{
+	uint64_t index = 0;
+	int err = client_json_u64(row, "generation", INT64_MAX, &p->generation);
+
+	if (!err)
+		err = client_json_u64(row, "index", UINT16_MAX, &index);
+	if (!err)
+		err = client_json_word(row, "node", p->node, sizeof(p->node));
+	p->index = (uint32_t)index;
+	return err;
+}
+
+/* The first member takes changes, the last one that counts answers reads. */
+static int take_chain(const json_t *rows, struct el_block *b)
+{
+	const json_t *row;
+	size_t i;
+	int err;
+
+	b->is_chained = true;
+	json_array_foreach(rows, i, row)
+	{
+		struct el_place p = {0};
+
+		err = take_place(row, &p);
+		if (err)
+			return err;
+		if (!i)
+			b->head = p;
+		if (!i || json_is_true(json_object_get(row, "full")))
+			b->reader = p;
+	}
+	return i ? 0 : error_set(-EPROTO, "a chain of the map is empty");
+}
+
 static int take_block(struct el_object *o, const json_t *row,
 		      struct el_block *b)
 {
+	const json_t *chain = json_object_get(row, "chain");
 	const char *state = json_string_value(json_object_get(row, "state"));
 	const struct el_block *known;
-	uint64_t index = 0;
+	struct el_place *p = &b->head;
 	int err;
 
 	*b = (struct el_block){0};
 	err = client_json_u64(row, "number", INT64_MAX, &b->number);
 	if (!err)
-		err = client_json_u64(row, "generation", INT64_MAX,
-				      &b->generation);
-	if (!err)
-		err = client_json_u64(row, "index", UINT16_MAX, &index);
-	if (!err)
-		err = client_json_word(row, "node", b->node, sizeof(b->node));
+		err = take_place(row, p);
+	b->generation = p->generation;
+	b->reader = *p;
+	if (!err && chain)
+		err = take_chain(chain, b);
 	if (err)
 		return err;
-	b->index = (uint32_t)index;
 	if (state && strcmp(state, "lost") == 0)
 		return error_set(
 			-ESTALE, "%s has lost block %llu, which node %s had",
-			o->path, (unsigned long long)b->number, b->node);
+			o->path, (unsigned long long)b->number, b->head.node);
 	known = el_find(o, b->number);
-	if (known && known->generation == b->generation)
+	if (known && known->generation == b->generation) {
+		struct el_place head = b->head, reader = b->reader;
+
 		*b = *known;
+		/* Another copy lies elsewhere. */
+		b->is_read &= known->reader.generation == reader.generation;
+		b->head = head;
+		b->reader = reader;
+	}
 	return 0;
 }
 
@@ -165,6 +207,8 @@ static int take_map(struct el_object *o, const json_t *map)
 			      &o->block_bytes);
 	if (!err)
 		err = client_json_u64(map, "bound", INT64_MAX, &o->bound);
+	if (!err)
+		err = client_json_u64(map, "copies", INT64_MAX, &o->copies);
 	return err ? err : take_blocks(o, json_object_get(map, "blocks"));
 }
 
@@ -223,6 +267,10 @@ static int create(struct el_object *o, const struct aq_elastic_options *options,
 		(void)json_object_set_new(
 			body, "block_bytes",
 			json_integer((json_int_t)options->block_bytes));
+	if (options->copies)
+		(void)json_object_set_new(
+			body, "copies",
+			json_integer((json_int_t)options->copies));
 	if (options->bound)
 		(void)json_object_set_new(
 			body, "bound",

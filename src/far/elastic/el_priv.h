@@ -20,15 +20,24 @@ enum {
 	EL_BLOCKS_MAX = 1 << 16, /* of an object */
 	EL_PAUSE_US = 50,	 /* the first between two tries */
 	EL_PAUSE_MAX_US = 5000,
-	EL_LOAD_MS = 60000, /* from the vault, at most */
+	EL_LOAD_MS = 60000,  /* from the vault, at most */
+	EL_MEMBER_MS = 1000, /* for the answer of a member of a chain */
+};
+
+/* Where a block is, or a copy of it. */
+struct el_place {
+	uint64_t generation;
+	uint32_t index;
+	char node[CLIENT_NODE_NAME_MAX];
 };
 
 /* A block, as the map and the block itself say. */
 struct el_block {
 	uint64_t number;
-	uint64_t generation;
-	uint32_t index;
-	char node[CLIENT_NODE_NAME_MAX];
+	uint64_t generation;	/* the same for all its copies */
+	bool is_chained;	/* it has copies */
+	struct el_place head;	/* takes changes */
+	struct el_place reader; /* answers reads; the same without copies */
 	/* Of a file: */
 	bool is_read;  /* what follows is known */
 	bool is_final; /* the end is */
@@ -58,6 +67,7 @@ struct el_object {
 	uint64_t id;
 	uint64_t block_bytes;
 	uint64_t bound;
+	uint64_t copies; /* of each block */
 	unsigned block_count;
 	unsigned block_room;
 	struct el_block *block; /* by number */

@@ -57,7 +57,8 @@ static bool wait_for(struct aq_queue *q, uint32_t events, unsigned *tries,
 {
 	uint64_t now_ns = el_now_ns();
 
-	if (!q->can_wait)
+	/* A block with copies tells nobody of its events yet. */
+	if (!q->can_wait || q->object.copies > 1)
 		return el_pause(tries, wait_ns);
 	if (now_ns >= wait_ns)
 		return false;

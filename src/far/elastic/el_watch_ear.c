@@ -82,8 +82,8 @@ static void add_tail(struct aq_watch *w, struct el_ear *e, struct el_tail *t,
 	struct block_op op = {
 		.opcode = BLOCK_WATCH,
 		.handle = e->port->handle,
-		.index = t->block.index,
-		.generation = t->block.generation,
+		.index = t->block.head.index,
+		.generation = t->block.head.generation,
 		.length = sizeof(ask),
 		.value = (const uint8_t *)&ask,
 	};
@@ -164,8 +164,8 @@ static int kick(struct aq_watch *w, struct el_ear *e)
 	};
 	struct block_op op = {.opcode = BLOCK_STAT,
 			      .handle = e->port->handle,
-			      .index = e->asked[0]->block.index,
-			      .generation = e->asked[0]->block.generation};
+			      .index = e->asked[0]->block.head.index,
+			      .generation = e->asked[0]->block.head.generation};
 	bool is_new = false;
 	struct block_writer out;
 	int err;

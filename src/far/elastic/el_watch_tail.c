@@ -60,7 +60,7 @@ static int add(struct aq_watch *w, const struct el_block *b,
 	t->tail.number = b->number;
 	t->tail.generation = b->generation;
 	t->tail.is_started = true;
-	err = el_ear_find(w, b->node, &t->ear);
+	err = el_ear_find(w, b->head.node, &t->ear);
 	if (err) {
 		free_tail(t);
 		return err;

@@ -23,7 +23,7 @@
 #include "base/bytes.h"
 
 enum {
-	BLOCK_WIRE_VERSION = 2,
+	BLOCK_WIRE_VERSION = 3,
 	BLOCK_SESSION_BYTES = 16,
 	BLOCK_INSIDE_MAX = 4096, /* bytes of a value inside a message */
 	BLOCK_BATCH_MAX = 12288, /* of data inside an answer */
@@ -98,6 +98,8 @@ enum block_status {
 	BLOCK_VERSION,	 /* the key has another version; it is the value */
 	BLOCK_NO_NUMBER, /* what is added to is no number */
 	BLOCK_REFUSED,	 /* slots that were to come have no room here */
+	BLOCK_ELSEWHERE, /* another member of the chain answers this, or soon */
+	BLOCK_NO_EVENTS, /* a block with copies tells nobody of them */
 	BLOCK_STATUSES,
 };
 

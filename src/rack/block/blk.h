@@ -50,6 +50,7 @@ struct blk_session {
 	 * since this time; 0: it was. */
 	uint64_t came_ns;
 	bool has_come;
+	bool ends;	/* as soon as the block's chain can say so to all */
 	uint32_t first; /* of done[], a ring */
 	uint32_t count;
 	struct blk_done done[BLK_ANSWERS];
@@ -88,8 +89,8 @@ struct blk_block {
 	const struct blk_kind *kind;
 	uint8_t *mem; /* size_bytes; begins with a block_head */
 	uint64_t size_bytes;
-	uint64_t generation;
-	uint32_t flags; /* enum block_flag */
+	uint64_t generation; /* of a member of a chain: that of the chain */
+	uint32_t flags;	     /* enum block_flag */
 	uint32_t session_room;
 	uint32_t session_count;
 	struct blk_session *session;
@@ -173,6 +174,9 @@ struct blk_options {
 	uint64_t generation;
 	uint64_t bound; /* of a queue */
 	bool is_first;	/* of its object */
+	/* The same for all members of a chain; 0: the block has none, and its
+	 * generation is all there is. */
+	uint64_t identity;
 };
 
 /* Memory beside the block's own: what a node charges for it. */
@@ -182,6 +186,14 @@ int blk_init(struct blk_block *b, const struct blk_options *o,
 	     void *mem) MUST_CHECK;
 void blk_release(struct blk_block *b);
 
+enum blk_prepared {
+	BLK_ANSWERED, /* nothing is left to do */
+	BLK_READY,    /* for blk_finish, when the value is at its place */
+};
+/* The first of the two steps; *place is where the value goes, or NULL: the
+ * operation has none. Its value in the request is not looked at. */
+enum blk_prepared blk_prepare(struct blk_block *b, const struct blk_request *r,
+			      struct blk_answer *a, uint8_t **place) MUST_CHECK;
 /* NULL: the answer is there. Else the value, which the request does not have,
  * goes there, and blk_finish is called with the same request; or never, and
  * nothing has happened. */

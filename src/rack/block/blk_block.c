@@ -59,18 +59,19 @@ static int init_kind(struct blk_block *b, const struct blk_options *o)
 
 int blk_init(struct blk_block *b, const struct blk_options *o, void *mem)
 {
+	uint64_t generation = o->identity ? o->identity : o->generation;
 	struct block_head head = {
 		.magic = be32_put(BLOCK_MAGIC),
 		.version = be16_put(BLOCK_WIRE_VERSION),
 		.kind = be16_put((uint16_t)o->kind),
-		.generation = be64_put(o->generation),
+		.generation = be64_put(generation),
 	};
 
 	*b = (struct blk_block){
 		.kind = blk_kind_of(o->kind),
 		.mem = mem,
 		.size_bytes = o->size_bytes,
-		.generation = o->generation,
+		.generation = generation,
 		.session_room = blk_session_room(o->size_bytes),
 	};
 	b->session = calloc(b->session_room, sizeof(*b->session));
@@ -162,30 +163,39 @@ static bool enter(struct blk_block *b, const struct blk_request *r,
 	return true;
 }
 
+enum blk_prepared blk_prepare(struct blk_block *b, const struct blk_request *r,
+			      struct blk_answer *a, uint8_t **place)
+{
+	const struct blk_operator *op = &b->kind->op[r->opcode];
+	uint32_t at;
+
+	*place = NULL;
+	*a = (struct blk_answer){.status = BLOCK_BAD};
+	if (!op->run)
+		return BLK_ANSWERED;
+	if (!enter(b, r, op->is_change, &at)) {
+		a->status = BLOCK_BUSY;
+		return BLK_ANSWERED;
+	}
+	if (op->is_change && is_answered(b, r, at, a))
+		return BLK_ANSWERED;
+	if (!op->place)
+		return BLK_READY;
+	*place = op->place(b, r, a);
+	return *place ? BLK_READY : BLK_ANSWERED;
+}
+
 uint8_t *blk_begin(struct blk_block *b, const struct blk_request *r,
 		   struct blk_answer *a)
 {
-	const struct blk_operator *op = &b->kind->op[r->opcode];
-	uint8_t *place = NULL;
-	uint32_t at;
+	uint8_t *place;
 
-	*a = (struct blk_answer){.status = BLOCK_BAD};
-	if (!op->run)
+	if (blk_prepare(b, r, a, &place) == BLK_ANSWERED)
 		return NULL;
-	if (!enter(b, r, op->is_change, &at)) {
-		a->status = BLOCK_BUSY;
-		return NULL;
-	}
-	if (op->is_change && is_answered(b, r, at, a))
-		return NULL;
-	if (op->place) {
-		place = op->place(b, r, a);
-		if (!place)
-			return NULL;
-		if (!r->value)
-			return place;
+	if (place && !r->value)
+		return place;
+	if (place)
 		memcpy(place, r->value, r->length);
-	}
 	blk_finish(b, r, a);
 	return NULL;
 }

@@ -202,9 +202,12 @@ void blk_guest_destroy(struct blk_guest *g, bool is_gone, uint64_t now_ns)
 {
 	struct blk_server *s = g->server;
 
-	/* What of it is left in the queue finds nobody. */
+	/* What of it is left in the queue finds nobody, and nothing goes on
+	 * that would be answered over it. */
 	pthread_mutex_lock(&s->lock);
 	s->guest[g->id % BLK_GUESTS_MAX] = NULL;
+	for (unsigned i = 0; i < BLK_SLOTS; i++)
+		blk_job_detach(&g->job[i]);
 	pthread_mutex_unlock(&s->lock);
 	if (g->qp)
 		(void)ibv_destroy_qp(g->qp);
@@ -217,6 +220,9 @@ void blk_guest_destroy(struct blk_guest *g, bool is_gone, uint64_t now_ns)
 		if (is_gone)
 			blk_server_end_session(s, g->client);
 	}
+	/* Those that waited for a block which it was filling: nothing else may
+	 * happen that would let them go on. */
+	blk_server_go_on(s);
 	(void)blk_hold_run(s, UINT32_MAX);
 	pthread_mutex_unlock(&s->lock);
 	release(g);

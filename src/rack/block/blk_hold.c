@@ -26,6 +26,11 @@ void blk_hold_watch(struct blk_job *j, const struct blk_entry *e,
 	r->status = BLOCK_BAD;
 	if (!parse(op, &ask))
 		return;
+	/* Copies of a block have rings of their own, of which a reader that is
+	 * sent from one to the other would not know what it has missed. */
+	r->status = BLOCK_NO_EVENTS;
+	if (e->chain)
+		return;
 	r->length = blk_watch_read(&e->block.watch, be64_get(ask.serial),
 				   be32_get(ask.events), e->block.flags, out,
 				   u32_min(room, BLOCK_BATCH_MAX), &has_some);
@@ -45,7 +50,7 @@ void blk_hold_gone(const struct blk_job *j, const struct block_op *op,
 		op->index < BLK_INDEX_MAX ? s->entry[op->index] : NULL;
 
 	if (e && e->pd == j->guest->pd && e->object == object &&
-	    e->block.generation == op->generation) {
+	    e->generation == op->generation) {
 		r->length = 1;
 		r->value = e->block.watch.total;
 		return;
@@ -62,8 +67,7 @@ void blk_hold_end_block(struct blk_server *s, struct blk_entry *e)
 {
 	struct blk_ended *d = &s->ended[s->ended_at++ % BLK_ENDED];
 
-	*d = (struct blk_ended){e->object, e->block.generation,
-				e->block.watch.total};
+	*d = (struct blk_ended){e->object, e->generation, e->block.watch.total};
 	blk_hold_wake(s, e, true);
 }
 

@@ -16,6 +16,13 @@ static struct blk_server *server_of(const struct blk_job *j)
 	return j->guest->server;
 }
 
+static uint64_t now_ns(const struct blk_job *j)
+{
+	const struct blk_server_config *c = &server_of(j)->config;
+
+	return c->now_ns(c->ctx);
+}
+
 static uint64_t wr_id(const struct blk_job *j, uint32_t what)
 {
 	return (uint64_t)j->guest->id << 32 | what | j->slot;
@@ -85,7 +92,7 @@ static enum block_status find(struct blk_job *j, const struct block_op *op,
 	/* A block of another tenant is none at all. */
 	if (e && e->pd != j->guest->pd)
 		e = NULL;
-	if (!e || e->block.generation != op->generation || e->is_leaving ||
+	if (!e || e->generation != op->generation || e->is_leaving ||
 	    e->is_frozen)
 		/* An order to make a block may come after its first client. */
 		return op->index < BLK_INDEX_MAX &&
@@ -211,6 +218,7 @@ static void add(struct blk_job *j, const struct block_result *r)
 	ASSERT(err == 0); /* inside_room leaves room for all */
 	if (r->status != BLOCK_OK)
 		j->has_failed = true;
+	j->since_ns = 0;
 	j->at++;
 	server_of(j)->counts.ops++;
 }
@@ -264,6 +272,74 @@ static void add_answer(struct blk_job *j, struct blk_entry *e,
 	add(j, &r);
 }
 
+static bool wait(struct blk_job *j, struct blk_entry *e)
+{
+	if (e->chain && !j->since_ns)
+		j->since_ns = now_ns(j);
+	j->state = BLK_JOB_WAITS;
+	list_append(&e->waiting, &j->link);
+	return false;
+}
+
+/* A change of a block with copies. False: it goes on later. */
+static bool chain(struct blk_job *j, struct blk_entry *e,
+		  const struct block_op *op)
+{
+	struct blk_request r;
+	struct blk_answer a;
+	uint8_t *place = NULL;
+
+	if (!blk_chain_is_head(e->chain)) {
+		add_status(j, BLOCK_ELSEWHERE);
+		return true;
+	}
+	if (e->busy || !blk_chain_is_open(e->chain))
+		return wait(j, e);
+	request_of(j, op, &r);
+	e->busy = j;
+	j->state = BLK_JOB_CHAINS;
+	j->since_ns = now_ns(j);
+	e->is_called = true;
+	switch (blk_chain_change(e->chain, &r, &a, &place, j->since_ns)) {
+	case BLK_CHAIN_ANSWER:
+		blk_job_chained(j, e, &a);
+		break;
+	case BLK_CHAIN_FETCH:
+		j->state = BLK_JOB_PULLS;
+		e->under_way++;
+		if (pull(j, e, place, op)) {
+			e->under_way--;
+			e->busy = NULL;
+			add_status(j, BLOCK_LOST);
+		}
+		break;
+	case BLK_CHAIN_TAKEN:
+		break;
+	}
+	e->is_called = false;
+	return e->busy != j;
+}
+
+void blk_job_chained(struct blk_job *j, struct blk_entry *e,
+		     const struct blk_answer *a)
+{
+	const struct block_op *op = &j->op[j->at];
+
+	if (e->busy == j)
+		e->busy = NULL;
+	j->since_ns = 0;
+	if (a->status == BLOCK_ELSEWHERE)
+		add_status(j, a->status);
+	else
+		add_answer(j, e, op, a);
+	if (e->is_called)
+		return; /* who has called goes on */
+	if (j->state == BLK_JOB_WAITS)
+		list_remove(&j->link);
+	j->state = BLK_JOB_RUNS;
+	list_append(&server_of(j)->ready, &j->link);
+}
+
 static void watch(struct blk_job *j, const struct block_op *op)
 {
 	struct block_result r = {.status = BLOCK_OK};
@@ -294,12 +370,18 @@ static bool execute(struct blk_job *j, const struct block_op *op)
 		add_status(j, status);
 		return true;
 	}
-	if (e->busy) {
-		j->state = BLK_JOB_WAITS;
-		list_append(&e->waiting, &j->link);
-		return false;
+	if (e->chain && changes(op->opcode))
+		return chain(j, e, op);
+	if (e->chain && !blk_chain_may_read(e->chain, now_ns(j))) {
+		add_status(j, BLOCK_ELSEWHERE);
+		return true;
 	}
+	if ((e->busy && e->busy->state == BLK_JOB_PULLS) ||
+	    (e->busy && !e->chain) || (e->chain && blk_chain_is_busy(e->chain)))
+		return wait(j, e);
 	request_of(j, op, &r);
+	if (e->chain)
+		r.acked = 0; /* that is for the head to hear */
 	place = blk_begin(&e->block, &r, &a);
 	if (place && r.length) {
 		if (pull(j, e, place, op)) {
@@ -389,6 +471,7 @@ void blk_job_begin(struct blk_job *j)
 	j->at = 0;
 	j->has_failed = false;
 	j->has_news = false;
+	j->since_ns = 0;
 	j->push_count = 0;
 	block_reply_begin(&j->reply, blk_guest_reply(j->guest, j->slot),
 			  u32_min(BLOCK_REPLY_MAX, j->message.reply_bytes));
@@ -425,6 +508,28 @@ void blk_job_start(struct blk_job *j, uint32_t len_bytes)
 	blk_job_go_on(j);
 }
 
+/* The value is at its place: the others get it, too. */
+static void pulled_for_chain(struct blk_job *j, struct blk_entry *e,
+			     const struct block_op *op)
+{
+	struct blk_request r;
+	struct blk_answer a;
+	uint8_t *place;
+
+	j->state = BLK_JOB_CHAINS;
+	if (!blk_chain_is_open(e->chain)) {
+		a = (struct blk_answer){.status = BLOCK_ELSEWHERE};
+		blk_job_chained(j, e, &a);
+		return;
+	}
+	request_of(j, op, &r);
+	/* Nothing has happened to the block: it is the same place again. */
+	if (blk_prepare(&e->block, &r, &a, &place) == BLK_READY)
+		blk_chain_take(e->chain, &r, BLK_READY, place, NULL, now_ns(j));
+	else
+		blk_job_chained(j, e, &a);
+}
+
 void blk_job_pulled(struct blk_job *j, bool is_ok)
 {
 	const struct block_op *op = &j->op[j->at];
@@ -435,9 +540,16 @@ void blk_job_pulled(struct blk_job *j, bool is_ok)
 
 	ASSERT(j->state == BLK_JOB_PULLS && e && e->busy == j);
 	e->under_way--;
+	if (is_ok && !j->guest->is_fenced && e->chain && changes(op->opcode)) {
+		s->counts.pulled_bytes += op->length;
+		pulled_for_chain(j, e, op);
+		return;
+	}
 	if (is_ok && !j->guest->is_fenced) {
 		s->counts.pulled_bytes += op->length;
 		request_of(j, op, &r);
+		if (e->chain)
+			r.acked = 0;
 		blk_finish(&e->block, &r, &a);
 		add_answer(j, e, op, &a);
 		blk_hold_wake(s, e, false);
@@ -456,28 +568,48 @@ void blk_job_answered(struct blk_job *j)
 		blk_guest_break(j->guest);
 }
 
-void blk_job_drop(struct blk_job *j)
+/* Data that it has sent may still be on its way: that is given back later. */
+void blk_job_detach(struct blk_job *j)
 {
-	struct blk_entry *e;
-
 	switch (j->state) {
 	case BLK_JOB_WAITS:
 	case BLK_JOB_RUNS: /* on the list of those that may go on */
 		list_remove(&j->link);
 		break;
-	case BLK_JOB_PULLS:
-		e = server_of(j)->entry[j->op[j->at].index];
-		e->under_way--;
-		let_go(j, e);
+	case BLK_JOB_CHAINS: /* it happens all the same */
+		server_of(j)->entry[j->op[j->at].index]->busy = NULL;
 		break;
 	case BLK_JOB_HELD:
 		blk_hold_drop(j);
 		break;
 	case BLK_JOB_IDLE:
+	case BLK_JOB_PULLS:
+	case BLK_JOB_ANSWERS:
+		return;
+	}
+	j->is_woken = false;
+	j->state = BLK_JOB_ANSWERS;
+}
+
+void blk_job_drop(struct blk_job *j)
+{
+	struct blk_entry *e;
+
+	blk_job_detach(j);
+	switch (j->state) {
+	case BLK_JOB_PULLS:
+		e = server_of(j)->entry[j->op[j->at].index];
+		e->under_way--;
+		let_go(j, e);
+		break;
+	case BLK_JOB_WAITS:
+	case BLK_JOB_RUNS:
+	case BLK_JOB_CHAINS:
+	case BLK_JOB_HELD:
+	case BLK_JOB_IDLE:
 	case BLK_JOB_ANSWERS:
 		break;
 	}
-	j->is_woken = false;
 	give_back(j);
 	j->state = BLK_JOB_IDLE;
 }

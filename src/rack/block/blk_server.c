@@ -28,6 +28,7 @@ int blk_server_create(const struct blk_server_config *config,
 	s->config = *config;
 	list_init(&s->clients);
 	list_init(&s->ready);
+	list_init(&s->chained);
 	list_init(&s->woken);
 	s->channel = ibv_create_comp_channel(config->context);
 	s->none = ibv_create_cq(config->context, 1, NULL, NULL, 0);
@@ -48,6 +49,8 @@ void blk_server_destroy(struct blk_server *s)
 	for (unsigned i = 0; i < BLK_LINES_MAX; i++)
 		if (s->line[i].cq)
 			(void)ibv_destroy_cq(s->line[i].cq);
+	if (s->trunk_cq)
+		(void)ibv_destroy_cq(s->trunk_cq);
 	if (s->none)
 		(void)ibv_destroy_cq(s->none);
 	if (s->channel)
@@ -111,25 +114,29 @@ int blk_server_add(struct blk_server *s, const struct blk_place *p)
 		free(e);
 		return err;
 	}
+	e->server = s;
 	e->index = p->index;
+	e->generation = p->options.generation;
 	e->object = p->object;
 	e->pd = p->pd;
 	e->mr = p->mr;
 	list_init(&e->waiting);
+	list_init(&e->chained);
 	list_init(&e->holds);
 	pthread_mutex_lock(&s->lock);
 	if (s->entry[p->index])
-		err = -EEXIST;
-	else
+		err = error_set(-EEXIST, "block %u is in use", p->index);
+	else if (p->is_chained)
+		err = blk_chained_init(s, e, !p->joins);
+	if (!err)
 		s->entry[p->index] = e;
 	s->entry_end = u32_max(s->entry_end, p->index + 1);
 	pthread_mutex_unlock(&s->lock);
 	if (err) {
 		blk_release(&e->block);
 		free(e);
-		return error_set(err, "block %u is in use", p->index);
 	}
-	return 0;
+	return err;
 }
 
 static struct blk_entry *find(struct blk_server *s, uint32_t index,
@@ -137,7 +144,7 @@ static struct blk_entry *find(struct blk_server *s, uint32_t index,
 {
 	struct blk_entry *e = index < BLK_INDEX_MAX ? s->entry[index] : NULL;
 
-	return e && e->block.generation == generation ? e : NULL;
+	return e && e->generation == generation ? e : NULL;
 }
 
 /* Who waits for events of a block that nobody may use any more hears it. */
@@ -157,6 +164,10 @@ int blk_server_remove(struct blk_server *s, uint32_t index, uint64_t generation)
 
 	pthread_mutex_lock(&s->lock);
 	e = find(s, index, generation);
+	if (e && e->chain) {
+		e->is_leaving = true;
+		blk_chained_flush(e);
+	}
 	if (!e)
 		err = -ENOENT;
 	else if (e->under_way || e->busy || !list_is_empty(&e->waiting))
@@ -165,6 +176,8 @@ int blk_server_remove(struct blk_server *s, uint32_t index, uint64_t generation)
 		s->entry[index] = NULL;
 	if (err == -EBUSY)
 		e->is_leaving = true;
+	if (!err)
+		blk_chained_release(e);
 	if (e)
 		end_watching(s, e);
 	pthread_mutex_unlock(&s->lock);
@@ -198,7 +211,9 @@ int blk_server_report(struct blk_server *s, uint32_t index, uint64_t generation,
 		*out = (struct blk_report){
 			.used_bytes = blk_used_bytes(&e->block),
 			.is_sealed = e->block.flags & BLOCK_IS_SEALED,
-			.is_drained = blk_is_drained(&e->block)};
+			.is_drained = blk_is_drained(&e->block),
+			.epoch = e->chain ? e->chain->config.epoch : 0,
+			.is_whole = !e->chain || blk_chain_is_whole(e->chain)};
 	pthread_mutex_unlock(&s->lock);
 	return e ? 0 : -ENOENT;
 }
@@ -228,12 +243,24 @@ int blk_server_image(struct blk_server *s, uint32_t index, uint64_t generation,
 
 /* ---- sessions ------------------------------------------------------------ */
 
+/* In a chain the head says so, when it can; for others it is no end. */
+static void leave(struct blk_entry *e, const uint8_t *session)
+{
+	uint32_t at;
+
+	if (!e->chain)
+		blk_leave(&e->block, session);
+	else if (blk_chain_is_head(e->chain) &&
+		 !blk_session_find(&e->block, session, false, &at))
+		e->block.session[at].ends = true;
+}
+
 void blk_server_leave(struct blk_server *s, const struct ibv_pd *pd,
 		      const uint8_t session[BLOCK_SESSION_BYTES])
 {
 	for (unsigned i = 0; i < s->entry_end; i++)
 		if (s->entry[i] && s->entry[i]->pd == pd) {
-			blk_leave(&s->entry[i]->block, session);
+			leave(s->entry[i], session);
 			blk_hold_wake(s, s->entry[i], false);
 		}
 }
@@ -280,7 +307,7 @@ static void end_strangers(struct blk_server *s, struct blk_entry *e,
 			k->came_ns = now_ns;
 		} else if (now_ns - k->came_ns >
 			   BLK_SESSION_KEEP_MS * 1000000ull) {
-			blk_leave(&e->block, k->id);
+			leave(e, k->id);
 		}
 	}
 }
@@ -300,7 +327,8 @@ void blk_server_tick(struct blk_server *s, uint64_t now_ns)
 			blk_server_end_session(s, c);
 	}
 	for (unsigned i = 0; i < s->entry_end; i++)
-		if (s->entry[i] && s->entry[i]->block.kind == &blk_kind_ekv)
+		if (s->entry[i] && (s->entry[i]->chain ||
+				    s->entry[i]->block.kind == &blk_kind_ekv))
 			end_strangers(s, s->entry[i], now_ns);
 	(void)blk_hold_run(s, UINT32_MAX);
 	pthread_mutex_unlock(&s->lock);
@@ -329,7 +357,7 @@ static bool take(struct blk_server *s, const struct ibv_wc *wc)
 }
 
 /* Those whose block has become free. */
-static void go_on(struct blk_server *s)
+void blk_server_go_on(struct blk_server *s)
 {
 	while (!list_is_empty(&s->ready)) {
 		struct blk_job *j =
@@ -351,7 +379,7 @@ static unsigned look(struct blk_server *s, struct blk_line *l)
 	pthread_mutex_lock(&s->lock);
 	for (int i = 0; i < n; i++) {
 		served += take(s, &wc[i]);
-		go_on(s);
+		blk_server_go_on(s);
 	}
 	s->has_woken = !list_is_empty(&s->woken);
 	pthread_mutex_unlock(&s->lock);
@@ -362,6 +390,12 @@ static unsigned line_count(struct blk_server *s)
 {
 	/* BLKLINES-1, with the line's making. */
 	return atomic_load_explicit(&s->line_count, memory_order_acquire);
+}
+
+static bool has_trunks(struct blk_server *s)
+{
+	/* BLKTRUNK-1, with the making of their queue. */
+	return atomic_load_explicit(&s->has_trunks, memory_order_acquire);
 }
 
 /* Not all at once: messages of others come between. */
@@ -387,6 +421,8 @@ unsigned blk_server_step(struct blk_server *s)
 		if (atomic_load_explicit(&s->line[i].is_looked,
 					 memory_order_relaxed))
 			served += look(s, &s->line[i]);
+	if (has_trunks(s))
+		served += blk_trunks_look(s);
 	served += wake_some(s);
 	/* As at the page server: a look in vain moves the NIC's frames. */
 	if (served)
@@ -404,6 +440,12 @@ void blk_server_wait(struct blk_server *s, uint32_t timeout_ms)
 	for (unsigned i = 0; i < n; i++)
 		if (ibv_req_notify_cq(s->line[i].cq, 0))
 			return;
+	if (has_trunks(s)) {
+		/* Chains have clocks of their own. */
+		timeout_ms = u32_min(timeout_ms, BLK_CHAINED_SLEEP_MS);
+		if (ibv_req_notify_cq(s->trunk_cq, 0))
+			return;
+	}
 	if (blk_server_step(s))
 		return;
 	if (poll(&fd, 1, (int)timeout_ms) == 1 &&

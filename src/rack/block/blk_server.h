@@ -10,6 +10,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "blk_chain.h"
 #include "blk_image.h"
 
 struct blk_server;
@@ -22,6 +23,8 @@ enum {
 	BLK_BY_BYTES = 6,	     /* by which a token is known */
 	BLK_SESSION_KEEP_MS = 60000, /* without a connection */
 	BLK_DENIALS_MAX = 8,	     /* in a row end a connection */
+	BLK_TRUNKS_MAX = 64,	     /* other nodes */
+	BLK_CHAINED_SLEEP_MS = 5,    /* at most, where there are chains */
 };
 
 /* What a ticket allows. */
@@ -41,6 +44,7 @@ struct blk_server_config {
 				   const uint8_t *ticket, uint32_t len_bytes,
 				   struct blk_right *out);
 	uint64_t (*wall_s)(void *ctx);
+	uint64_t (*now_ns)(void *ctx);
 };
 
 /* How much was done since the server began. */
@@ -52,6 +56,9 @@ struct blk_counts {
 	uint64_t pulled_bytes;
 	uint64_t pushed_bytes;
 	uint64_t sessions_ended;
+	uint64_t link_messages; /* of other members of chains */
+	uint64_t link_dropped;	/* to or from them */
+	uint64_t copied_bytes;	/* to new members */
 };
 
 int blk_server_create(const struct blk_server_config *config,
@@ -75,6 +82,8 @@ struct blk_place {
 	struct ibv_pd *pd; /* of its tenant */
 	struct ibv_mr *mr; /* of its memory, in that domain */
 	uint8_t *mem;	   /* zeros */
+	/* A member of a chain; it joins: it gets a copy first. */
+	bool is_chained, joins;
 	/* What it begins with; NULL: nothing. */
 	const struct blk_image *image;
 };
@@ -95,6 +104,8 @@ struct blk_report {
 	uint64_t used_bytes;
 	bool is_sealed;
 	bool is_drained;
+	uint64_t epoch; /* of its chain; 0: it has none, or is not in it yet */
+	bool is_whole;
 };
 int blk_server_report(struct blk_server *s, uint32_t index, uint64_t generation,
 		      struct blk_report *out) MUST_CHECK;
@@ -108,6 +119,28 @@ int blk_server_report(struct blk_server *s, uint32_t index, uint64_t generation,
 int blk_server_image(struct blk_server *s, uint32_t index, uint64_t generation,
 		     bool freeze, const struct blk_image_id *id,
 		     struct blk_image *out) MUST_CHECK;
+
+/* ---- chains -------------------------------------------------------------- */
+
+/* Who is in the chain of a block; `node` of a member is its trunk. Older epochs
+ * are ignored. -ENOENT. */
+int blk_server_configure(struct blk_server *s, uint32_t index,
+			 uint64_t generation,
+			 const struct blk_chain_config *config) MUST_CHECK;
+
+/*
+ * A trunk is the connection to another node's block server, over which chains
+ * of all tenants talk. It is made with a queue pair in RESET; when that is
+ * connected blk_trunk_arm lets messages in. What cannot be sent is lost, and
+ * chains say it again.
+ */
+struct blk_trunk;
+int blk_trunk_create(struct blk_server *s, struct ibv_pd *pd, unsigned slot,
+		     struct blk_trunk **out) MUST_CHECK;
+int blk_trunk_arm(struct blk_trunk *t) MUST_CHECK;
+void blk_trunk_destroy(struct blk_trunk *t);
+struct ibv_qp *blk_trunk_qp(const struct blk_trunk *t);
+bool blk_trunk_is_broken(const struct blk_trunk *t);
 
 /* ---- connections --------------------------------------------------------- */
 

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
+#include "blk_chain.h"
 #include "blk_server.h"
 
 enum {
@@ -31,16 +32,22 @@ enum {
 
 struct blk_entry {
 	struct blk_block block;
+	struct blk_server *server;
 	uint32_t index;
+	uint64_t generation;
 	uint64_t object;
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
 	bool is_leaving;
 	bool is_frozen;	      /* it is kept for its image alone */
 	uint32_t under_way;   /* data that leaves from it, or comes to it */
-	struct blk_job *busy; /* fetches a value; others wait */
+	struct blk_job *busy; /* fetches a value, or is with the chain */
 	struct list waiting;  /* jobs, by their link */
 	struct list holds;    /* of jobs that wait for an event */
+	/* Of a chain: */
+	struct blk_chain *chain; /* NULL: it has none */
+	struct list chained;	 /* of the server */
+	bool is_called;		 /* the answer may come at once */
 };
 
 /* How many events a block had that is gone. */
@@ -55,6 +62,7 @@ enum blk_job_state {
 	BLK_JOB_RUNS,
 	BLK_JOB_WAITS, /* for a block */
 	BLK_JOB_PULLS,
+	BLK_JOB_CHAINS, /* until all members have it */
 	BLK_JOB_ANSWERS,
 	BLK_JOB_HELD, /* for an event */
 };
@@ -74,9 +82,10 @@ struct blk_job {
 	struct list link;
 	struct block_message message;
 	struct block_op op[BLOCK_OPS_MAX];
-	unsigned at;	 /* which operation is next */
-	bool has_failed; /* the rest is not executed */
-	bool may_hold;	 /* the message asks for it */
+	unsigned at;	   /* which operation is next */
+	bool has_failed;   /* the rest is not executed */
+	uint64_t since_ns; /* when it began to wait for a chain */
+	bool may_hold;	   /* the message asks for it */
 	bool may_not_hold;
 	bool has_news;
 	bool is_woken; /* it is on that list */
@@ -142,7 +151,12 @@ struct blk_server {
 	unsigned entry_end;	       /* none has been used from here on */
 	uint64_t heard[BLK_INDEX_MAX]; /* largest generation of each */
 	struct list ready;	       /* jobs whose block has become free */
-	struct list woken;	       /* jobs that were held */
+	struct list chained;	       /* blocks, by their link */
+	uint64_t ticked_ns;
+	struct ibv_cq *trunk_cq; /* NULL: there are no trunks yet */
+	atomic_bool has_trunks;
+	struct blk_trunk *trunk[BLK_TRUNKS_MAX];
+	struct list woken; /* jobs that were held */
 	bool has_woken; /* some, as the thread of blk_server_step knows; other
 			 * threads let those go on that they have woken */
 	struct blk_ended ended[BLK_ENDED];
@@ -153,6 +167,8 @@ struct blk_server {
 
 /* ---- blk_server.c -------------------------------------------------------- */
 
+/* Goes on with jobs whose block has become free. */
+void blk_server_go_on(struct blk_server *s);
 struct blk_line *blk_line_join(struct blk_server *s, struct ibv_pd *pd);
 /* The session leaves all blocks of its tenant. */
 void blk_server_leave(struct blk_server *s, const struct ibv_pd *pd,
@@ -167,8 +183,32 @@ void blk_job_begin(struct blk_job *j);
 void blk_job_go_on(struct blk_job *j);
 void blk_job_pulled(struct blk_job *j, bool is_ok);
 void blk_job_answered(struct blk_job *j);
+/* Its queue pair will be gone: it waits for nothing any more. */
+void blk_job_detach(struct blk_job *j);
 /* Its queue pair is gone. */
 void blk_job_drop(struct blk_job *j);
+
+/* Answers the operation that waits for the block, or is with its chain. */
+void blk_job_chained(struct blk_job *j, struct blk_entry *e,
+		     const struct blk_answer *a);
+
+/* ---- blk_chained.c ------------------------------------------------------- */
+
+/* Of a new block. -ENOMEM. */
+int blk_chained_init(struct blk_server *s, struct blk_entry *e,
+		     bool has_state) MUST_CHECK;
+void blk_chained_release(struct blk_entry *e);
+/* All that wait for it look elsewhere. */
+void blk_chained_flush(struct blk_entry *e);
+void blk_chained_tick(struct blk_server *s, uint64_t now_ns);
+
+/* ---- blk_trunk.c --------------------------------------------------------- */
+
+/* False: it cannot be sent now. */
+bool blk_trunk_send(struct blk_server *s, const struct blk_member *to,
+		    struct blk_link_message *m);
+/* Takes in what has come; returns how much that was. */
+unsigned blk_trunks_look(struct blk_server *s);
 
 /* ---- blk_hold.c: the same ------------------------------------------------ */
 

@@ -250,6 +250,8 @@ void cd_handle_node_beat(void *ctx, struct ctl_call *call)
 	if (!err)
 		err = cd_tasks_check(call->body);
 	if (!err)
+		err = cd_chains_check(call->body);
+	if (!err)
 		err = cd_given_check(call->body);
 	if (err) {
 		ctl_reply_last_error(call->reply, err);
@@ -276,6 +278,8 @@ void cd_handle_node_beat(void *ctx, struct ctl_call *call)
 	cd_stage_group(core);
 	cd_blocks_hear(core, n, call->body);
 	cd_tasks_hear(core, n, call->body);
+	cd_stage_group(core);
+	cd_chains_hear(core, n, call->body);
 	cd_given_hear(n, call->body);
 }
 
@@ -382,6 +386,8 @@ void cd_core_answer(struct cd_core *core, const struct cd_held *held,
 		cd_blocks_say(core, n, tree);
 	if (n->kind == CD_MEMORY)
 		cd_tasks_say(core, n, tree);
+	if (n->kind == CD_MEMORY)
+		cd_chains_say(core, n, tree);
 	if (n->kind == CD_MEMORY)
 		cd_given_say(core, n, tree);
 	ctl_reply_json(reply, 200, tree);

@@ -81,11 +81,31 @@ void cd_block_is_there(struct cd_block *b)
 
 /* ---- objects' blocks ---------------------------------------------------- */
 
+/* Copies lie behind the first one, by generation. */
+static bool join_chain(struct cd_object *o, struct cd_block *b)
+{
+	for (unsigned i = 0; i < o->block_count; i++) {
+		struct cd_block **at = &o->block[i];
+
+		if ((*at)->number != b->number)
+			continue;
+		while (*at && (*at)->generation < b->generation)
+			at = &(*at)->next;
+		b->next = *at;
+		*at = b;
+		b->object = o;
+		return true;
+	}
+	return false;
+}
+
 static int join_object(struct cd_object *o, struct cd_block *b)
 {
 	unsigned at = o->block_count;
 	struct cd_block **more = o->block;
 
+	if (b->identity && join_chain(o, b))
+		return 0;
 	if (!(at & (at - 1)))
 		more = realloc(o->block, (at ? 2 * at : 1) * sizeof(*more));
 	if (!more)
@@ -105,13 +125,20 @@ static void leave_object(struct cd_block *b)
 {
 	struct cd_object *o = b->object;
 	unsigned i = 0;
+	struct cd_block **at;
 
-	while (o->block[i] != b)
+	while (o->block[i]->number != b->number)
 		i++;
+	for (at = &o->block[i]; *at != b;)
+		at = &(*at)->next;
+	*at = b->next;
+	b->next = NULL;
+	b->object = NULL;
+	if (o->block[i])
+		return;
 	o->block_count--;
 	memmove(o->block + i, o->block + i + 1,
 		(o->block_count - i) * sizeof(*o->block));
-	b->object = NULL;
 }
 
 int cd_block_own(struct cd_block *b, struct cd_object *o)
@@ -124,7 +151,7 @@ int cd_block_own(struct cd_block *b, struct cd_object *o)
 }
 
 int cd_block_make(struct cd_core *core, struct cd_node *n, struct cd_object *o,
-		  uint64_t number, struct cd_block **out)
+		  uint64_t number, uint64_t identity, struct cd_block **out)
 {
 	unsigned index = n->lent ? n->lent->first_free : 0;
 	struct cd_block *b;
@@ -144,6 +171,8 @@ int cd_block_make(struct cd_core *core, struct cd_node *n, struct cd_object *o,
 	b->generation = cd_id_take(core);
 	b->number = number;
 	b->bytes = o->block_bytes;
+	if (o->copies > 1)
+		b->identity = identity ? identity : b->generation;
 	(void)snprintf(b->run, sizeof(b->run), "%s", n->incarnation);
 	err = cd_block_own(b, o);
 	if (err) {
@@ -218,6 +247,8 @@ void cd_blocks_forget(struct cd_node *n)
 
 void cd_blocks_lose(struct cd_core *core, struct cd_node *n)
 {
+	struct cd_object *o;
+	uint64_t number;
 	char why[80];
 
 	(void)snprintf(why, sizeof(why), "node %s %s", n->name,
@@ -229,9 +260,13 @@ void cd_blocks_lose(struct cd_core *core, struct cd_node *n)
 		if (!b || strcmp(b->run, n->incarnation) == 0 ||
 		    PLANTED(ctl_any_run))
 			continue;
-		if (b->object)
-			cd_object_lose(core, b->object, why);
+		o = b->object;
+		number = b->number;
+		if (o && !cd_chain_survives(b))
+			cd_object_lose(core, o, why);
 		cd_block_free(core, b);
+		if (o)
+			cd_chain_leave(core, o, number);
 	}
 	if (n->lent)
 		n->lent->stray_count = 0;

@@ -96,6 +96,26 @@ static void stray_add(struct cd_lent *lent, const struct said *s)
 		(struct cd_stray){s->index, s->generation};
 }
 
+/* With all its copies. */
+static void release_all(struct cd_core *core, struct cd_block *b)
+{
+	while (b) {
+		struct cd_block *next = b->next;
+
+		cd_block_release(core, b, true);
+		b = next;
+	}
+}
+
+/* What the head of a chain says counts: it is the last to know. */
+static bool is_first(const struct cd_block *b)
+{
+	for (unsigned i = 0; i < b->object->block_count; i++)
+		if (b->object->block[i] == b)
+			return true;
+	return false;
+}
+
 static void hear_state(struct cd_core *core, struct cd_node *n,
 		       const struct said *s)
 {
@@ -118,12 +138,13 @@ static void hear_state(struct cd_core *core, struct cd_node *n,
 	o = b->object;
 	while (o && o->kind == CD_QUEUE && o->state == CD_READY &&
 	       o->block_count > 1 && o->block[0]->is_drained) {
-		cd_block_release(core, o->block[0], true);
+		release_all(core, o->block[0]);
 		cd_stage_part(core);
 	}
 	/* One of a store has given all its slots to another. */
-	if (o && o->kind == CD_EKV && b->is_drained && o->block_count > 1) {
-		cd_block_release(core, b, true);
+	if (o && o->kind == CD_EKV && b->is_drained && o->block_count > 1 &&
+	    is_first(b)) {
+		release_all(core, b);
 		cd_stage_part(core);
 	}
 }
@@ -132,19 +153,27 @@ static void hear_freed(struct cd_core *core, struct cd_node *n,
 		       const struct said *s)
 {
 	struct cd_block *b = cd_block_at(n, s->index, s->generation);
+	struct cd_object *o;
+	uint64_t number;
 
 	if (!b)
 		return;
 	/* Nobody had asked for that. */
-	if (b->object)
-		cd_object_lose(core, b->object, "its node has given it up");
+	o = b->object;
+	number = b->number;
+	if (o && !cd_chain_survives(b))
+		cd_object_lose(core, o, "its node has given it up");
 	cd_block_free(core, b);
+	if (o)
+		cd_chain_leave(core, o, number);
 }
 
 static void hear_failed(struct cd_core *core, struct cd_node *n,
 			const struct said *s)
 {
 	struct cd_block *b = cd_block_at(n, s->index, s->generation);
+	struct cd_object *o;
+	uint64_t number;
 
 	if (!b || !b->object || b->is_made)
 		return;
@@ -156,7 +185,10 @@ static void hear_failed(struct cd_core *core, struct cd_node *n,
 		b->object->failed = -EDQUOT;
 	else
 		n->lent->full_ns = env_now_ns(core->env);
+	o = b->object;
+	number = b->number;
 	cd_block_release(core, b, true);
+	cd_chain_leave(core, o, number);
 	cd_stage_part(core);
 }
 
@@ -194,7 +226,8 @@ uint64_t cd_blocks_making(const struct cd_node *n)
 
 bool cd_blocks_are_due(const struct cd_node *n)
 {
-	return n->lent && (n->lent->untold || n->lent->stray_count);
+	return n->lent && (n->lent->untold || n->lent->stray_count ||
+			   n->lent->has_chain_news);
 }
 
 bool cd_blocks_fit(const struct cd_core *core, const struct cd_node *n)
@@ -219,6 +252,12 @@ static json_t *make_json(const struct cd_core *core, const struct cd_block *b)
 
 	if (load)
 		(void)json_object_set_new(row, "load", load);
+	if (b->identity) {
+		(void)json_object_set_new(row, "identity",
+					  json_integer(cd_int(b->identity)));
+		(void)json_object_set_new(row, "joins",
+					  json_boolean(!b->is_full));
+	}
 	return row;
 }
 

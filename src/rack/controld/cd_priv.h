@@ -106,6 +106,7 @@ struct cd_node {
 	bool is_drained;      /* it has heard so, and takes nothing new */
 	bool lends;	      /* blocks, as its beats say */
 	struct cd_lent *lent; /* its blocks; NULL: none (tree_priv.h) */
+	json_t *links;	      /* what it offers to other nodes, or NULL */
 	/* Moves from it that nobody has confirmed, copies there that wait for
 	 * that, or NULL; regions on their way, and gone since its start. */
 	json_t *given, *sealed;
@@ -308,7 +309,8 @@ void cd_share_requota(struct cd_core *core, struct cd_tenant *t,
 struct cd_wish {
 	uint64_t size_bytes; /* of each copy */
 	unsigned copies;
-	bool is_block; /* only where blocks can be */
+	bool is_block;		       /* only where blocks can be */
+	const struct cd_block *beside; /* not with one of this chain, or NULL */
 };
 
 /* Chooses a node for each copy. -ENOSPC with words: how many there are. */

@@ -93,7 +93,7 @@ static const struct ctl_members members[] = {
 	{cd_handle_node_beat,
 	 "incarnation epoch used regions connections ops tenants shares names "
 	 "names_complete own conflicts drained blocks freed failed "
-	 "tasks given sealed moving moved"},
+	 "tasks given sealed moving moved chained links"},
 	{cd_handle_node_leave, "incarnation"},
 	{cd_handle_node_drain, "drain"},
 	{cd_handle_place, "size copies policy"},
@@ -110,10 +110,11 @@ static const struct ctl_members members[] = {
 	{cd_handle_ns_get, ""},
 	{cd_handle_tree_get, ""},
 	{cd_handle_map_get, ""},
-	{cd_handle_job_create, "name plan lease_ms on_expiry"},
+	{cd_handle_job_create, "name plan lease_ms on_expiry copies"},
 	{cd_handle_renew, "paths"},
 	{cd_handle_ns_make,
-	 "kind parents make_parents lease_ms on_expiry block_bytes bound"},
+	 "kind parents make_parents lease_ms on_expiry block_bytes bound "
+	 "copies"},
 	{cd_handle_ns_patch, "to lease_ms on_expiry"},
 	{cd_handle_ns_delete, "recursive"},
 	{cd_handle_map_grow, "after"},

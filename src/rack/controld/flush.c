@@ -414,8 +414,9 @@ void cd_flush_saved(struct cd_core *core, struct cd_object *o,
 			"items", cd_int(end->items));
 	if (o->kind == CD_EKV)
 		(void)json_object_update_new(
-			row, json_pack("{s:O, s:I}", "slots", end->slots,
-				       "generation", cd_int(b->generation)));
+			row,
+			json_pack("{s:O, s:I}", "slots", end->slots,
+				  "generation", cd_int(cd_block_identity(b))));
 	(void)json_object_set_new(o->flush->saved, key, row);
 	cd_flush_step(core, o);
 }

@@ -27,12 +27,15 @@ int cd_job_options(const struct cd_core *core, const json_t *body,
 		   struct cd_job *job)
 {
 	const char *expiry = cd_job_expiry(job);
-	uint64_t lease = job->lease_ms;
+	uint64_t lease = job->lease_ms, copies = u32_max(job->copies, 1);
 	int err = ctl_field_u64(body, "lease_ms", false, CD_LEASE_MIN_MS,
 				CD_LEASE_MAX_MS, &lease);
 
 	if (!err)
 		err = ctl_field_string(body, "on_expiry", false, &expiry);
+	if (!err)
+		err = ctl_field_u64(body, "copies", false, 1, CD_CHAIN_MAX,
+				    &copies);
 	if (!err && strcmp(expiry, "drop") != 0 &&
 	    strcmp(expiry, "keep") != 0 && strcmp(expiry, "flush") != 0)
 		err = error_set(-EINVAL, "\"on_expiry\" is flush, drop or "
@@ -45,6 +48,7 @@ int cd_job_options(const struct cd_core *core, const json_t *body,
 	if (err)
 		return err;
 	job->lease_ms = (uint32_t)lease;
+	job->copies = (unsigned)copies;
 	job->keep = strcmp(expiry, "keep") == 0;
 	job->flush = strcmp(expiry, "flush") == 0;
 	job->due_ns = 0;

@@ -9,7 +9,7 @@
 
 static const char *state_of(const struct cd_block *b)
 {
-	if (b->node->state == CD_DOWN)
+	if (!cd_chain_is_up(b))
 		return "lost";
 	return b->is_made ? "ready" : "making";
 }
@@ -20,14 +20,16 @@ static json_t *blocks_json(const struct cd_object *o)
 
 	for (unsigned i = 0; i < o->block_count; i++) {
 		const struct cd_block *b = o->block[i];
+		json_t *row = json_pack(
+			"{s:I, s:s, s:s, s:i, s:I, s:s}", "number",
+			cd_int(b->number), "node", b->node->name, "address",
+			b->node->address, "index", (int)b->index, "generation",
+			cd_int(cd_block_identity(b)), "state", state_of(b));
 
-		(void)json_array_append_new(
-			rows,
-			json_pack("{s:I, s:s, s:s, s:i, s:I, s:s}", "number",
-				  cd_int(b->number), "node", b->node->name,
-				  "address", b->node->address, "index",
-				  (int)b->index, "generation",
-				  cd_int(b->generation), "state", state_of(b)));
+		if (b->identity)
+			(void)json_object_set_new(row, "chain",
+						  cd_chain_json(b));
+		(void)json_array_append_new(rows, row);
 	}
 	return rows;
 }
@@ -48,14 +50,15 @@ static int map_json(struct cd_core *core, const struct cd_who *who,
 		return err;
 	cd_path_show(core, o->prefix, o, path);
 	*out = json_pack(
-		"{s:I, s:s, s:s, s:s, s:I, s:I, s:i, s:I, s:o, s:s, s:I, s:s}",
+		"{s:I, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:I, s:o, s:s, s:I, "
+		"s:s}",
 		"object", cd_int(o->id), "path", path, "kind",
 		cd_object_kind_name(o->kind), "state", lost ? "lost" : "ready",
 		"block_bytes", cd_int(o->block_bytes), "bound",
-		cd_int(o->bound), "lease_ms", (int)o->prefix->job->lease_ms,
-		"epoch", cd_int(o->epoch), "blocks", blocks_json(o), "ticket",
-		ticket, "ticket_end", cd_int(end_s), "rights",
-		reads ? "r" : "rw");
+		cd_int(o->bound), "copies", (int)o->copies, "lease_ms",
+		(int)o->prefix->job->lease_ms, "epoch", cd_int(o->epoch),
+		"blocks", blocks_json(o), "ticket", ticket, "ticket_end",
+		cd_int(end_s), "rights", reads ? "r" : "rw");
 	if (lost)
 		(void)json_object_set_new(*out, "why", json_string(lost));
 	return 0;

@@ -12,7 +12,42 @@ static const char *path_of(const struct ctl_call *call)
 	return call->rest ? call->rest : "";
 }
 
+enum {
+	CHAINS_SHOWN = 32,
+};
+
 /* ---- looking ------------------------------------------------------------ */
+
+/* Of each block, up to CHAINS_SHOWN of them: "m0 > m1 > (m2)", where m2 joins;
+ * and how many there are now, at least. */
+static void describe_chains(const struct cd_object *o, json_t *row)
+{
+	json_t *rows = json_array();
+	unsigned least = o->copies;
+
+	for (unsigned i = 0; i < o->block_count; i++) {
+		char text[CD_CHAIN_MAX * (CD_NAME_MAX + 8)] = "";
+		unsigned full = 0;
+		size_t used = 0;
+
+		for (const struct cd_block *b = o->block[i]; b; b = b->next) {
+			bool is_up = b->node->state != CD_DOWN;
+
+			full += b->is_full && is_up;
+			used += (size_t)snprintf(
+				text + used, sizeof(text) - used,
+				b->is_full ? "%s%s%s" : "%s(%s%s)",
+				used ? " > " : "", b->node->name,
+				is_up ? "" : " down");
+		}
+		least = u32_min(least, full);
+		if (i < CHAINS_SHOWN)
+			(void)json_array_append_new(rows, json_string(text));
+	}
+	(void)json_object_set_new(row, "copies", json_integer((int)o->copies));
+	(void)json_object_set_new(row, "copies_now", json_integer((int)least));
+	(void)json_object_set_new(row, "chains", rows);
+}
 
 json_t *cd_describe_object(struct cd_core *core, const struct cd_object *o)
 {
@@ -45,6 +80,8 @@ json_t *cd_describe_object(struct cd_core *core, const struct cd_object *o)
 	if (o->kind == CD_QUEUE)
 		(void)json_object_set_new(row, "bound",
 					  json_integer(cd_int(o->bound)));
+	if (o->copies > 1)
+		describe_chains(o, row);
 	return row;
 }
 
@@ -313,6 +350,7 @@ static int make_object(struct cd_core *core, struct cd_prefix *p,
 		       const json_t *body, struct cd_object **out)
 {
 	uint64_t bytes = CD_BLOCK_BYTES, bound = 0;
+	uint64_t copies = u32_max(p->job->copies, 1);
 	int err = ctl_field_u64(body, "block_bytes", false, CD_BLOCK_MIN,
 				CD_BLOCK_MAX, &bytes);
 
@@ -323,6 +361,9 @@ static int make_object(struct cd_core *core, struct cd_prefix *p,
 	if (!err && bound && kind != CD_QUEUE)
 		err = error_set(-EINVAL, "only a queue has a \"bound\"");
 	if (!err)
+		err = ctl_field_u64(body, "copies", false, 1, CD_CHAIN_MAX,
+				    &copies);
+	if (!err)
 		err = cd_names_admit(core, p->job->tenant, 0, 1);
 	if (!err)
 		err = cd_object_add(core, p, leaf, cd_id_take(core), out);
@@ -331,6 +372,8 @@ static int make_object(struct cd_core *core, struct cd_prefix *p,
 	(*out)->kind = kind;
 	(*out)->block_bytes = bytes;
 	(*out)->bound = bound;
+	(*out)->copies = (unsigned)copies;
+	core->tree->has_copies |= copies > 1;
 	(*out)->epoch = (*out)->id;
 	cd_lease_renew(core, p);
 	cd_stage_object(core, *out);

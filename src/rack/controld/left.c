@@ -15,10 +15,11 @@ static bool add_block(const struct cd_block *b, json_t *by_id)
 		return false;
 	if (!row) {
 		cd_path_format(b->object->prefix, b->object, path);
-		row = json_pack("{s:s, s:s, s:s, s:i, s:i}", "tenant",
+		row = json_pack("{s:s, s:s, s:s, s:i, s:i, s:i}", "tenant",
 				b->object->prefix->job->tenant, "path", path,
 				"kind", cd_object_kind_name(b->object->kind),
-				"blocks", 0, "bytes", 0);
+				"copies", (int)b->object->copies, "blocks", 0,
+				"bytes", 0);
 		(void)json_object_set_new(by_id, id, row);
 	}
 	(void)json_object_set_new(

@@ -34,6 +34,7 @@ int cd_load_begin(struct cd_core *core, struct cd_object *o,
 	n->kind = o->kind;
 	n->block_bytes = o->block_bytes;
 	n->bound = o->bound;
+	n->copies = o->copies;
 	n->epoch = n->id;
 	n->state = CD_LOADING;
 	n->image = o->image;
@@ -67,9 +68,15 @@ static int place(struct cd_core *core, struct cd_object *o)
 	struct cd_block *b;
 	int err = cd_place_policy("least")(core, &wish, node);
 
-	return err ? err
-		   : cd_block_make(core, node[0], o,
-				   o->image->first + o->block_count, &b);
+	if (!err)
+		err = cd_block_make(core, node[0], o,
+				    o->image->first + o->block_count, 0, &b);
+	/* Its copies join when it is there. */
+	if (!err && b->identity) {
+		b->is_full = true;
+		cd_chain_bump(core, b);
+	}
+	return err;
 }
 
 void cd_load_step(struct cd_core *core, struct cd_object *o)

@@ -77,6 +77,7 @@ int cd_object_add(struct cd_core *core, struct cd_prefix *p, const char *name,
 	}
 	o->id = id;
 	o->run = 1;
+	o->copies = 1;
 	o->block_bytes = CD_BLOCK_BYTES;
 	(void)snprintf(o->name, sizeof(o->name), "%s", name);
 	cd_object_attach(p, o);
@@ -113,7 +114,7 @@ const char *cd_object_lost(const struct cd_object *o)
 	if (o->lost[0])
 		return o->lost;
 	for (unsigned i = 0; i < o->block_count; i++)
-		if (o->block[i]->node->state == CD_DOWN)
+		if (!cd_chain_is_up(o->block[i]))
 			return "a node with a part of it is down";
 	return NULL;
 }
@@ -142,12 +143,14 @@ static int make_one(struct cd_core *core, struct cd_object *o)
 	const struct cd_wish wish = {
 		.size_bytes = o->block_bytes, .copies = 1, .is_block = true};
 	struct cd_node *node[CD_COPIES_MAX] = {NULL};
+	uint64_t number = o->block_count ? last_number(o) + 1 : 0;
 	struct cd_block *b;
-	int err = cd_place_policy("least")(core, &wish, node);
+	int err;
 
-	return err ? err
-		   : cd_block_make(core, node[0], o,
-				   o->block_count ? last_number(o) + 1 : 0, &b);
+	if (o->copies > 1)
+		return cd_chain_make(core, o, number);
+	err = cd_place_policy("least")(core, &wish, node);
+	return err ? err : cd_block_make(core, node[0], o, number, 0, &b);
 }
 
 int cd_object_grow(struct cd_core *core, struct cd_object *o, int64_t after)

@@ -13,10 +13,19 @@ static uint64_t taken(const struct cd_node *n)
 	return n->used_bytes + n->promised_bytes;
 }
 
+static bool is_beside(const struct cd_node *n, const struct cd_block *b)
+{
+	for (; b; b = b->next)
+		if (b->node == n)
+			return true;
+	return false;
+}
+
 static bool fits(const struct cd_core *core, const struct cd_node *n,
 		 const struct cd_wish *w)
 {
-	return n && (!w->is_block || cd_blocks_fit(core, n)) &&
+	return n && !is_beside(n, w->beside) &&
+	       (!w->is_block || cd_blocks_fit(core, n)) &&
 	       n->kind == CD_MEMORY && n->state == CD_UP && !n->drain &&
 	       n->has_beaten && taken(n) <= n->size_bytes &&
 	       n->size_bytes - taken(n) >= w->size_bytes;

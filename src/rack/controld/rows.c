@@ -69,6 +69,7 @@ void cd_node_free(struct cd_core *core, struct cd_node *n)
 	core->node_count--;
 	json_decref(n->names);
 	json_decref(n->conflicts);
+	json_decref(n->links);
 	json_decref(n->given);
 	json_decref(n->sealed);
 	free(n);

@@ -103,6 +103,8 @@ static int job_row(struct cd_core *core, const char *key, const json_t *row)
 	if (!err) {
 		job->lease_ms = (uint32_t)lease;
 		job->flush = json_is_true(json_object_get(row, "flush"));
+		job->copies = (unsigned)json_integer_value(
+			json_object_get(row, "copies"));
 	}
 	return err;
 }
@@ -234,7 +236,7 @@ static int object_row(struct cd_core *core, const char *key, const json_t *row)
 {
 	const char *kind = NULL, *lost = NULL, *state = "ready";
 	char name[CD_STEP_MAX + 1];
-	uint64_t id = 0, prefix = 0;
+	uint64_t id = 0, prefix = 0, copies = 1;
 	struct cd_object *o = NULL;
 	struct cd_prefix *p;
 	int err = name_of(row, name);
@@ -271,7 +273,12 @@ static int object_row(struct cd_core *core, const char *key, const json_t *row)
 	if (!err)
 		err = ctl_field_u64(row, "image", false, 0, INT64_MAX,
 				    &o->image_id);
+	if (!err)
+		err = ctl_field_u64(row, "copies", false, 1, CD_COPIES_MAX,
+				    &copies);
 	if (!err) {
+		o->copies = (unsigned)copies;
+		core->tree->has_copies |= copies > 1;
 		(void)snprintf(o->lost, sizeof(o->lost), "%s", lost);
 		o->epoch = core->tree->id_mark;
 	}
@@ -297,6 +304,7 @@ static int block_key(const struct cd_core *core, const char *key,
 static int block_row(struct cd_core *core, const char *key, const json_t *row)
 {
 	uint64_t object = 0, generation = 0, number = 0, bytes = 0;
+	uint64_t identity = 0, epoch = 0, since = 0;
 	const char *run = NULL;
 	struct cd_object *o = NULL;
 	struct cd_node *n = NULL;
@@ -315,6 +323,13 @@ static int block_row(struct cd_core *core, const char *key, const json_t *row)
 		err = ctl_field_u64(row, "bytes", true, CD_BLOCK_MIN,
 				    CD_BLOCK_MAX, &bytes);
 	if (!err)
+		err = ctl_field_u64(row, "identity", false, 0, INT64_MAX,
+				    &identity);
+	if (!err)
+		err = ctl_field_u64(row, "epoch", false, 0, INT64_MAX, &epoch);
+	if (!err)
+		err = ctl_field_u64(row, "since", false, 0, INT64_MAX, &since);
+	if (!err)
 		err = ctl_field_string(row, "run", true, &run);
 	if (!err && strlen(run) >= CTL_INCARNATION_TEXT)
 		err = error_set(-EINVAL, "\"run\" is too long");
@@ -322,7 +337,7 @@ static int block_row(struct cd_core *core, const char *key, const json_t *row)
 		return err;
 	o = cd_ids_find(&core->tree->objects, object);
 	if (!n) { /* it was forgotten in the middle */
-		if (o)
+		if (o && !identity)
 			cd_object_lose(core, o, "its node is forgotten");
 		cd_stage(core, "block", key, NULL);
 		cd_stage_part(core);
@@ -334,6 +349,10 @@ static int block_row(struct cd_core *core, const char *key, const json_t *row)
 	b->generation = generation;
 	b->number = number;
 	b->bytes = bytes;
+	b->identity = identity;
+	b->epoch = epoch;
+	b->since = since;
+	b->is_full = json_is_true(json_object_get(row, "full"));
 	(void)snprintf(b->run, sizeof(b->run), "%s", run);
 	if (o)
 		o->run *=

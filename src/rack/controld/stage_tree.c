@@ -19,10 +19,10 @@ void cd_stage_job(struct cd_core *core, const struct cd_job *job)
 
 	job_key(job, key);
 	cd_stage(core, "job", key,
-		 json_pack("{s:I, s:b, s:i, s:b, s:b}", "id",
+		 json_pack("{s:I, s:b, s:i, s:b, s:b, s:i}", "id",
 			   cd_int(cd_job_root(job)->id), "plan", job->has_plan,
 			   "lease_ms", (int)job->lease_ms, "keep", job->keep,
-			   "flush", job->flush));
+			   "flush", job->flush, "copies", (int)job->copies));
 }
 
 void cd_unstage_job(struct cd_core *core, const struct cd_job *job)
@@ -60,12 +60,13 @@ void cd_stage_object(struct cd_core *core, const struct cd_object *o)
 
 	cd_id_format(o->id, key);
 	cd_stage(core, "object", key,
-		 json_pack("{s:I, s:s, s:s, s:I, s:I, s:s, s:s, s:I}", "prefix",
-			   cd_int(o->prefix->id), "name", o->name, "kind",
-			   cd_object_kind_name(o->kind), "block_bytes",
+		 json_pack("{s:I, s:s, s:s, s:I, s:I, s:s, s:s, s:I, s:i}",
+			   "prefix", cd_int(o->prefix->id), "name", o->name,
+			   "kind", cd_object_kind_name(o->kind), "block_bytes",
 			   cd_int(o->block_bytes), "bound", cd_int(o->bound),
 			   "lost", o->lost, "state", cd_object_state_name(o),
-			   "image", cd_int(o->image ? o->image->id : 0)));
+			   "image", cd_int(o->image ? o->image->id : 0),
+			   "copies", (int)o->copies));
 }
 
 void cd_stage_block(struct cd_core *core, const struct cd_block *b)
@@ -74,11 +75,13 @@ void cd_stage_block(struct cd_core *core, const struct cd_block *b)
 
 	(void)snprintf(key, sizeof(key), "%s/%05u", b->node->name, b->index);
 	cd_stage(core, "block", key,
-		 json_pack("{s:I, s:I, s:I, s:I, s:s}", "generation",
-			   cd_int(b->generation), "object",
+		 json_pack("{s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:b}",
+			   "generation", cd_int(b->generation), "object",
 			   cd_int(b->object ? b->object->id : 0), "number",
 			   cd_int(b->number), "bytes", cd_int(b->bytes), "run",
-			   b->run));
+			   b->run, "identity", cd_int(b->identity), "epoch",
+			   cd_int(b->epoch), "since", cd_int(b->since), "full",
+			   b->is_full));
 }
 
 void cd_stage_part(struct cd_core *core)

@@ -80,6 +80,8 @@ void cd_tree_tick(struct cd_core *core)
 	cd_keys_tick(core);
 	cd_litter_tick(core);
 	cd_vault_tick(core);
+	cd_stage_group(core);
+	cd_chains_tick(core);
 }
 
 /* ---- jobs --------------------------------------------------------------- */

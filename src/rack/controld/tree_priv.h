@@ -5,11 +5,12 @@
  *
  *   rack    ids            next: below it ids were given away
  *   rack    ticket-key-N   seed, made
- *   job     TENANT/NAME    id, plan, lease_ms, keep, flush
+ *   job     TENANT/NAME    id, plan, lease_ms, keep, flush, copies
  *   prefix  ID             name, parents
  *   object  ID             prefix, name, kind, block_bytes, bound, lost,
  *                          state, image (vault_priv.h)
- *   block   NODE/INDEX     generation, object, number, bytes, run
+ *   block   NODE/INDEX     generation, object, number, bytes, run; identity,
+ *                          epoch, since, full of one with copies (chain.c)
  *
  * A root is a job with a plan (tasks have parents, their names are unique in
  * it) or a tree of folders. Its own prefix has the job's id. A row whose owner
@@ -96,8 +97,9 @@ struct cd_job {
 	char name[CD_STEP_MAX + 1];
 	bool has_plan;
 	uint32_t lease_ms;
-	bool keep;  /* it has no end */
-	bool flush; /* what expires goes to the vault */
+	unsigned copies; /* of blocks, where an object says nothing else */
+	bool keep;	 /* it has no end */
+	bool flush;	 /* what expires goes to the vault */
 	/* Its prefixes: parents before their children, so the root first; and
 	 * by name, where a plan makes names unique. */
 	struct cd_prefix **order, **by_name;
@@ -130,8 +132,9 @@ struct cd_object {
 	char name[CD_STEP_MAX + 1];
 	enum cd_object_kind kind;
 	uint64_t block_bytes;
-	uint64_t bound; /* items of a queue; 0: none */
-	char lost[80];	/* why it is lost; "": it is not */
+	uint64_t bound;	 /* items of a queue; 0: none */
+	unsigned copies; /* of each block, on as many nodes */
+	char lost[80];	 /* why it is lost; "": it is not */
 	enum cd_object_state state;
 	uint64_t image_id; /* while rows are read */
 	/* Soft. */
@@ -155,6 +158,16 @@ struct cd_block {
 	uint64_t bytes;
 	char run[CTL_INCARNATION_TEXT];
 	struct cd_object *object; /* NULL: it has to be freed */
+	/* The row, of one with copies: */
+	uint64_t identity; /* of all copies of the block; 0: it has none */
+	uint64_t epoch;	   /* of its chain */
+	uint64_t since;	   /* the epoch with which it came */
+	bool is_full;	   /* it counts; else it joins */
+	/* Follows from others. */
+	struct cd_block *next; /* of the chain, by generation */
+	/* Soft: what its node said of it. */
+	uint64_t said_epoch;
+	bool is_whole;
 	/* Soft. */
 	bool is_made;
 	bool is_told;	/* the order that there is for it */
@@ -180,6 +193,7 @@ struct cd_lent {
 	unsigned round;
 	uint64_t making_bytes;
 	uint64_t full_ns; /* it had no room then; 0: it had */
+	bool has_chain_news;
 	struct cd_stray stray[CD_ORDERS_MAX];
 	unsigned stray_count;
 };
@@ -219,6 +233,7 @@ struct cd_tree {
 	struct cd_litter *litter;
 	unsigned part;	  /* rows in this part of a long change */
 	uint64_t expired; /* prefixes, in this run */
+	bool has_copies;  /* some object has */
 	/* The vault: images, objects on the way, tasks (vault_priv.h). */
 	struct cd_ids images, moving;
 	struct cd_task *tasks;
@@ -390,9 +405,17 @@ int cd_object_grow(struct cd_core *core, struct cd_object *o,
 
 /* ---- block.c ------------------------------------------------------------ */
 
-/* A block at that node, of the object. -ENOSPC, -ENOMEM. */
+/* The generation that clients know it by: with copies, that of all of them. */
+static inline uint64_t cd_block_identity(const struct cd_block *b)
+{
+	return b->identity ? b->identity : b->generation;
+}
+
+/* A block at that node, of the object; `identity` is that of the copies that
+ * there are, or 0. -ENOSPC, -ENOMEM. */
 int cd_block_make(struct cd_core *core, struct cd_node *n, struct cd_object *o,
-		  uint64_t number, struct cd_block **out) MUST_CHECK;
+		  uint64_t number, uint64_t identity,
+		  struct cd_block **out) MUST_CHECK;
 /* Of a row. -EINVAL: there is one; -ENOMEM. */
 int cd_block_add(struct cd_node *n, unsigned index,
 		 struct cd_block **out) MUST_CHECK;
@@ -413,6 +436,32 @@ struct cd_block *cd_block_at(const struct cd_node *n, unsigned index,
 void cd_block_is_there(struct cd_block *b);
 /* Whether there is an order about it. */
 bool cd_block_waits(const struct cd_block *b);
+
+/* ---- chain.c ------------------------------------------------------------- */
+
+enum {
+	CD_CHAIN_MAX = 8, /* members; as BLK_CHAIN_MAX */
+};
+
+/* Whether all that it has is somewhere else, too. */
+bool cd_chain_survives(const struct cd_block *b);
+/* Whether somebody answers for the block, of which this is one copy. */
+bool cd_chain_is_up(const struct cd_block *b);
+/* Another epoch for the chain that begins with this one, and its rows. */
+void cd_chain_bump(struct cd_core *core, struct cd_block *first);
+/* As many new blocks as there are to be copies. -ENOSPC, -ENOMEM. */
+int cd_chain_make(struct cd_core *core, struct cd_object *o,
+		  uint64_t number) MUST_CHECK;
+/* One that the object has is no more: its chain goes on without it. */
+void cd_chain_leave(struct cd_core *core, struct cd_object *o, uint64_t number);
+/* Cuts out, lets in. */
+void cd_chains_tick(struct cd_core *core);
+/* What beats say of chains and of links, and the answers. */
+int cd_chains_check(const json_t *beat) MUST_CHECK;
+void cd_chains_hear(struct cd_core *core, struct cd_node *n,
+		    const json_t *beat);
+void cd_chains_say(struct cd_core *core, struct cd_node *n, json_t *answer);
+json_t *cd_chain_json(const struct cd_block *first);
 
 /* ---- block_beat.c ------------------------------------------------------- */
 

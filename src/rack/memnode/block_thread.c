@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/env.h"
 #include "base/error.h"
 #include "base/relax.h"
 #include "blocks.h"
@@ -13,6 +14,13 @@
 static uint64_t wall_s(void *ctx)
 {
 	return (uint64_t)time(NULL);
+}
+
+static uint64_t now_ns(void *ctx)
+{
+	struct mem_blocks *b = ctx;
+
+	return env_now_ns(b->of->env);
 }
 
 enum block_status block_ticket_judge(void *ctx, const char *tenant,
@@ -67,7 +75,8 @@ int block_thread_start(struct mem_blocks *b)
 	struct blk_server_config config = {.context = b->of->context,
 					   .ctx = b,
 					   .judge = block_ticket_judge,
-					   .wall_s = wall_s};
+					   .wall_s = wall_s,
+					   .now_ns = now_ns};
 	sigset_t all, before;
 	int err = blk_server_create(&config, &b->server);
 
@@ -89,6 +98,4 @@ void block_thread_stop(struct mem_blocks *b)
 		atomic_store_explicit(&b->stops, true, memory_order_relaxed);
 		(void)pthread_join(b->thread, NULL);
 	}
-	if (b->server)
-		blk_server_destroy(b->server);
 }

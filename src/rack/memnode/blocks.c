@@ -35,7 +35,9 @@ int mem_blocks_start(struct mem_node *node)
 	b->freed = json_array();
 	b->failed = json_array();
 	node->blocks = b;
-	err = block_thread_start(b);
+	err = mem_trunks_create(node, &b->trunks);
+	if (!err)
+		err = block_thread_start(b);
 	if (err)
 		mem_blocks_stop(node);
 	return err;
@@ -48,6 +50,10 @@ void mem_blocks_stop(struct mem_node *node)
 	if (!b)
 		return;
 	block_thread_stop(b);
+	if (b->trunks)
+		mem_trunks_destroy(b->trunks);
+	if (b->server)
+		blk_server_destroy(b->server);
 	pthread_mutex_destroy(&b->keys_lock);
 	json_decref(b->freed);
 	json_decref(b->failed);
@@ -66,7 +72,7 @@ static struct mem_block *find(const struct mem_blocks *b, uint32_t index)
 	return NULL;
 }
 
-static void wake(const struct mem_node *node)
+void mem_blocks_wake(const struct mem_node *node)
 {
 	if (node->control.wake)
 		node->control.wake(node->control.ctx);
@@ -132,6 +138,7 @@ struct order {
 	uint64_t index;
 	uint64_t number;
 	struct blk_options options;
+	bool joins; /* a chain */
 	bool has_load;
 	struct mem_load load;
 };
@@ -164,6 +171,9 @@ static int parse_order(const json_t *row, struct order *o)
 	if (!err)
 		err = ctl_field_u64(row, "number", true, 0, INT64_MAX,
 				    &o->number);
+	if (!err)
+		err = ctl_field_u64(row, "identity", false, 0, INT64_MAX,
+				    &o->options.identity);
 	if (!err && json_object_get(row, "load")) {
 		o->has_load = true;
 		err = mem_load_parse(json_object_get(row, "load"), &o->load);
@@ -171,6 +181,7 @@ static int parse_order(const json_t *row, struct order *o)
 	}
 	if (err)
 		return err;
+	o->joins = json_is_true(json_object_get(row, "joins"));
 	o->options.kind = strcmp(kind, "queue") == 0  ? BLOCK_QUEUE
 			  : strcmp(kind, "file") == 0 ? BLOCK_FILE
 			  : strcmp(kind, "ekv") == 0  ? BLOCK_EKV
@@ -192,6 +203,8 @@ static int install(struct mem_node *node, struct mem_block *m,
 		.pd = m->tenant->pd,
 		.mr = m->memory.mr,
 		.mem = m->memory.addr,
+		.is_chained = o->options.identity != 0,
+		.joins = o->joins,
 	};
 
 	if (!o->has_load)
@@ -329,7 +342,7 @@ static void take_make(struct mem_node *node, const json_t *row)
 		err = error_set(-ENOENT, "there is no tenant %.32s", o.tenant);
 	else
 		err = make(node, t, &o);
-	wake(node);
+	mem_blocks_wake(node);
 	if (may_wait(b, t, &o, err))
 		return;
 	if (t && t->is_ruled)
@@ -384,7 +397,7 @@ static void take_free(struct mem_node *node, const json_t *row)
 		(void)json_array_append_new(
 			b->freed, json_pack("[I, I]", (json_int_t)index,
 					    (json_int_t)gen));
-	wake(node);
+	mem_blocks_wake(node);
 }
 
 static void drop_told(json_t *rows, size_t *told)
@@ -432,6 +445,7 @@ void mem_blocks_hear(struct mem_node *node, const json_t *answer)
 		take_free(node, row);
 	json_array_foreach(json_object_get(orders, "make"), i, row)
 		take_make(node, row);
+	mem_trunks_hear(node, answer);
 }
 
 /* ---- what is said -------------------------------------------------------- */
@@ -457,13 +471,38 @@ static void say_block(json_t *rows, struct mem_block *m,
 			  (json_int_t)m->generation, (json_int_t)r->used_bytes,
 			  (r->is_sealed ? 1 : 0) | (r->is_drained ? 2 : 0)));
 	m->is_told = true;
-	m->told = *r;
+	m->told.used_bytes = r->used_bytes;
+	m->told.is_sealed = r->is_sealed;
+	m->told.is_drained = r->is_drained;
 }
 
 static bool is_same(const struct blk_report *a, const struct blk_report *b)
 {
 	return a->used_bytes == b->used_bytes && a->is_sealed == b->is_sealed &&
 	       a->is_drained == b->is_drained;
+}
+
+/* What blocks with copies know of their chains. */
+static json_t *say_chained(const struct mem_blocks *b)
+{
+	json_t *rows = json_array();
+
+	for (struct list *l = b->list.next; l != &b->list; l = l->next) {
+		struct mem_block *m = container_of(l, struct mem_block, node);
+		struct blk_report r;
+
+		if (m->is_busy || json_array_size(rows) == BLOCKS_TOLD ||
+		    blk_server_report(b->server, m->index, m->generation, &r) ||
+		    !r.epoch)
+			continue;
+		m->told.epoch = r.epoch;
+		m->told.is_whole = r.is_whole;
+		(void)json_array_append_new(
+			rows, json_pack("[I, I, I, i]", (json_int_t)m->index,
+					(json_int_t)m->generation,
+					(json_int_t)r.epoch, r.is_whole));
+	}
+	return rows;
 }
 
 /* News first; what is said goes to the end of the list, so that all have their
@@ -510,6 +549,8 @@ void mem_blocks_say(struct mem_node *node, json_t *beat)
 				  first_rows(b->freed, &b->freed_told));
 	(void)json_object_set_new(beat, "failed",
 				  first_rows(b->failed, &b->failed_told));
+	(void)json_object_set_new(beat, "chained", say_chained(b));
+	mem_trunks_say(node, beat);
 }
 
 /* ---- the end ------------------------------------------------------------- */
@@ -538,7 +579,8 @@ void mem_blocks_end(struct mem_node *node, const struct mem_tenant *tenant)
 	}
 }
 
-/* A block that is empty for ever is told of at once: others need its room. */
+/* A block that is empty for ever is told of at once, since others need its
+ * room; and so is one that has become a copy. */
 static bool has_news(const struct mem_blocks *b)
 {
 	for (struct list *l = b->list.next; l != &b->list; l = l->next) {
@@ -546,10 +588,12 @@ static bool has_news(const struct mem_blocks *b)
 			container_of(l, struct mem_block, node);
 		struct blk_report r;
 
-		if (!m->is_busy && !m->told.is_drained &&
-		    !blk_server_report(b->server, m->index, m->generation,
-				       &r) &&
-		    r.is_drained)
+		if (m->is_busy ||
+		    blk_server_report(b->server, m->index, m->generation, &r))
+			continue;
+		if ((r.is_drained && !m->told.is_drained) ||
+		    (r.epoch && (r.epoch != m->told.epoch ||
+				 r.is_whole != m->told.is_whole)))
 			return true;
 	}
 	return false;
@@ -561,8 +605,9 @@ void mem_blocks_tick(struct mem_node *node)
 	if (!node->blocks)
 		return;
 	blk_server_tick(node->blocks->server, env_now_ns(node->env));
+	mem_trunks_tick(node);
 	if (has_news(node->blocks))
-		wake(node);
+		mem_blocks_wake(node);
 }
 
 void mem_blocks_metrics(struct ctl_metrics *m, const struct mem_node *node)
@@ -591,6 +636,17 @@ void mem_blocks_metrics(struct ctl_metrics *m, const struct mem_node *node)
 	ctl_metrics_one(m, CTL_METRIC_COUNTER,
 			"aquifer_block_pushed_bytes_total",
 			"Bytes written to clients' buffers.", n.pushed_bytes);
+	ctl_metrics_one(
+		m, CTL_METRIC_COUNTER, "aquifer_block_link_messages_total",
+		"Messages of other members of chains.", n.link_messages);
+	ctl_metrics_one(m, CTL_METRIC_COUNTER,
+			"aquifer_block_link_dropped_total",
+			"Messages of chains that could not be sent, or were "
+			"for nobody.",
+			n.link_dropped);
+	ctl_metrics_one(m, CTL_METRIC_COUNTER,
+			"aquifer_block_copied_bytes_total",
+			"Bytes sent to new members of chains.", n.copied_bytes);
 	ctl_metrics_one(m, CTL_METRIC_COUNTER,
 			"aquifer_block_sessions_ended_total",
 			"Sessions that ended.", n.sessions_ended);

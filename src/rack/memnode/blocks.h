@@ -44,8 +44,12 @@ struct mem_blocks {
 	/* News for the controller, and how much of it the last beat had. */
 	json_t *freed, *failed;
 	size_t freed_told, failed_told;
+	struct mem_trunks *trunks; /* connections of chains */
 	uint8_t tries[BLK_INDEX_MAX];
 };
+
+/* There is news for the controller. */
+void mem_blocks_wake(const struct mem_node *node);
 
 /* ---- blocks.c ------------------------------------------------------------ */
 
@@ -65,6 +69,16 @@ void mem_blocks_metrics(struct ctl_metrics *m, const struct mem_node *node);
  * then it is given up, and the controller hears why. May let the lock go. */
 void mem_block_filled(struct mem_node *node, struct mem_block *m,
 		      const struct blk_place *p, int err);
+
+/* ---- trunk.c ------------------------------------------------------------- */
+
+int mem_trunks_create(struct mem_node *node,
+		      struct mem_trunks **out) MUST_CHECK;
+/* Before the server is. */
+void mem_trunks_destroy(struct mem_trunks *all);
+void mem_trunks_say(struct mem_node *node, json_t *beat);
+void mem_trunks_hear(struct mem_node *node, const json_t *answer);
+void mem_trunks_tick(struct mem_node *node);
 
 /* ---- block_thread.c ------------------------------------------------------ */
 

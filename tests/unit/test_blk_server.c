@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The block server on the looped NIC: who waits for whom. The clock stands, so
+ * what nobody answers is never given up. */
+#define LOOP_CLOCK_NS 1000000000ull
+#include "verbs_pair.h"
+
+#include "block/blk_server.h"
+#include "wire/block_watch.h"
+
+enum {
+	OBJECT = 7,
+	REPLY_AT = BLOCK_MESSAGE_MAX,
+	VALUE_AT = REPLY_AT + BLOCK_REPLY_MAX,
+	VALUE_BYTES = 8000, /* more than a message carries inside */
+	LOOKS = 1000,
+};
+
+struct client {
+	struct side side;
+	struct blk_guest *guest;
+	uint8_t session[BLOCK_SESSION_BYTES];
+	uint32_t tag;
+};
+
+struct bench {
+	struct pair pair;
+	struct blk_server *server;
+	uint8_t *mem;
+	struct ibv_mr *mr;
+	struct client a, b;
+};
+
+static enum block_status believe(void *ctx, const char *tenant,
+				 const uint8_t by[BLK_BY_BYTES],
+				 const uint8_t *ticket, uint32_t len_bytes,
+				 struct blk_right *out)
+{
+	*out = (struct blk_right){
+		.object = OBJECT, .end_s = UINT64_MAX, .may_change = true};
+	return BLOCK_OK;
+}
+
+static uint64_t wall_s(void *ctx)
+{
+	return 1;
+}
+
+static uint64_t now_ns(void *ctx)
+{
+	return LOOP_CLOCK_NS;
+}
+
+/* ---- one client ---------------------------------------------------------- */
+
+static void come(struct bench *t, struct client *c, uint8_t name)
+{
+	static const uint8_t by[BLK_BY_BYTES];
+	struct side far;
+	bool is_new;
+
+	memset(c->session, name, sizeof(c->session));
+	side_make(&t->pair, &c->side, IBV_QPT_RC, 0);
+	assert_int_equal(blk_guest_create(t->server, t->pair.pd, "team", by,
+					  c->session, &is_new, &c->guest),
+			 0);
+	assert_true(is_new);
+	far = (struct side){.qp = blk_guest_qp(c->guest)};
+	side_init(&far);
+	side_init(&c->side);
+	side_connect(&t->pair, &far, c->side.qp->qp_num);
+	side_connect(&t->pair, &c->side, far.qp->qp_num);
+	assert_int_equal(blk_guest_arm(c->guest), 0);
+}
+
+static void leave(struct client *c)
+{
+	blk_guest_destroy(c->guest, true, LOOP_CLOCK_NS);
+	side_break(&c->side);
+}
+
+/* Returns when the message lies at the node, which has not looked at it. */
+static void say(struct client *c, const struct block_op *op)
+{
+	struct block_message m = {
+		.tag = ++c->tag,
+		.reply_at = (uintptr_t)c->side.buf + REPLY_AT,
+		.reply_key = c->side.mr->rkey,
+		.reply_bytes = BLOCK_REPLY_MAX,
+	};
+	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND};
+	struct block_writer out;
+	struct ibv_wc wc;
+
+	memcpy(m.session, c->session, sizeof(m.session));
+	side_recv(&c->side, 1, 0, 0);
+	block_message_begin(&out, c->side.buf, BLOCK_MESSAGE_MAX);
+	assert_int_equal(block_message_add(&out, op), 0);
+	assert_int_equal(side_post(&c->side, &wr, 0,
+				   (uint32_t)block_message_end(&out, &m)),
+			 0);
+	wc = pair_wait(c->side.cq);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.opcode, IBV_WC_SEND);
+}
+
+/* Whether the answer comes; the node looks all the time. */
+static bool hears(struct bench *t, struct client *c, struct block_result *r)
+{
+	const struct block_reply_wire *reply =
+		(const void *)(c->side.buf + REPLY_AT);
+	struct block_result all[BLOCK_OPS_MAX];
+	struct ibv_wc wc;
+	unsigned count = 0;
+	uint32_t tag = 0;
+	int n = 0;
+
+	for (unsigned i = 0; i < LOOKS && n == 0; i++) {
+		(void)blk_server_step(t->server);
+		n = ibv_poll_cq(c->side.cq, 1, &wc);
+	}
+	if (n != 1)
+		return false;
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+	assert_int_equal(block_reply_parse(reply, be32_get(reply->bytes), &tag,
+					   all, &count),
+			 0);
+	assert_int_equal(tag, c->tag);
+	assert_int_equal(count, 1);
+	*r = all[0];
+	return true;
+}
+
+static void ask(struct bench *t, struct client *c, const struct block_op *op,
+		struct block_result *r)
+{
+	say(c, op);
+	assert_true(hears(t, c, r));
+}
+
+/* ---- the node ------------------------------------------------------------ */
+
+static void begin(struct bench *t, bool is_chained)
+{
+	struct block_op open = {.opcode = BLOCK_OPEN,
+				.length = 4,
+				.value = (const uint8_t *)"good"};
+	struct blk_place place = {
+		.options = {.kind = BLOCK_FILE,
+			    .size_bytes = BLOCK_BYTES_MIN,
+			    .generation = 1,
+			    .identity = is_chained,
+			    .is_first = true},
+		.object = OBJECT,
+		.is_chained = is_chained,
+	};
+	struct blk_server_config config = {
+		.judge = believe, .wall_s = wall_s, .now_ns = now_ns};
+	struct block_result r;
+
+	*t = (struct bench){0};
+	config.context = pair_open(&t->pair);
+	t->pair.pd = ibv_alloc_pd(t->pair.ctx);
+	assert_int_equal(blk_server_create(&config, &t->server), 0);
+	t->mem = aligned_alloc(4096, BLOCK_BYTES_MIN);
+	memset(t->mem, 0, BLOCK_BYTES_MIN);
+	t->mr = ibv_reg_mr(t->pair.pd, t->mem, BLOCK_BYTES_MIN, PAIR_ACCESS);
+	place.pd = t->pair.pd;
+	place.mr = t->mr;
+	place.mem = t->mem;
+	assert_int_equal(blk_server_add(t->server, &place), 0);
+	come(t, &t->a, 1);
+	come(t, &t->b, 2);
+	ask(t, &t->a, &open, &r);
+	assert_int_equal(r.status, BLOCK_OK);
+	ask(t, &t->b, &open, &r);
+	assert_int_equal(r.status, BLOCK_OK);
+}
+
+static void end(struct bench *t)
+{
+	leave(&t->b);
+	assert_int_equal(blk_server_remove(t->server, 0, 1), 0);
+	blk_server_destroy(t->server);
+	assert_int_equal(ibv_dereg_mr(t->mr), 0);
+	free(t->mem);
+	assert_int_equal(ibv_dealloc_pd(t->pair.pd), 0);
+	pair_close(&t->pair);
+}
+
+/* ---- tests --------------------------------------------------------------- */
+
+/* A client dies while its value is fetched. Who waits for the block goes on
+ * when the node hears of it, though nothing else comes. */
+static void who_waits_for_a_dead_client_goes_on(void **state)
+{
+	struct block_op value = {.opcode = BLOCK_APPEND,
+				 .generation = 1,
+				 .sequence = 1,
+				 .length = VALUE_BYTES};
+	struct block_op small = {.opcode = BLOCK_APPEND,
+				 .generation = 1,
+				 .sequence = 1,
+				 .length = 5,
+				 .value = (const uint8_t *)"hello"};
+	struct block_result r;
+	struct bench t;
+
+	(void)state;
+	begin(&t, false);
+	value.address = (uintptr_t)t.a.side.buf + VALUE_AT;
+	value.key = t.a.side.mr->rkey;
+	say(&t.a, &value);
+	assert_int_equal(ibv_destroy_qp(t.a.side.qp), 0);
+	assert_int_equal(blk_server_step(t.server), 1);
+	say(&t.b, &small);
+	assert_false(hears(&t, &t.b, &r));
+	blk_guest_destroy(t.a.guest, true, LOOP_CLOCK_NS);
+	assert_true(hears(&t, &t.b, &r));
+	assert_int_equal(r.status, BLOCK_OK);
+	assert_int_equal(r.value, 0); /* it is the first in the file */
+	assert_int_equal(ibv_dereg_mr(t.a.side.mr), 0);
+	assert_int_equal(ibv_destroy_cq(t.a.side.cq), 0);
+	free(t.a.side.buf);
+	end(&t);
+}
+
+static void watch(struct bench *t, struct block_result *r)
+{
+	struct block_watch_ask_wire ask_wire = {
+		.serial = be64_put(BLOCK_WATCH_NOW)};
+	struct block_op op = {.opcode = BLOCK_WATCH,
+			      .generation = 1,
+			      .length = sizeof(ask_wire),
+			      .value = (const uint8_t *)&ask_wire};
+
+	ask(t, &t->a, &op, r);
+}
+
+static void blocks_with_copies_are_not_watched(void **state)
+{
+	struct block_result r;
+	struct bench t;
+
+	(void)state;
+	begin(&t, false);
+	watch(&t, &r);
+	assert_int_equal(r.status, BLOCK_OK);
+	leave(&t.a);
+	end(&t);
+	begin(&t, true);
+	watch(&t, &r);
+	assert_int_equal(r.status, BLOCK_NO_EVENTS);
+	assert_int_equal(block_status_errno(r.status), -EOPNOTSUPP);
+	leave(&t.a);
+	end(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_waits_for_a_dead_client_goes_on),
+		cmocka_unit_test(blocks_with_copies_are_not_watched),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
