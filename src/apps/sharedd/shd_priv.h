@@ -74,6 +74,9 @@ struct shd_object {
 	struct list node;
 	uint64_t id;
 	unsigned users; /* programs, and placeholders */
+	/* As the lead told it last; it only grows. */
+	uint64_t length_bytes;
+	bool is_measured; /* the lead is asked for it again */
 };
 
 /* By the number of its watch. */
@@ -136,6 +139,7 @@ struct shd_wait {
 	uint8_t right; /* enum coh_right */
 	bool is_missing;
 	bool is_lost; /* it was refused, and is here to read: it goes first */
+	bool is_past; /* it lies behind what is known of its object */
 };
 
 struct shd {
@@ -235,6 +239,8 @@ void shd_fault_mapped(struct shd *s, struct shd_segment *g, uint64_t page,
 /* SIGBUS for who waits for pages of the range. */
 void shd_fault_lost(struct shd *s, const struct coh_range *r);
 void shd_fault_forget(struct shd *s, const struct shd_program *p);
+/* The object's length is known anew; `err`: it is not. */
+void shd_fault_measured(struct shd *s, const struct shd_object *o, int err);
 
 /* ---- attach.c: programs -------------------------------------------------- */
 
@@ -297,6 +303,12 @@ void shd_object_got(struct shd *s);
 /* Placeholders that nobody has any more. */
 void shd_object_read(struct shd *s);
 void shd_object_put(struct shd *s, struct shd_object *o);
+/* The end of the pages that the program may touch, as far as is known here.
+ * The switch knows only the place, which has room behind the object. */
+uint64_t shd_object_end(const struct shd_program *p);
+/* Asks the lead how long the object is by now, unless that is under way. What
+ * cannot be asked now is asked the next time. */
+void shd_object_measure(struct shd *s, struct shd_object *o);
 
 /* ---- deadline.c: when a held call ends ------------------------------------
  */
