@@ -293,7 +293,7 @@ void shd_object_got(struct shd *s)
 		if (p && p->is_asking) {
 			p->is_asking = false;
 			if (tell(s, p, &got))
-				shd_attach_end(s, p);
+				shd_attach_broken(s, p);
 		} else if (!got.err && got.kind == SHD_WANT_OPEN) {
 			struct shd_object *o = get(s, got.id);
 

@@ -30,6 +30,7 @@ enum {
 	SHD_EVICTS = 16,     /* in one turn */
 	SHD_PLACEHOLDERS = 16384,
 	SHD_WAITERS = 4096,
+	SHD_LISTENERS = 1024, /* programs that hand futex calls over */
 };
 
 #define SHD_CACHE_BYTES (512ull << 20)
@@ -196,6 +197,7 @@ struct shd {
 	struct shd_placeholder *placeholders; /* SHD_PLACEHOLDERS */
 	/* Futex calls that are held. */
 	struct list listeners;
+	unsigned listener_count;
 	struct shd_waiter *waiters; /* SHD_WAITERS */
 	unsigned waiter_count;
 	uint64_t futex_ns; /* when one wants a look; 0: none */
@@ -252,6 +254,8 @@ void shd_attach_read(struct shd *s, struct shd_program *p);
 /* It is freed when no event can name it any more. */
 void shd_attach_end(struct shd *s, struct shd_program *p);
 void shd_attach_free(struct shd *s);
+/* Its connection is of no use any more; a mapping that stays is served on. */
+void shd_attach_broken(struct shd *s, struct shd_program *p);
 /* Answers the program; `with` may be NULL. */
 int shd_attach_answer(const struct shd_program *p, int err,
 		      const struct coherent_answer *with, const int *fd,
