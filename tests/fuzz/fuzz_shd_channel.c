@@ -48,7 +48,7 @@ enum with {
 	WITH_MAPPING, /* of the segment, as a program makes it */
 	WITH_SOCKET,
 	WITH_TWO,
-	WITHS,
+	WITH_COUNT,
 };
 
 struct fuzz {
@@ -218,7 +218,7 @@ static int make_fd(struct fuzz *f, unsigned i, enum with with,
 	case WITH_SOCKET:
 		return dup(f->sock[i]);
 	case WITH_NONE:
-	case WITHS:
+	case WITH_COUNT:
 		break;
 	}
 	return -1;
@@ -244,7 +244,7 @@ static void ask(struct fuzz *f)
 	struct coherent_ask ask = {.magic = COHERENT_MAGIC,
 				   .kind = next_u8(f) % 14};
 	uint8_t how = next_u8(f);
-	enum with with = (enum with)(how % WITHS);
+	enum with with = (enum with)(how % WITH_COUNT);
 	int fd[2];
 
 	if (f->sock[i] < 0)
