@@ -90,7 +90,7 @@ AQ_API int aq_shared_allow(struct aq_rack *rack, const char *name,
  * another tenant. -EHOSTDOWN: this machine's cache server cannot be started;
  * -EACCES: no right, or no right to use userfaultfd; -EEXIST: something else is
  * at that address, for example the same segment. The caller owns *shared, and
- * the rack must stay open as long.
+ * the rack must stay open as long as anything but aq_shared_close is called.
  */
 AQ_API int aq_shared_open(struct aq_rack *rack, const char *name,
 			  unsigned flags, struct aq_shared **shared);

@@ -95,7 +95,6 @@ extern const char *const mfig_transition_names[MFIG_TRANSITIONS];
 
 enum mfig_placement {
 	MFIG_PARTS,    /* rights to powers of two */
-	MFIG_SIZES,    /* rights to the sizes that were asked for */
 	MFIG_2M_PAGES, /* a rule for each page */
 	MFIG_1G_PAGES,
 	MFIG_PLACEMENTS,

@@ -120,7 +120,6 @@ const struct figure_claim mfig_claims[] = {
 	RULES("TF", "MIND", ""),
 	RULES("GC", "MIND", ""),
 	RULES("M", "MIND", ""),
-	RULES("TF", "exact sizes", "as our lead tells the switch"),
 	{"rules", "rules, 80 threads over 10", "rules", "TF 2 MB pages", 80,
 	 "TF 2 MB pages", 10, 8, 7.2, 8.8, "x", "published: linear"},
 	EVEN("TF"),

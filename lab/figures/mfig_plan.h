@@ -24,7 +24,7 @@ int mfig_point(void *row) MUST_CHECK;
 const char *mfig_wrong(const void *row);
 
 enum {
-	MFIG_CLAIMS = 61,
+	MFIG_CLAIMS = 60,
 };
 
 extern const struct figure_claim mfig_claims[MFIG_CLAIMS];

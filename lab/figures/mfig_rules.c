@@ -6,8 +6,8 @@
  * part of the shipped arena (memnode/arena.h) of the node that has least; that
  * rule for several nodes is the paper's, and here only. Rules are those of the
  * shipped tables: one for each node, and rights (switch/rights.h), to whole
- * parts as in the paper, or to the sizes that were asked for, as our lead tells
- * the switch. Pages of one size, the rivals, need one rule for each.
+ * parts, as the lead tells the switch of an owner's. Pages of one size, the
+ * rivals, need one rule for each.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +29,6 @@ enum {
 
 const char *const mfig_placement_names[MFIG_PLACEMENTS] = {
 	[MFIG_PARTS] = "MIND",
-	[MFIG_SIZES] = "exact sizes",
 	[MFIG_2M_PAGES] = "2 MB pages",
 	[MFIG_1G_PAGES] = "1 GB pages",
 };
@@ -93,8 +92,7 @@ static uint64_t *draw_areas(uint32_t count, uint64_t total, uint64_t seed)
 	return area;
 }
 
-static int place_area(struct nodes *n, struct rights *rights, uint64_t bytes,
-		      bool whole)
+static int place_area(struct nodes *n, struct rights *rights, uint64_t bytes)
 {
 	unsigned node = least(n);
 	struct arena_part part;
@@ -106,12 +104,11 @@ static int place_area(struct nodes *n, struct rights *rights, uint64_t bytes,
 	return rights_set(rights, DOMAIN,
 			  (coherence_arena(node) + part.at) >>
 				  COHERENCE_PAGE_SHIFT,
-			  (whole ? part.bytes : bytes) >> COHERENCE_PAGE_SHIFT,
-			  COH_WRITE);
+			  part.bytes >> COHERENCE_PAGE_SHIFT, COH_WRITE);
 }
 
 static int place_areas(struct nodes *n, const uint64_t *area, uint32_t count,
-		       bool whole, double *rules)
+		       double *rules)
 {
 	struct rights rights = {0};
 	int err = rights_init(&rights);
@@ -120,7 +117,7 @@ static int place_areas(struct nodes *n, const uint64_t *area, uint32_t count,
 		err = arena_init(&n->arena[i], 1ull << COHERENCE_NODE_SHIFT,
 				 count);
 	for (uint32_t i = 0; !err && i < count; i++)
-		err = place_area(n, &rights, area[i], whole);
+		err = place_area(n, &rights, area[i]);
 	*rules = rights.count + n->count;
 	rights_release(&rights);
 	for (unsigned i = 0; i < n->count; i++)
@@ -151,9 +148,8 @@ int mfig_rules_run(enum mfig_work work, enum mfig_placement placement,
 		draw_areas(count, mfig_costs.thread_bytes * threads, seed);
 	int err = area ? 0 : -ENOMEM;
 
-	if (!err && placement <= MFIG_SIZES)
-		err = place_areas(&n, area, count, placement == MFIG_PARTS,
-				  &out->rules);
+	if (!err && placement == MFIG_PARTS)
+		err = place_areas(&n, area, count, &out->rules);
 	else if (!err)
 		out->rules =
 			place_pages(&n, area, count,

@@ -67,15 +67,16 @@ static void decree(struct mind_world *w, uint32_t page)
 
 void mind_gone(struct mind_world *w, uint8_t machine)
 {
+	struct mind_machine *m = &w->machine[machine];
 	struct coh_dir_out out;
-	bool more = true;
-	uint32_t at = 0;
+	uint32_t at = m->gone_at;
+	bool more;
 
-	forget_sent(&w->machine[machine]);
-	while (more) {
-		more = coh_dir_gone(&w->dir, machine, &at, &out);
-		mind_dir_did(w, &out, false);
-	}
+	if (!at)
+		forget_sent(m);
+	more = coh_dir_gone(&w->dir, machine, &at, &out);
+	mind_dir_did(w, &out, false);
+	m->gone_at = (uint8_t)(more ? at : 0);
 	w->doubt |= w->config->keep_going;
 }
 
@@ -105,6 +106,7 @@ void mind_switch_dies(struct mind_world *w, unsigned executed)
 	memset(w->held, 0, sizeof(w->held));
 	for (uint8_t i = 0; i < w->config->machines; i++) {
 		forget_sent(&w->machine[i]);
+		w->machine[i].gone_at = 0;
 		coh_cache_cut(&w->machine[i].cache);
 	}
 	coh_dir_init(&w->dir, w->dir.term + 1, w->kept, w->kept_lost);

@@ -22,10 +22,26 @@ static const char *judge_page(const struct mind_world *w, uint32_t p)
 	return NULL;
 }
 
+/* Nobody would ever hear from it: a region would wait for its FIN for ever. */
+static bool has_gone(const struct mind_world *w)
+{
+	uint32_t there = w->dir.members;
+
+	for (uint32_t i = 0; i < w->config->machines; i++)
+		there |= (uint32_t)(w->machine[i].gone_at != 0) << i;
+	for (uint32_t i = 0; i < w->dir.entry_count; i++)
+		if (w->entries[i].state != COH_DIR_FREE &&
+		    w->entries[i].sharers & ~there)
+			return true;
+	return false;
+}
+
 const char *mind_judge(const struct mind_world *w, bool strict)
 {
 	const char *wrong = w->wrong;
 
+	if (!wrong && has_gone(w))
+		wrong = "a machine that is gone has a region for ever";
 	for (uint32_t p = 0; !wrong && p < w->config->pages; p++)
 		wrong = judge_page(w, p);
 	if (wrong || !strict)

@@ -54,7 +54,10 @@ static void list_programs(struct list *l, uint32_t i)
 	const struct mind_machine *m = &w->machine[i];
 
 	for (uint32_t p = 0; p < w->config->pages; p++) {
-		for (uint32_t r = COH_READ; r <= COH_WRITE; r++)
+		uint32_t most =
+			p && w->config->read_only ? COH_READ : COH_WRITE;
+
+		for (uint32_t r = COH_READ; r <= most; r++)
 			if (m->want[p] == COH_NONE && m->pages[p].right < r)
 				add(l, MIND_E_touch, i, p, r);
 		if (m->pages[p].right == COH_WRITE && !is_alone(w, p))
@@ -150,9 +153,9 @@ static void list_machine(struct list *l, uint32_t i)
 		add(l, MIND_E_cleaned, i, 0, 0);
 	if (m->alive && m->cache.link == COH_CACHE_CUT)
 		add(l, MIND_E_connect, i, 0, 0);
-	if (!m->alive && w->dir.members & 1u << i)
+	if (!m->alive && (w->dir.members & 1u << i || m->gone_at))
 		add(l, MIND_E_gone, i, 0, 0);
-	if (!(w->dir.members & 1u << i) && w->kept & 1u << i)
+	if (!(w->dir.members & 1u << i) && !m->gone_at && w->kept & 1u << i)
 		add(l, MIND_E_noted, i, 0, 0);
 	if (may_join(w, i))
 		add(l, MIND_E_join, i, 0, 0);

@@ -263,6 +263,8 @@ static void machine(struct codec *c, uint8_t i)
 	const struct mind_config *k = c->w->config;
 
 	FIELD(c, m->alive, 1);
+	if (!m->alive && k->entries > 1)
+		FIELD(c, m->gone_at, 1);
 	FIELD(c, m->cache.link, 2);
 	FIELD(c, m->clean.way, 2);
 	if (m->cache.link == COH_CACHE_CLEANS)

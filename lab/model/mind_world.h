@@ -10,9 +10,10 @@
  * switch dies all that is under way; of what it had sent to the memory node any
  * part may have been executed, in order, and the node takes nothing of it later
  * (it ends the old connection before it makes the new one). What a dead machine
- * has sent may arrive until the switch drops its lanes. The keeper of members
- * does not die; it notes what a dead machine lost some time after the switch
- * found out.
+ * has sent may arrive until the switch drops its lanes; then it looks at one
+ * entry after the other, and anything may happen between two of them. The
+ * keeper of members does not die; it notes what a dead machine lost some time
+ * after the switch has been through.
  *
  * Bytes: of each copy of a page, wherever it is, one bit says whether it has
  * the last store. A store makes one copy fresh and all others old.
@@ -39,6 +40,7 @@ struct mind_config {
 	/* The region of two pages is split and joined, at any moment at which
 	 * it is idle; messages then say how many pages they mean. */
 	bool split;
+	bool read_only;			/* nobody writes the second page */
 	bool machine_dies, switch_dies; /* once each */
 	bool keep_going;		/* after a loss, with memory's bytes */
 };
@@ -59,6 +61,7 @@ struct mind_msg {
 
 struct mind_machine {
 	bool alive;
+	uint8_t gone_at; /* the next entry that the switch looks at; 0: none */
 	struct coh_cache cache;
 	struct coh_cache_page pages[MIND_PAGES_MAX];
 	struct coh_cache_lane lanes[MIND_PAGES_MAX];

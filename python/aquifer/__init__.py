@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory in other machines: regions, tables and indexes of a rack.
+"""Memory in other machines: regions, tables, indexes and shared memory of a rack.
 
     import aquifer
 
@@ -25,6 +25,7 @@ from ._errors import (
 from ._index import Index, key_of_number, number_of_key
 from ._rack import Rack
 from ._region import Region, RegionInfo
+from ._shared import SharedInfo, SharedMemory
 from ._table import Table
 from ._version import __version__
 from ._walk import Walk, WalkInfo, WalkResult
@@ -42,6 +43,8 @@ __all__ = [
     "Rack",
     "Region",
     "RegionInfo",
+    "SharedInfo",
+    "SharedMemory",
     "StaleError",
     "Table",
     "Walk",

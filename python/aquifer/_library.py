@@ -2,7 +2,8 @@
 """libaquifer.so.1: where it is, and its functions.
 
 Functions have the names of <aquifer/aquifer.h>, <aquifer/kv.h>,
-<aquifer/index.h>, <aquifer/walk.h> and <aquifer/elastic.h>. While one of them runs, other Python threads do.
+<aquifer/index.h>, <aquifer/walk.h>, <aquifer/elastic.h> and <aquifer/shared.h>.
+While one of them runs, other Python threads do.
 """
 from __future__ import annotations
 
@@ -37,6 +38,7 @@ from ._structs import (
     RegionOptions,
     RegionStat,
     Response,
+    SharedStat,
     Taken,
     WalkInfo,
     WalkOptions,
@@ -302,3 +304,14 @@ aq_watch_open = _f(
 aq_watch_close = _f("aq_watch_close", None, _ptr)
 aq_watch_next = _f("aq_watch_next", c.c_int, _ptr, _ref(Event), _u32)
 aq_watch_fd = _f("aq_watch_fd", c.c_int, _ptr)
+
+aq_shared_create = _f("aq_shared_create", c.c_int, _ptr, _str, _u64)
+aq_shared_delete = _f("aq_shared_delete", c.c_int, _ptr, _str)
+aq_shared_allow = _f("aq_shared_allow", c.c_int, _ptr, _str, _str, c.c_int)
+aq_shared_open = _f("aq_shared_open", c.c_int, _ptr, _str, _uint, _out)
+aq_shared_close = _f("aq_shared_close", None, _ptr)
+aq_shared_addr = _f("aq_shared_addr", _ptr, _ptr)
+aq_shared_size = _f("aq_shared_size", _u64, _ptr)
+aq_shared_flush = _f("aq_shared_flush", c.c_int, _ptr, _u64, _u64)
+aq_shared_fetch = _f("aq_shared_fetch", c.c_int, _ptr, _u64, _u64, c.c_int)
+aq_shared_stat = _f("aq_shared_stat", c.c_int, _ptr, _ref(SharedStat))

@@ -15,6 +15,7 @@ from ._handle import Shared, SharedRack
 from ._index import Index
 from ._options import index_options, region_options, table_options
 from ._region import Region, RegionInfo, info_of
+from ._shared import RIGHTS, Mapping, SharedMemory
 from ._table import Table
 from ._walk import Walk, walk_options
 
@@ -253,6 +254,50 @@ class Rack:
 
         self._call(lib.aq_region_each, lib.REGION_FN(each), None)
         return found
+
+    # ---- shared memory ---------------------------------------------------
+
+    def create_shared(self, name: str, size: int) -> SharedMemory:
+        """Makes a segment of zeros and opens it. It lives until it is
+        deleted."""
+        text, size = name_bytes("segment", name), number("a size", size)
+        self._call(lib.aq_shared_create, text, size)
+        try:
+            return self.open_shared(name)
+        except BaseException:
+            # A machine that cannot use it leaves nothing behind.
+            self._handle.call(lib.aq_shared_delete, text)
+            raise
+
+    def open_shared(self, name: str, *, read_only: bool = False) -> SharedMemory:
+        """Maps the segment of that name, or "TENANT/NAME" of another tenant.
+        The first program of a machine starts its cache server. ExistsError:
+        this process has it open already."""
+        text, mapping = name_bytes("segment", name), Mapping(read_only)
+        flags = _READ_ONLY if read_only else 0
+        return self._open(
+            SharedMemory,
+            f"shared memory {name}",
+            name,
+            lambda rack, out: lib.aq_shared_open(rack, text, flags, out),
+            mapping.close,
+            mapping,
+        )
+
+    def allow_shared(self, name: str, tenant: str, right: str) -> None:
+        """What another tenant may do with it: "r", "rw" or "none"."""
+        if right not in RIGHTS:
+            raise ValueError(f'a right is "r", "rw" or "none", not {right!r}')
+        self._call(
+            lib.aq_shared_allow,
+            name_bytes("segment", name),
+            name_bytes("tenant", tenant),
+            RIGHTS[right],
+        )
+
+    def delete_shared(self, name: str) -> None:
+        """Deletes it for everybody: who touches it gets SIGBUS from now on."""
+        self._call(lib.aq_shared_delete, name_bytes("segment", name))
 
     # ---- tables ----------------------------------------------------------
 

@@ -401,3 +401,17 @@ class WatchOptions(c.Structure):
         ("events", c.c_uint32),
         ("reserved_more", c.c_uint64 * 4),
     ]
+
+
+class SharedStat(c.Structure):
+    """struct aq_shared_info"""
+
+    _fields_ = [
+        ("size_bytes", c.c_uint64),
+        ("lost_bytes", c.c_uint64),
+        ("cached_bytes", c.c_uint64),
+        ("faults", c.c_uint64),
+        ("gets", c.c_uint64),
+        ("invalidations", c.c_uint64),
+        ("given_back", c.c_uint64),
+    ]

@@ -210,6 +210,8 @@
 	X(mind_split_forgets, "split-forgets",                                 \
 	  "the right half of a split region forgets a machine")                \
 	X(mind_join_owners, "join-owners", "regions of two owners are joined") \
+	X(mind_split_gone, "split-gone",                                       \
+	  "regions are split and joined while a dead machine is in them")      \
 	X(coh_ack_early, "ack-before-memory",                                  \
 	  "the switch acknowledges a give-back that memory has not")           \
 	X(coh_old_bytes, "answer-of-before",                                   \

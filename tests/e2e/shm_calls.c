@@ -101,6 +101,38 @@ static void mappings(void)
 	CHECK(munmap(b, 3 * PAGE) == 0 && munmap(a + 2 * PAGE, PAGE) == 0);
 }
 
+/* More is mapped than the object has: SIGBUS behind its end, until somebody
+ * makes it longer. Children touch it, because a page that was refused stays so
+ * for its process. */
+static void behind_the_end(void)
+{
+	int fd = shm_open("/end", O_RDWR | O_CREAT, 0600), status;
+	char *a;
+
+	CHECK(fd >= 0 && shm_unlink("/end") == 0 && ftruncate(fd, 100) == 0);
+	a = map(fd, 3 * PAGE);
+	CHECK(a != MAP_FAILED);
+	a[PAGE - 1] = 1;
+	for (int pages = 1; pages <= 3; pages++) {
+		pid_t pid;
+
+		CHECK(ftruncate(fd, (off_t)pages * PAGE) == 0);
+		pid = fork();
+		if (pid == 0) {
+			for (int i = 0; i < pages; i++)
+				a[i * PAGE]++;
+			a[pages * PAGE % (3 * PAGE)]++;
+			_exit(a[0] == 4);
+		}
+		CHECK(waitpid(pid, &status, 0) == pid);
+		CHECK(pages == 3 ? WIFEXITED(status) && WEXITSTATUS(status)
+				 : WIFSIGNALED(status) &&
+					   WTERMSIG(status) == SIGBUS);
+	}
+	CHECK(a[0] == 4 && a[PAGE] == 2 && a[2 * PAGE] == 1);
+	CHECK(munmap(a, 3 * PAGE) == 0 && close(fd) == 0);
+}
+
 static void children(void)
 {
 	int fd = shm_open("/child", O_RDWR | O_CREAT, 0600), status;
@@ -226,7 +258,7 @@ static struct meeting *meet(int side)
 
 	CHECK(ready != SEM_FAILED && fd >= 0);
 	CHECK(ftruncate(fd, sizeof(*m)) == 0);
-	m = map(fd, sizeof(*m));
+	m = map(fd, 2 * PAGE); /* it gets the second one later */
 	CHECK(m != MAP_FAILED && close(fd) == 0);
 	if (side == 0) {
 		pthread_mutexattr_init(&lock);
@@ -244,6 +276,23 @@ static struct meeting *meet(int side)
 		CHECK(sem_wait(ready) == 0); /* sleeps, until the other is */
 	}
 	return m;
+}
+
+/* One side makes the object longer, and both have mapped that already. */
+static void grow_together(struct meeting *m, int side)
+{
+	volatile char *second = (char *)m + PAGE;
+	int fd = shm_open("/meeting", O_RDWR, 0);
+
+	CHECK(fd >= 0);
+	if (side == 1) {
+		CHECK(ftruncate(fd, 2 * PAGE) == 0);
+		*second = 7;
+	}
+	CHECK(close(fd) == 0);
+	pthread_barrier_wait(&m->barrier);
+	CHECK(*second == 7);
+	pthread_barrier_wait(&m->barrier);
 }
 
 static void together(int side, long count)
@@ -268,6 +317,7 @@ static void together(int side, long count)
 		pthread_mutex_unlock(&m->lock);
 	}
 	pthread_barrier_wait(&m->barrier);
+	grow_together(m, side);
 	printf("%ld %ld\n", m->turn, m->sum);
 	if (side == 0) {
 		CHECK(shm_unlink("/meeting") == 0);
@@ -329,6 +379,7 @@ int main(int argc, char **argv)
 	}
 	names_and_lengths();
 	mappings();
+	behind_the_end();
 	children();
 	system_v();
 	semaphores();

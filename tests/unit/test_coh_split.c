@@ -97,6 +97,35 @@ static void halves_inherit(void **state)
 	check(&b);
 }
 
+/* The switch looks at entries a few at a time after a death, and an epoch may
+ * come between. What is behind must not get the dead machine from what is
+ * before: nobody would look there again, and a region would wait for its FIN
+ * for ever. */
+static void the_dead_do_not_get_past_the_look(void **state)
+{
+	static struct bed b;
+	uint32_t looked = 0;
+
+	bed_init(&b, ENTRIES);
+	get(&b, 1, 0, COH_READ);
+	get(&b, 2, 0, COH_READ);
+	get(&b, 1, 4, COH_READ);
+	get(&b, 2, 4, COH_READ);
+	assert_true(coh_dir_gone(&b.dir, 1, &looked, &b.out));
+	assert_int_equal(at(&b, 0)->sharers, 4);
+	assert_int_equal(at(&b, 4)->sharers, 6);
+	assert_false(coh_dir_merge(&b.dir, at(&b, 0)));
+	assert_false(coh_dir_split(&b.dir, at(&b, 4)));
+	while (coh_dir_gone(&b.dir, 1, &looked, &b.out))
+		;
+	assert_int_equal(at(&b, 4)->sharers, 4);
+	assert_true(coh_dir_split(&b.dir, at(&b, 4)));
+	assert_true(coh_dir_merge(&b.dir, at(&b, 4)));
+	assert_true(coh_dir_merge(&b.dir, at(&b, 0)));
+	assert_int_equal(at(&b, 0)->sharers, 4);
+	check(&b);
+}
+
 static void a_new_region_keeps_clear_of_others(void **state)
 {
 	static struct bed b;
@@ -287,6 +316,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(halves_inherit),
+		cmocka_unit_test(the_dead_do_not_get_past_the_look),
 		cmocka_unit_test(a_new_region_keeps_clear_of_others),
 		cmocka_unit_test(what_fits_is_joined),
 		cmocka_unit_test(regions_have_an_upper_bound),

@@ -390,6 +390,35 @@ static unsigned allow(struct bed *b, const char *more)
 	return ask(&b->f, "POST /v1/shared/segments/a/allow", body);
 }
 
+/* The switch has room for 8,192 pieces of rights: a segment is one or few,
+ * whatever its size, because all of its place is its owner's. Others have a
+ * right to what there is of it, also when it grows. */
+static void odd_sizes_take_few_rules(void **state)
+{
+	struct bed *b = *state;
+	uint64_t of_owner;
+
+	add_other(b);
+	join(b);
+	make(b, "a", 2 * M - 4096);
+	make(b, "b", 2 * M - 4096); /* beside it: both are one piece */
+	assert_int_equal(shown(b, "rights"), 1);
+	make(b, "c", 8 * M - 4096);
+	of_owner = shown(b, "rights");
+	assert_int_equal(of_owner, 2);
+	/* 511 pages: nine pieces. */
+	assert_int_equal(allow(b, "\"right\":\"r\""), 204);
+	assert_int_equal(shown(b, "rights"), of_owner + 9);
+	assert_int_equal(of_member(b, "POST", "/resize",
+				   "{\"name\":\"a\",\"size\":2097152}"),
+			 200);
+	assert_int_equal(shown(b, "rights"), of_owner + 9);
+	assert_int_equal(allow(b, "\"right\":\"none\""), 204);
+	assert_int_equal(shown(b, "rights"), of_owner);
+	assert_int_equal(ask(&b->f, "DELETE /v1/shared/segments/c", NULL), 204);
+	assert_int_equal(shown(b, "rights"), 1);
+}
+
 static const char *right_of_other(struct bed *b)
 {
 	unsigned status = ask_as(&b->f, TOKEN_OTHER,
@@ -792,6 +821,7 @@ int main(void)
 		BED(bad_requests_are_refused),
 		BED(memory_is_charged_and_comes_back),
 		BED(small_segments_are_charged_their_places),
+		BED(odd_sizes_take_few_rules),
 		BED(another_tenant_has_what_it_is_allowed),
 		BED(a_tenant_takes_its_segments_along),
 		BED(a_machine_joins_and_leaves),

@@ -106,15 +106,13 @@ static void the_directory_keeps_its_bound(void **state)
 
 static void rules_follow_areas(void **state)
 {
-	struct mfig_rules parts, sizes, pages, more;
+	struct mfig_rules parts, pages, more;
 
 	assert_int_equal(mfig_rules_run(MFIG_TF, MFIG_PARTS, 10, 1, &parts), 0);
-	assert_int_equal(mfig_rules_run(MFIG_TF, MFIG_SIZES, 10, 1, &sizes), 0);
 	assert_int_equal(mfig_rules_run(MFIG_TF, MFIG_2M_PAGES, 10, 1, &pages),
 			 0);
 	assert_int_equal(mfig_rules_run(MFIG_TF, MFIG_2M_PAGES, 80, 1, &more),
 			 0);
-	assert_true(parts.rules < sizes.rules);
 	assert_true(parts.rules < pages.rules);
 	assert_true(more.rules > 7 * pages.rules);
 	assert_true(parts.jain > 0.95 && parts.jain <= 1);

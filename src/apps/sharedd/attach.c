@@ -127,6 +127,14 @@ void shd_attach_end(struct shd *s, struct shd_program *p)
 	list_append(&s->ended, &p->node);
 }
 
+void shd_attach_broken(struct shd *s, struct shd_program *p)
+{
+	if (p->stays)
+		close_socket(s, p);
+	else
+		shd_attach_end(s, p);
+}
+
 void shd_attach_free(struct shd *s)
 {
 	struct list *next;
@@ -323,12 +331,8 @@ void shd_attach_read(struct shd *s, struct shd_program *p)
 		err = ask.magic == COHERENT_MAGIC
 			      ? do_ask(s, p, &ask, count ? fd : -1)
 			      : -EPROTO;
-	if (!err)
-		return;
-	if (p->stays)
-		close_socket(s, p);
-	else
-		shd_attach_end(s, p);
+	if (err)
+		shd_attach_broken(s, p);
 }
 
 /* ---- flushes ------------------------------------------------------------- */

@@ -31,7 +31,7 @@ static void note(struct shd *s, const struct shd_wait *w)
 			continue;
 		o->right = (uint8_t)u32_max(o->right, w->right);
 		o->is_missing |= w->is_missing;
-		return;
+		return; /* if it is behind the end, so it was */
 	}
 	s->waits[s->wait_count++] = *w;
 }
@@ -55,6 +55,7 @@ static void take(struct shd *s, struct shd_program *p,
 		return;
 	shd_count(s, SHD_C_faults);
 	p->segment->faults++;
+	w.is_past = w.page >= shd_object_end(p);
 	note(s, &w);
 	if (w.right == COH_READ)
 		shd_fetch_fault(s, p, w.page);
@@ -114,6 +115,11 @@ void shd_fault_touch(struct shd *s)
 	for (unsigned i = 0; i < s->wait_count && !s->is_over;) {
 		struct shd_wait w = s->waits[i];
 
+		if (w.is_past) {
+			shd_object_measure(s, w.program->object);
+			i++;
+			continue;
+		}
 		if (w.is_lost) {
 			if (is_given_up(s, &w)) {
 				forget(s, i);
@@ -137,6 +143,18 @@ void shd_fault_touch(struct shd *s)
 			i++;
 			break;
 		}
+	}
+}
+
+void shd_fault_measured(struct shd *s, const struct shd_object *o, int err)
+{
+	for (unsigned i = 0; i < s->wait_count; i++) {
+		struct shd_wait *w = &s->waits[i];
+
+		if (!w->is_past || w->program->object != o)
+			continue;
+		w->is_past = false;
+		w->is_lost = err || w->page >= shd_object_end(w->program);
 	}
 }
 

@@ -29,10 +29,12 @@ int shd_fetch_ask(struct shd *s, struct shd_program *p,
 	return shd_attach_answer(p, err, NULL, NULL, 0);
 }
 
-/* The end of what the program has mapped: behind it there may be nothing. */
+/* The end of what the program has mapped and may touch: behind it there may be
+ * nothing. */
 static uint64_t end_of(const struct shd_program *p)
 {
-	return p->segment->page + p->view.first + p->view.count;
+	return u64_min(p->segment->page + p->view.first + p->view.count,
+		       shd_object_end(p));
 }
 
 void shd_fetch_fault(struct shd *s, struct shd_program *p, uint64_t page)

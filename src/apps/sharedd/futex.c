@@ -64,6 +64,7 @@ static void end_listener(struct shd *s, struct shd_listener *l)
 	(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, l->fd, NULL);
 	(void)close(l->fd);
 	list_remove(&l->node);
+	s->listener_count--;
 	free(l);
 }
 
@@ -84,6 +85,8 @@ int shd_futex_listen(struct shd *s, pid_t pid, uint64_t addr, int fd)
 	uint64_t words[2];
 	int err = l ? 0 : -ENOMEM;
 
+	if (s->listener_count == SHD_LISTENERS)
+		err = -ENFILE;
 	/* The keeper would wait for a page that only we can bring. */
 	if (!err)
 		err = shd_is_shared(addr)
@@ -100,6 +103,7 @@ int shd_futex_listen(struct shd *s, pid_t pid, uint64_t addr, int fd)
 		return err;
 	}
 	list_append(&s->listeners, &l->node);
+	s->listener_count++;
 	return 0;
 }
 

@@ -49,16 +49,24 @@ void shd_object_stop(struct shd *s)
 
 /* ---- what is open -------------------------------------------------------- */
 
+static struct shd_object *find(struct shd *s, uint64_t id)
+{
+	for (struct list *l = s->objects.next; l != &s->objects; l = l->next) {
+		struct shd_object *o = container_of(l, struct shd_object, node);
+
+		if (o->id == id)
+			return o;
+	}
+	return NULL;
+}
+
 static struct shd_object *get(struct shd *s, uint64_t id)
 {
-	struct shd_object *o;
+	struct shd_object *o = find(s, id);
 
-	for (struct list *l = s->objects.next; l != &s->objects; l = l->next) {
-		o = container_of(l, struct shd_object, node);
-		if (o->id == id) {
-			o->users++;
-			return o;
-		}
+	if (o) {
+		o->users++;
+		return o;
 	}
 	o = calloc(1, sizeof(*o));
 	if (!o)
@@ -80,6 +88,45 @@ void shd_object_put(struct shd *s, struct shd_object *o)
 	(void)!shd_lead_want(s->lead, &want);
 	list_remove(&o->node);
 	free(o);
+}
+
+/* ---- its end --------------------------------------------------------------
+ */
+
+uint64_t shd_object_end(const struct shd_program *p)
+{
+	const struct shd_segment *g = p->segment;
+	uint64_t count = g->mem.page_count;
+
+	if (p->object && p->object->id == g->id)
+		count = u64_min(count, align_up(p->object->length_bytes,
+						COHERENCE_PAGE_BYTES) >>
+					       COHERENCE_PAGE_SHIFT);
+	return g->page + count;
+}
+
+void shd_object_measure(struct shd *s, struct shd_object *o)
+{
+	/* It is open already, so this changes nothing. */
+	struct shd_want want = {.kind = SHD_WANT_OPEN, .id = o->id};
+
+	if (!o->is_measured)
+		o->is_measured = shd_lead_want(s->lead, &want) == 0;
+}
+
+/* Whatever the lead says of an object tells its length. */
+static void learn(struct shd *s, const struct shd_got *got)
+{
+	struct shd_object *o = find(s, got->id);
+
+	if (!o || got->kind == SHD_WANT_CLOSE || got->kind == SHD_WANT_UNLINK)
+		return;
+	if (!got->err)
+		o->length_bytes = u64_max(o->length_bytes, got->length_bytes);
+	if (got->serial)
+		return;
+	o->is_measured = false;
+	shd_fault_measured(s, o, got->err);
 }
 
 /* ---- placeholders -------------------------------------------------------- */
@@ -210,6 +257,7 @@ static int use(struct shd *s, struct shd_program *p, const struct shd_got *got)
 	if (p->object)
 		shd_object_put(s, p->object);
 	p->object = o;
+	o->length_bytes = u64_max(o->length_bytes, got->length_bytes);
 	return 0;
 }
 
@@ -241,10 +289,11 @@ void shd_object_got(struct shd *s)
 		struct shd_program *p =
 			got.serial ? find_program(s, got.serial) : NULL;
 
+		learn(s, &got);
 		if (p && p->is_asking) {
 			p->is_asking = false;
 			if (tell(s, p, &got))
-				shd_attach_end(s, p);
+				shd_attach_broken(s, p);
 		} else if (!got.err && got.kind == SHD_WANT_OPEN) {
 			struct shd_object *o = get(s, got.id);
 

@@ -30,6 +30,7 @@ enum {
 	SHD_EVICTS = 16,     /* in one turn */
 	SHD_PLACEHOLDERS = 16384,
 	SHD_WAITERS = 4096,
+	SHD_LISTENERS = 1024, /* programs that hand futex calls over */
 };
 
 #define SHD_CACHE_BYTES (512ull << 20)
@@ -74,6 +75,9 @@ struct shd_object {
 	struct list node;
 	uint64_t id;
 	unsigned users; /* programs, and placeholders */
+	/* As the lead told it last; it only grows. */
+	uint64_t length_bytes;
+	bool is_measured; /* the lead is asked for it again */
 };
 
 /* By the number of its watch. */
@@ -136,6 +140,7 @@ struct shd_wait {
 	uint8_t right; /* enum coh_right */
 	bool is_missing;
 	bool is_lost; /* it was refused, and is here to read: it goes first */
+	bool is_past; /* it lies behind what is known of its object */
 };
 
 struct shd {
@@ -192,6 +197,7 @@ struct shd {
 	struct shd_placeholder *placeholders; /* SHD_PLACEHOLDERS */
 	/* Futex calls that are held. */
 	struct list listeners;
+	unsigned listener_count;
 	struct shd_waiter *waiters; /* SHD_WAITERS */
 	unsigned waiter_count;
 	uint64_t futex_ns; /* when one wants a look; 0: none */
@@ -235,6 +241,8 @@ void shd_fault_mapped(struct shd *s, struct shd_segment *g, uint64_t page,
 /* SIGBUS for who waits for pages of the range. */
 void shd_fault_lost(struct shd *s, const struct coh_range *r);
 void shd_fault_forget(struct shd *s, const struct shd_program *p);
+/* The object's length is known anew; `err`: it is not. */
+void shd_fault_measured(struct shd *s, const struct shd_object *o, int err);
 
 /* ---- attach.c: programs -------------------------------------------------- */
 
@@ -246,6 +254,8 @@ void shd_attach_read(struct shd *s, struct shd_program *p);
 /* It is freed when no event can name it any more. */
 void shd_attach_end(struct shd *s, struct shd_program *p);
 void shd_attach_free(struct shd *s);
+/* Its connection is of no use any more; a mapping that stays is served on. */
+void shd_attach_broken(struct shd *s, struct shd_program *p);
 /* Answers the program; `with` may be NULL. */
 int shd_attach_answer(const struct shd_program *p, int err,
 		      const struct coherent_answer *with, const int *fd,
@@ -297,6 +307,12 @@ void shd_object_got(struct shd *s);
 /* Placeholders that nobody has any more. */
 void shd_object_read(struct shd *s);
 void shd_object_put(struct shd *s, struct shd_object *o);
+/* The end of the pages that the program may touch, as far as is known here.
+ * The switch knows only the place, which has room behind the object. */
+uint64_t shd_object_end(const struct shd_program *p);
+/* Asks the lead how long the object is by now, unless that is under way. What
+ * cannot be asked now is asked the next time. */
+void shd_object_measure(struct shd *s, struct shd_object *o);
 
 /* ---- deadline.c: when a held call ends ------------------------------------
  */

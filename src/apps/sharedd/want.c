@@ -55,7 +55,8 @@ void shd_want_do(const struct client_caller *caller,
 	json_t *reply = NULL;
 	char path[128];
 
-	*out = (struct shd_got){.kind = want->kind, .serial = want->serial};
+	*out = (struct shd_got){
+		.kind = want->kind, .serial = want->serial, .id = want->id};
 	(void)snprintf(path, sizeof(path), "/v1/shared/members/%s/%s", member,
 		       verbs[want->kind]);
 	out->err = client_call(caller, lead, "POST", path, write_body(want),

@@ -28,8 +28,9 @@ struct shd_got {
 	uint64_t serial;
 	int err;
 	bool is_new;
+	uint64_t id; /* after an error the one that was asked for; 0: a name */
 	/* Of OPEN and RESIZE. */
-	uint64_t id, va, length_bytes, reserved_bytes;
+	uint64_t va, length_bytes, reserved_bytes;
 };
 
 /* Asks for it as this member; the error is in the answer. */

@@ -182,11 +182,19 @@ void coh_pool_free(struct coh_dir *d, struct coh_dir_entry *e)
 
 /* ---- sizes --------------------------------------------------------------- */
 
+/* A machine that is gone has it still: coh_dir_gone has not been there. What it
+ * has must not go where that has been already, or it has it for ever. */
+static bool has_gone(const struct coh_dir *d, const struct coh_dir_entry *e)
+{
+	return e->sharers & ~d->members && !PLANTED(mind_split_gone);
+}
+
 bool coh_dir_split(struct coh_dir *d, struct coh_dir_entry *e)
 {
 	struct coh_dir_entry *right;
 
-	if (!is_idle(e) || !e->order || d->free == COH_ENTRY_NONE)
+	if (!is_idle(e) || !e->order || d->free == COH_ENTRY_NONE ||
+	    has_gone(d, e))
 		return false;
 	d->order_count[e->order]--;
 	e->order--;
@@ -207,10 +215,11 @@ bool coh_dir_merge(struct coh_dir *d, struct coh_dir_entry *e)
 	struct coh_dir_entry *right = coh_dir_lookup(d, at);
 
 	if (!is_idle(e) || e->order + 1 == COH_ORDERS ||
-	    e->page & coh_dir_pages(e))
+	    e->page & coh_dir_pages(e) || has_gone(d, e))
 		return false;
 	if (right) {
 		if (right->order != e->order || right->state != e->state ||
+		    has_gone(d, right) ||
 		    (e->state == COH_DIR_MODIFIED &&
 		     right->sharers != e->sharers &&
 		     !PLANTED(mind_join_owners)))

@@ -55,11 +55,15 @@ static int tell_right(struct mem_node *node, const struct mem_segment *g,
 		segment_va(g) + a->offset, a->length, right_words[a->right]);
 }
 
+/* To all of its place, which the owner pays for and nobody else can have: one
+ * piece of the switch's table, or few, whatever the segment's size, and none
+ * more when it grows. Others have a right to what it has now, and no byte more.
+ */
 static struct mem_allow owner_right(const struct mem_segment *g,
 				    enum coh_right right)
 {
 	return (struct mem_allow){
-		.tenant = g->tenant, .length = g->size_bytes, .right = right};
+		.tenant = g->tenant, .length = g->part.bytes, .right = right};
 }
 
 int segment_declare(struct mem_node *node, struct mem_segment *g)
@@ -276,24 +280,15 @@ int segment_create(struct mem_node *node, struct mem_tenant *t,
 	return 0;
 }
 
-/* More of its place, which is paid for. */
-static int grow(struct mem_node *node, struct mem_segment *g,
-		uint64_t size_bytes)
+/* More of its place, which is paid for, and to which its owner has a right. */
+static int grow(struct mem_segment *g, uint64_t size_bytes)
 {
-	uint64_t former = g->size_bytes;
-	struct mem_allow own;
-	int err;
-
 	if (size_bytes > g->part.bytes)
 		return error_set(-ENOSPC,
 				 "segment %s has room for %s and no more",
 				 g->name, SIZE_TEXT(g->part.bytes));
 	g->size_bytes = size_bytes;
-	own = owner_right(g, COH_WRITE);
-	err = g->is_lost ? 0 : tell_right(node, g, &own);
-	if (err)
-		g->size_bytes = former;
-	return err;
+	return 0;
 }
 
 /* Its first memory. */
@@ -334,7 +329,7 @@ int segment_resize(struct mem_node *node, struct mem_segment *g,
 	if (!g->part.bytes && size_bytes) {
 		err = begin(node, g, size_bytes);
 	} else if (size_bytes > g->size_bytes) {
-		err = grow(node, g, size_bytes);
+		err = grow(g, size_bytes);
 	}
 	if (!err)
 		g->length_bytes = length_bytes;
