@@ -26,6 +26,7 @@ enum {
 	GATEWAY_READ_BYTES = 16 << 10, /* of one turn */
 	/* Operations that run together. */
 	BATCH_OPS = 256,
+	BATCH_FULL = 240, /* so many do not wait for more */
 	REAP_MS = 100,
 	COMMANDS_MAX = 64, /* rows of the table of commands, at most */
 	BATCH_VALUE_BYTES = 1024,

@@ -148,6 +148,39 @@ static void publish(struct server *v)
 	http_publish(&v->view, &v->gateway);
 }
 
+/* Ends the turn of these clients, whose commands are collected. */
+static void answer(struct server *v, const struct epoll_event *ev, int count)
+{
+	batch_flush(&v->gateway);
+	for (int i = 0; i < count; i++)
+		if (is_peer(v, ev[i].data.ptr))
+			peer_answer(ev[i].data.ptr);
+}
+
+/* Clients whose commands fill a batch are answered before others are read: they
+ * work with their answers meanwhile. */
+static void handle_events(struct server *v, const struct epoll_event *ev,
+			  int count)
+{
+	int answered = 0;
+
+	for (int i = 0; i < count; i++) {
+		void *what = ev[i].data.ptr;
+
+		if (what == &v->daemon->signal_fd)
+			(void)daemon_is_ending(v->daemon, 0); /* ->signal */
+		else if (!is_peer(v, what))
+			listener_ready(v, *(int *)what);
+		else
+			peer_take(what, ev[i].events);
+		if (v->gateway.batch_len >= BATCH_FULL) {
+			answer(v, ev + answered, i + 1 - answered);
+			answered = i + 1;
+		}
+	}
+	answer(v, ev + answered, count - answered);
+}
+
 static int serve(struct daemon *d)
 {
 	struct server *v = d->served;
@@ -159,21 +192,7 @@ static int serve(struct daemon *d)
 		int n = epoll_wait(v->epoll_fd, ev, EVENTS_PER_TURN,
 				   wait_ms(v));
 
-		for (int i = 0; i < n; i++) {
-			void *what = ev[i].data.ptr;
-
-			if (what == &v->daemon->signal_fd)
-				(void)daemon_is_ending(d, 0); /* d->signal */
-			else if (what == &v->listener_fd[0] ||
-				 what == &v->listener_fd[1])
-				listener_ready(v, *(int *)what);
-			else
-				peer_take(what, ev[i].events);
-		}
-		batch_flush(&v->gateway);
-		for (int i = 0; i < n; i++)
-			if (is_peer(v, ev[i].data.ptr))
-				peer_answer(ev[i].data.ptr);
+		handle_events(v, ev, n);
 		publish(v);
 		peers_resume(v);
 		peers_end_largest(v);
