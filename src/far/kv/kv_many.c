@@ -48,9 +48,8 @@ struct spot {
 static bool is_plain(const struct kv_replica *c, const struct aq_kv_op *op)
 {
 	return op->kind != AQ_KV_OP_PUT ||
-	       (!(op->flags & ~(uint32_t)KV_OP_COPY) &&
-		kv_fits_inline(&c->g, op->key_len, op->value_len,
-			       op->expire_at_ms));
+	       kv_fits_inline(&c->g, op->key_len, op->value_len,
+			      op->expire_at_ms);
 }
 
 /* The slot of a row, or where it belongs. */
@@ -189,7 +188,7 @@ static bool store(struct kv_replica *c, struct many *m, unsigned n,
 	kv_entry_inline(&c->g, to, op->key, op->key_len, op->value,
 			op->value_len, op->expire_at_ms);
 	/* What was decided by the value before is no put. */
-	if (op->kind == AQ_KV_OP_PUT && !(op->flags & KV_OP_COPY))
+	if (op->kind == AQ_KV_OP_PUT && !op->flags)
 		kv_entry_mark_put(&c->g, to);
 	note_change(m, m->at[n][s->which], s->entry);
 	c->count += is_new;
@@ -209,10 +208,24 @@ static void clear(struct kv_replica *c, struct many *m, unsigned n,
 }
 
 static bool put(struct kv_replica *c, struct many *m, unsigned n,
-		struct spot *s, const struct aq_kv_op *op)
+		struct spot *s, struct aq_kv_op *op)
 {
-	return (s->which >= 0 && op->flags & KV_OP_COPY) ||
-	       store(c, m, n, s, op);
+	bool lives = s->which >= 0 && !kv_is_expired(c, s->item.expire_at_ms);
+	struct aq_kv_op made = *op;
+
+	if (s->which >= 0 && op->flags & KV_OP_COPY)
+		return true;
+	if (op->flags & AQ_KV_NX && lives)
+		op->err = -EEXIST;
+	else if (op->flags & AQ_KV_XX && !lives)
+		op->err = -ENOENT;
+	if (op->err)
+		return true;
+	if (op->flags & AQ_KV_KEEP_TTL)
+		made.expire_at_ms = lives ? s->item.expire_at_ms : 0;
+	return kv_fits_inline(&c->g, op->key_len, op->value_len,
+			      made.expire_at_ms) &&
+	       store(c, m, n, s, &made);
 }
 
 static bool del(struct kv_replica *c, struct many *m, unsigned n,
@@ -390,7 +403,7 @@ size_t kv_many_run(struct kv_replica *c, struct aq_kv_op *const *ops,
 	*next_alone =
 		way.under || (way.done < count && !is_plain(c, ops[way.done]));
 	for (i = 0; i < way.sure; i++)
-		c->stats.puts += ops[i]->kind == AQ_KV_OP_PUT;
+		c->stats.puts += ops[i]->kind == AQ_KV_OP_PUT && !ops[i]->err;
 	/* After a failure nobody knows what was done of the rest. */
 	if (err)
 		way.done += way.under;
