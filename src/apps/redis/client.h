@@ -26,7 +26,8 @@ enum {
 	GATEWAY_READ_BYTES = 16 << 10, /* of one turn */
 	/* Operations that run together. */
 	BATCH_OPS = 256,
-	BATCH_FULL = 240, /* so many do not wait for more */
+	BATCH_FULL = 240,      /* so many do not wait for more */
+	BATCH_READ_WORDS = 64, /* of bits that tell the keys of GETs */
 	REAP_MS = 100,
 	COMMANDS_MAX = 64, /* rows of the table of commands, at most */
 	BATCH_VALUE_BYTES = 1024,
@@ -68,6 +69,7 @@ struct reaper {
 union batch_work {
 	struct store_sum sum;
 	struct store_end end;
+	struct store_append append;
 };
 
 /* Belongs to the gateway's one thread. */
@@ -96,6 +98,8 @@ struct gateway {
 	union batch_work batch_work[BATCH_OPS];
 	const struct command *batch_command[BATCH_OPS];
 	uint32_t batch_len;
+	bool batch_has_reads;
+	uint64_t batch_read[BATCH_READ_WORDS];
 	char batch_value[BATCH_OPS][BATCH_VALUE_BYTES];
 };
 
