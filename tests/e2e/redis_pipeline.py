@@ -5,6 +5,7 @@ same PORT SOCKET SEED   random commands on few keys, in pipelines, to the gatewa
                         and to redis-server: the same answers, byte by byte
 count PORT PEERS ROUNDS connections that count with pipelines, all at once: no
                         number is given twice, and none is left out
+ready PORT PEERS        waits until all of so many connections are answered PONG
 until PORT FILE         pipelines until an answer is an error; makes FILE when
                         the first one is answered
 """
@@ -12,6 +13,7 @@ import random
 import selectors
 import socket
 import sys
+import time
 
 KEYS = [f"k{i}" for i in range(12)]
 PIPELINE = 300  # more than a batch, and more than a flight
@@ -141,6 +143,12 @@ def count(port, peers, rounds):
     assert given == list(range(1, total + 1)), "a number twice, or left out"
 
 
+def ready(port, peers):
+    peers = [Peer(port) for _ in range(int(peers))]
+    while any(p.run([command("ping")]) != [b"+PONG\r\n"] for p in peers):
+        time.sleep(0.1)
+
+
 def until(port, path):
     lines = [command("incr", "total"), command("append", "long", "x")] * 50
     lines += [command("set", f"k{i}", i) for i in range(100)]
@@ -151,4 +159,4 @@ def until(port, path):
 
 
 if __name__ == "__main__":
-    {"same": same, "count": count, "until": until}[sys.argv[1]](*sys.argv[2:])
+    {"same": same, "count": count, "ready": ready, "until": until}[sys.argv[1]](*sys.argv[2:])

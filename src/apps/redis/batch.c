@@ -242,6 +242,7 @@ bool batch_add(struct gateway *g, struct client *s, const struct command *cmd,
 	};
 	if (!make_op(g, s, cmd, buf, op))
 		return false;
+	g->batch_changes += op->kind != AQ_KV_OP_GET;
 	g->batch_command[g->batch_len] = cmd;
 	if (++g->batch_len == BATCH_OPS)
 		batch_flush(g);
@@ -344,6 +345,7 @@ void batch_flush(struct gateway *g)
 {
 	uint32_t count = g->batch_len;
 	uint64_t start_ns;
+	bool is_shared;
 	int err;
 
 	if (!count)
@@ -353,7 +355,14 @@ void batch_flush(struct gateway *g)
 		memset(g->batch_read, 0, sizeof(g->batch_read));
 	g->batch_has_reads = false;
 	start_ns = clock_mono_ns();
+	/* One change waits for another thread's in the table, if for any. */
+	is_shared = g->batch_changes > 1 && g->group->count > 1;
+	g->batch_changes = 0;
+	if (is_shared)
+		group_changes_begin(g->group);
 	err = aq_kv_batch(g->kv_client, g->batch, count);
+	if (is_shared)
+		group_changes_end(g->group);
 	for (uint32_t i = 0; i < count; i++)
 		answer(g, i, err);
 	hist_record_many(&g->latency, clock_mono_ns() - start_ns, count);
