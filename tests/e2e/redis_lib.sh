@@ -3,12 +3,13 @@
 # Sourced by the redis_* tests after rack_lib.sh: a gateway on a rack, and
 # Debian's own server beside it.
 
-# gateway OPTION...: starts one; its port is in GATEWAY_PORT, its process in
-# GATEWAY_PID.
+# gateway OPTION...: starts one, with AQ_REDIS_THREADS threads if that is set; its
+# port is in GATEWAY_PORT, its process in GATEWAY_PID.
 gateway() {
 	local out=$TMP/gateway.$RANDOM
 	: >"$out" # it is read before the process has opened it
-	"$AQUIFER" redis --port 0 --json "$@" >"$out" 2>"$out.err" &
+	"$AQUIFER" redis --port 0 --json --threads "${AQ_REDIS_THREADS:-1}" "$@" \
+		>"$out" 2>"$out.err" &
 	GATEWAY_PID=$!
 	PIDS+=("$GATEWAY_PID")
 	for _ in {1..1200}; do

@@ -31,6 +31,7 @@ static struct redis_options options = {
 
 struct side {
 	struct aq_kv_client table;
+	struct group group;
 	struct gateway gateway;
 	struct client client;
 };
@@ -39,8 +40,10 @@ static struct side *side_make(void)
 {
 	struct side *s = calloc(1, sizeof(*s));
 
-	if (!s)
+	if (!s || group_init(&s->group))
 		abort();
+	group_add(&s->group, &s->gateway);
+	group_turn_begin(&s->group);
 	s->gateway.options = &options;
 	s->gateway.kv_client = &s->table;
 	list_init(&s->gateway.clients);
@@ -57,6 +60,8 @@ static void side_end(struct side *s)
 	client_release(&s->gateway, &s->client);
 	reply_release(&s->gateway.scratch);
 	reply_release(&s->gateway.made);
+	group_turn_end(&s->group);
+	group_release(&s->group);
 	fake_release(&s->table);
 	free(s);
 }

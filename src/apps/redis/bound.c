@@ -77,11 +77,21 @@ static uint64_t bytes_of(const struct client *s)
 	       (uint64_t)s->parser.capacity * sizeof(*s->parser.span);
 }
 
+void bound_count(struct gateway *g, uint64_t more)
+{
+	if (!more)
+		return;
+	(void)atomic_fetch_add_explicit(&g->client_bytes, more,
+					memory_order_relaxed);
+	(void)atomic_fetch_add_explicit(&g->group->client_bytes, more,
+					memory_order_relaxed);
+}
+
 void bound_account(struct gateway *g, struct client *s)
 {
 	uint64_t now = bytes_of(s);
 
-	g->client_bytes += now - s->counted_bytes;
+	bound_count(g, now - s->counted_bytes);
 	s->counted_bytes = now;
 }
 
@@ -90,7 +100,7 @@ struct client *bound_largest(const struct gateway *g)
 	struct client *most = NULL;
 	struct list *at;
 
-	if (g->client_bytes <= g->options->clients_bytes_max)
+	if (!group_is_largest(g))
 		return NULL;
 	for (at = g->clients.next; at != &g->clients; at = at->next) {
 		struct client *s = container_of(at, struct client, link);

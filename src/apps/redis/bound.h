@@ -12,9 +12,12 @@ int bound_check_address(const struct redis_options *o) MUST_CHECK;
  * that is enough for, at most `wanted`. */
 uint32_t bound_clients(uint32_t wanted);
 
+/* Counts bytes of buffers that are there from now on; modulo 2^64. */
+void bound_count(struct gateway *g, uint64_t more);
 /* Counts what the client's buffers have now. */
 void bound_account(struct gateway *g, struct client *s);
-/* The client to end if all clients together use too much; else NULL. */
+/* The client to end if all clients together use too much, and those of this
+ * thread most; else NULL. */
 struct client *bound_largest(const struct gateway *g);
 
 /* A wrong password: the answer, and what the client says next, wait. */

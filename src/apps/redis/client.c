@@ -8,12 +8,14 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "bound.h"
 #include "command.h"
 
 void client_init(struct client *s, struct gateway *g, const char *address)
 {
 	*s = (struct client){
-		.id = ++g->last_id,
+		.id = 1 + atomic_fetch_add_explicit(&g->group->last_id, 1,
+						    memory_order_relaxed),
 		.since_ms = clock_mono_ms(),
 		.is_trusted = !g->options->password,
 		.out = {.proto = 2, .limit = g->options->output_bytes_max},
@@ -28,7 +30,7 @@ void client_init(struct client *s, struct gateway *g, const char *address)
 void client_release(struct gateway *g, struct client *s)
 {
 	g->client_count--;
-	g->client_bytes -= s->counted_bytes;
+	bound_count(g, 0 - s->counted_bytes);
 	if (s->resume_ms)
 		g->paused_count--;
 	list_remove(&s->link);

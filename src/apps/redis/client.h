@@ -10,6 +10,7 @@
 
 #include "base/hist.h"
 #include "base/list.h"
+#include "group.h"
 #include "multi.h"
 #include "redis.h"
 #include "reply.h"
@@ -26,6 +27,8 @@ enum {
 	GATEWAY_READ_BYTES = 16 << 10, /* of one turn */
 	/* Operations that run together. */
 	BATCH_OPS = 256,
+	BATCH_FULL = 240,      /* so many do not wait for more */
+	BATCH_READ_WORDS = 64, /* of bits that tell the keys of GETs */
 	REAP_MS = 100,
 	COMMANDS_MAX = 64, /* rows of the table of commands, at most */
 	BATCH_VALUE_BYTES = 1024,
@@ -55,6 +58,9 @@ struct gateway_stats {
 	uint64_t errors[COMMANDS_MAX];
 };
 
+void gateway_stats_add(struct gateway_stats *sum,
+		       const struct gateway_stats *s);
+
 /* Where the search for expired keys is; see reap.c. */
 struct reaper {
 	bool is_awake; /* something may expire */
@@ -67,18 +73,21 @@ struct reaper {
 union batch_work {
 	struct store_sum sum;
 	struct store_end end;
+	struct store_append append;
 };
 
-/* Belongs to the gateway's one thread. */
+/* Belongs to one thread of the gateway. */
 struct gateway {
+	struct group *group; /* all threads */
+	int wake_fd;	     /* ends its wait for clients */
 	struct aq_rack *rack;
 	struct aq_kv *kv;
 	struct aq_kv_client *kv_client;
 	const struct redis_options *options;
 	uint16_t port;
 	uint64_t start_ms; /* by gateway_mono_ms, as all but ends of keys */
-	uint64_t last_id;
-	uint64_t client_bytes; /* of all clients' buffers */
+	_Atomic uint64_t client_bytes; /* of its clients' buffers */
+	uint64_t resets;       /* of the group, that its counters know of */
 	uint32_t paused_count; /* clients that wait after a wrong password */
 	uint32_t client_count;
 	struct list clients;
@@ -95,6 +104,9 @@ struct gateway {
 	union batch_work batch_work[BATCH_OPS];
 	const struct command *batch_command[BATCH_OPS];
 	uint32_t batch_len;
+	uint32_t batch_changes; /* all but GETs */
+	bool batch_has_reads;
+	uint64_t batch_read[BATCH_READ_WORDS];
 	char batch_value[BATCH_OPS][BATCH_VALUE_BYTES];
 };
 

@@ -221,16 +221,26 @@ static void append_client(struct reply *into, const struct client *s,
 	reply_bytes(into, line, u64_min((uint64_t)len, sizeof(line) - 1));
 }
 
+static void append_clients(struct reply *into, const struct gateway *g)
+{
+	uint64_t now_ms = clock_mono_ms();
+	const struct list *at;
+
+	for (at = g->clients.next; at != &g->clients; at = at->next)
+		append_client(into, container_of(at, struct client, link),
+			      now_ms);
+}
+
 static void client_list(struct call *c)
 {
 	struct reply *text = &c->gateway->scratch;
-	struct list *head = &c->gateway->clients, *at;
-	uint64_t now_ms = clock_mono_ms();
+	struct group *all = c->gateway->group;
 
 	text->len = 0;
-	for (at = head->next; at != head; at = at->next)
-		append_client(text, container_of(at, struct client, link),
-			      now_ms);
+	group_look_begin(c->gateway);
+	for (uint32_t i = 0; i < all->count; i++)
+		append_clients(text, all->member[i]);
+	group_look_end(c->gateway);
 	reply_verbatim(c->out, text->buf, text->len);
 }
 

@@ -147,28 +147,16 @@ void redis_expire(struct call *c)
 		reply_int(c->out, e.done);
 }
 
-static int persist_fn(struct aq_kv_change *kv, void *user)
-{
-	bool *done = user;
-
-	*done = kv->value && kv->expire_at_ms;
-	kv->verdict = *done ? AQ_KV_STORE : AQ_KV_KEEP;
-	kv->new_value = kv->value;
-	kv->new_value_len = kv->value_len;
-	kv->expire_at_ms = 0;
-	return 0;
-}
-
 void redis_persist(struct call *c)
 {
 	struct resp_str key = call_arg(c, 1);
-	bool done = false;
-	int err = store_modify(c->gateway, key, persist_fn, &done);
+	struct store_end e = {0};
+	int err = store_modify(c->gateway, key, store_persist_fn, &e);
 
 	if (err)
 		reply_kv_error(c->out, err);
 	else
-		reply_int(c->out, done);
+		reply_int(c->out, e.done);
 }
 
 /* -2: no such key; -1: it has no end. */

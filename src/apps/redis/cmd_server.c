@@ -43,8 +43,17 @@ static void line(struct reply *r, const char *fmt, ...)
 	reply_bytes(r, "\r\n", 2);
 }
 
-static void info_server(const struct gateway *g, struct reply *r)
+/* What INFO tells of: this thread's gateway, and what all have counted. */
+struct totals {
+	const struct gateway *g;
+	struct gateway_stats stats;
+	struct group_sum sum;
+};
+
+static void info_server(const struct totals *t, struct reply *r)
 {
+	const struct gateway *g = t->g;
+
 	line(r, "# Server");
 	line(r, "redis_version:%s", GATEWAY_REDIS_VERSION);
 	line(r, "redis_mode:standalone");
@@ -60,21 +69,22 @@ static void info_server(const struct gateway *g, struct reply *r)
 		line(r, "aquifer_table_reason:%s", g->table.why);
 }
 
-static void info_clients(const struct gateway *g, struct reply *r)
+static void info_clients(const struct totals *t, struct reply *r)
 {
 	line(r, "# Clients");
-	line(r, "connected_clients:%u", g->client_count);
-	line(r, "maxclients:%u", g->options->clients_max);
+	line(r, "connected_clients:%u", t->sum.client_count);
+	line(r, "maxclients:%u", t->g->options->clients_max);
 }
 
-static void info_memory(const struct gateway *g, struct reply *r)
+static void info_memory(const struct totals *t, struct reply *r)
 {
+	const struct gateway *g = t->g;
 	struct aq_kv_health health;
 	struct aq_kv_info info;
 
 	line(r, "# Memory");
 	line(r, "maxmemory_policy:noeviction");
-	line(r, "mem_clients_normal:%" PRIu64, g->client_bytes);
+	line(r, "mem_clients_normal:%" PRIu64, t->sum.client_bytes);
 	/* Memory of a table that is lost is nobody's. */
 	if (g->table.status == TABLE_LOST)
 		return;
@@ -91,40 +101,40 @@ static void info_memory(const struct gateway *g, struct reply *r)
 	line(r, "maxmemory_clients:%" PRIu64, g->options->clients_bytes_max);
 }
 
-static void info_stats(const struct gateway *g, struct reply *r)
+static void info_stats(const struct totals *t, struct reply *r)
 {
-	struct aq_kv_stats kv;
+	const struct gateway_stats *s = &t->stats;
 
-	aq_kv_client_stats(g->kv_client, &kv);
 	line(r, "# Stats");
-	line(r, "total_connections_received:%" PRIu64, g->stats.connections);
-	line(r, "rejected_connections:%" PRIu64, g->stats.connections_refused);
-	line(r, "total_commands_processed:%" PRIu64, g->stats.commands);
-	line(r, "total_net_input_bytes:%" PRIu64, g->stats.bytes_in);
-	line(r, "total_net_output_bytes:%" PRIu64, g->stats.bytes_out);
-	line(r, "keyspace_hits:%" PRIu64, g->stats.hits);
-	line(r, "keyspace_misses:%" PRIu64, g->stats.misses);
-	line(r, "protocol_errors:%" PRIu64, g->stats.errors_protocol);
-	line(r, "evicted_clients:%" PRIu64, g->stats.evicted);
+	line(r, "total_connections_received:%" PRIu64, s->connections);
+	line(r, "rejected_connections:%" PRIu64, s->connections_refused);
+	line(r, "total_commands_processed:%" PRIu64, s->commands);
+	line(r, "total_net_input_bytes:%" PRIu64, s->bytes_in);
+	line(r, "total_net_output_bytes:%" PRIu64, s->bytes_out);
+	line(r, "keyspace_hits:%" PRIu64, s->hits);
+	line(r, "keyspace_misses:%" PRIu64, s->misses);
+	line(r, "protocol_errors:%" PRIu64, s->errors_protocol);
+	line(r, "evicted_clients:%" PRIu64, s->evicted);
 	line(r, "client_query_buffer_limit_disconnections:%" PRIu64,
-	     g->stats.query_limit);
+	     s->query_limit);
 	line(r, "client_output_buffer_limit_disconnections:%" PRIu64,
-	     g->stats.output_limit);
-	line(r, "acl_access_denied_auth:%" PRIu64, g->stats.wrong_passwords);
-	line(r, "far_gets:%" PRIu64, kv.gets);
-	line(r, "far_get_round_trips:%" PRIu64, kv.get_trips);
+	     s->output_limit);
+	line(r, "acl_access_denied_auth:%" PRIu64, s->wrong_passwords);
+	line(r, "far_gets:%" PRIu64, t->sum.far_gets);
+	line(r, "far_get_round_trips:%" PRIu64, t->sum.far_get_trips);
 }
 
-static void info_replication(const struct gateway *g, struct reply *r)
+static void info_replication(const struct totals *t, struct reply *r)
 {
-	(void)g;
+	(void)t;
 	line(r, "# Replication");
 	line(r, "role:master");
 	line(r, "connected_slaves:0");
 }
 
-static void info_keyspace(const struct gateway *g, struct reply *r)
+static void info_keyspace(const struct totals *t, struct reply *r)
 {
+	const struct gateway *g = t->g;
 	uint64_t count;
 
 	line(r, "# Keyspace");
@@ -135,7 +145,7 @@ static void info_keyspace(const struct gateway *g, struct reply *r)
 
 static const struct section {
 	const char *name;
-	void (*print)(const struct gateway *g, struct reply *r);
+	void (*print)(const struct totals *t, struct reply *r);
 } sections[] = {
 	{"server", info_server},	   {"clients", info_clients},
 	{"memory", info_memory},	   {"stats", info_stats},
@@ -156,14 +166,18 @@ static bool section_wanted(const struct call *c, const struct section *s)
 void redis_info(struct call *c)
 {
 	struct reply *text = &c->gateway->scratch;
+	struct totals t = {.g = c->gateway};
 
 	text->len = 0;
+	group_look_begin(c->gateway);
+	group_sum(c->gateway, &t.stats, &t.sum);
+	group_look_end(c->gateway);
 	for (size_t i = 0; i < ARRAY_LEN(sections); i++) {
 		if (!section_wanted(c, &sections[i]))
 			continue;
 		if (text->len)
 			reply_bytes(text, "\r\n", 2);
-		sections[i].print(c->gateway, text);
+		sections[i].print(&t, text);
 	}
 	reply_verbatim(c->out, text->buf, text->len);
 }
@@ -223,8 +237,7 @@ void redis_config(struct call *c)
 	size_t count = 0;
 
 	if (call_is(c, 1, "resetstat") && c->argc == 2) {
-		c->gateway->stats = (struct gateway_stats){0};
-		hist_init(&c->gateway->latency);
+		group_reset(c->gateway);
 		reply_simple(c->out, "OK");
 		return;
 	}

@@ -119,25 +119,24 @@ enum {
 	CHANGE_NO_MEMORY = -ENOMEM,
 };
 
-static void answer_change_error(struct call *c, int err)
+void reply_change_error(struct reply *r, int err)
 {
 	switch (err) {
 	case CHANGE_TOO_BIG:
-		reply_error(c->out, "ERR string exceeds maximum allowed size "
-				    "(proto-max-bulk-len)");
+		reply_error(r, "ERR string exceeds maximum allowed size "
+			       "(proto-max-bulk-len)");
 		break;
 	case CHANGE_NO_FLOAT:
-		reply_error(c->out, "ERR value is not a valid float");
+		reply_error(r, "ERR value is not a valid float");
 		break;
 	case CHANGE_NO_RESULT:
-		reply_error(c->out, "ERR increment would produce NaN or "
-				    "Infinity");
+		reply_error(r, "ERR increment would produce NaN or Infinity");
 		break;
 	case CHANGE_NO_MEMORY:
-		reply_error(c->out, "ERR no memory");
+		reply_error(r, "ERR no memory");
 		break;
 	default:
-		reply_kv_error(c->out, err);
+		reply_kv_error(r, err);
 	}
 }
 
@@ -148,7 +147,7 @@ static bool change_run(struct change *ch, aq_kv_change_fn fn)
 	int err = store_modify(ch->c->gateway, key, fn, ch);
 
 	if (err)
-		answer_change_error(ch->c, err);
+		reply_change_error(ch->c->out, err);
 	return !err;
 }
 
@@ -432,23 +431,16 @@ void redis_getex(struct call *c)
 		answer_old(&ch);
 }
 
-static int append_fn(struct aq_kv_change *kv, void *user)
-{
-	struct change *ch = user;
-	struct reply *made = &ch->c->gateway->made;
-
-	made->len = 0;
-	reply_bytes(made, kv->value, kv->value_len);
-	reply_bytes(made, ch->value.p, ch->value.len);
-	return store_made(ch, kv);
-}
-
 void redis_append(struct call *c)
 {
-	struct change ch = {.c = c, .value = call_arg(c, 2)};
+	struct store_append a = {.value = call_arg(c, 2),
+				 .made = &c->gateway->made};
+	int err = store_modify(c->gateway, call_arg(c, 1), store_append_fn, &a);
 
-	if (change_run(&ch, append_fn))
-		reply_int(c->out, (int64_t)c->gateway->made.len);
+	if (err)
+		reply_change_error(c->out, err);
+	else
+		reply_int(c->out, (int64_t)a.len);
 }
 
 static int setrange_fn(struct aq_kv_change *kv, void *user)
@@ -487,7 +479,7 @@ void redis_setrange(struct call *c)
 		return;
 	}
 	if ((uint64_t)offset + ch.value.len > AQ_KV_VALUE_MAX) {
-		answer_change_error(c, CHANGE_TOO_BIG);
+		reply_change_error(c->out, CHANGE_TOO_BIG);
 		return;
 	}
 	ch.offset = (size_t)offset;
@@ -562,7 +554,7 @@ void redis_incrbyfloat(struct call *c)
 	struct resp_str by = call_arg(c, 2);
 
 	if (!number_parse_float(by.p, by.len, &ch.add))
-		answer_change_error(c, CHANGE_NO_FLOAT);
+		reply_change_error(c->out, CHANGE_NO_FLOAT);
 	else if (change_run(&ch, incrbyfloat_fn))
 		reply_bulk(c->out, c->gateway->made.buf, c->gateway->made.len);
 }

@@ -28,7 +28,7 @@ enum {
 };
 
 const struct command redis_commands[] = {
-	{"append", redis_append, 3, W | F, 1, 1, 1},
+	{"append", redis_append, 3, W | F | B, 1, 1, 1},
 	{"auth", redis_auth, -2, F | N | X, 0, 0, 0},
 	{"client", redis_client, -2, X, 0, 0, 0},
 	{"command", redis_command, -1, 0, 0, 0, 0},
@@ -60,7 +60,7 @@ const struct command redis_commands[] = {
 	{"mget", redis_mget, -2, R | F, 1, -1, 1},
 	{"mset", redis_mset, -3, W, 1, -1, 2},
 	{"multi", redis_multi, 1, F | I, 0, 0, 0},
-	{"persist", redis_persist, 2, W | F, 1, 1, 1},
+	{"persist", redis_persist, 2, W | F | B, 1, 1, 1},
 	{"pexpire", redis_expire, -3, W | B | F, 1, 1, 1},
 	{"pexpireat", redis_expire, -3, W | B | F | A, 1, 1, 1},
 	{"pexpiretime", redis_ttl, 2, R | F | A, 1, 1, 1},
@@ -73,7 +73,7 @@ const struct command redis_commands[] = {
 	{"select", redis_select, 2, F, 0, 0, 0},
 	{"set", redis_set, -3, W | B, 1, 1, 1},
 	{"setex", redis_setex, 4, W | B | S, 1, 1, 1},
-	{"setnx", redis_setnx, 3, W | F, 1, 1, 1},
+	{"setnx", redis_setnx, 3, W | F | B, 1, 1, 1},
 	{"setrange", redis_setrange, 4, W, 1, 1, 1},
 	{"strlen", redis_strlen, 2, R | F, 1, 1, 1},
 	{"substr", redis_getrange, 4, R, 1, 1, 1},

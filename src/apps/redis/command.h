@@ -51,8 +51,9 @@ void call_count(const struct call *c, size_t mark);
 /* Runs the collected commands and answers them in their order. Until then the
  * buffers of these clients must not change. */
 void batch_flush(struct gateway *g);
-/* Whether the command was added to the batch: GET, SET without options, SETEX,
- * DEL of one key, INCR, EXPIRE without options, and their relatives. */
+/* Whether the command was added to the batch: GET, SET without the option GET,
+ * SETNX, SETEX, APPEND, DEL of one key, INCR, EXPIRE without options, PERSIST,
+ * and their relatives. */
 bool batch_add(struct gateway *g, struct client *s, const struct command *cmd,
 	       const char *buf);
 
@@ -76,6 +77,10 @@ void call_syntax_error(struct call *c);
  * an error, which is answered.
  */
 int call_get(struct call *c, struct resp_str key, struct reply *into);
+
+/* What a function of a change ended with, beside the table's own errors:
+ * -E2BIG, -EBADMSG (no float), -EOVERFLOW (no result), -ENOMEM. */
+void reply_change_error(struct reply *r, int err);
 
 /* ---- cmd_string.c ------------------------------------------------------- */
 

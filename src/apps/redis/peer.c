@@ -16,7 +16,11 @@
 void peer_end(struct peer *p)
 {
 	(void)close(p->fd); /* epoll forgets it, too */
-	client_release(&p->server->gateway, &p->client);
+	client_release(&p->member->gateway, &p->client);
+	(void)atomic_fetch_sub_explicit(&p->member->load, 1,
+					memory_order_relaxed);
+	(void)atomic_fetch_sub_explicit(&p->member->server->group.client_count,
+					1, memory_order_relaxed);
 	free(p);
 }
 
@@ -33,7 +37,7 @@ static void watch(struct peer *p)
 		return;
 	p->events = ev.events;
 	/* Both are ours and the file is there, so it cannot fail. */
-	(void)epoll_ctl(p->server->epoll_fd, EPOLL_CTL_MOD, p->fd, &ev);
+	(void)epoll_ctl(p->member->epoll_fd, EPOLL_CTL_MOD, p->fd, &ev);
 }
 
 /* False: the connection is over. */
@@ -42,7 +46,7 @@ static bool peer_send(struct peer *p)
 	struct client *s = &p->client;
 
 	if (s->out.is_lost) {
-		p->server->gateway.stats.output_limit++;
+		p->member->gateway.stats.output_limit++;
 		return false;
 	}
 	if (s->resume_ms)
@@ -55,7 +59,7 @@ static bool peer_send(struct peer *p)
 			continue;
 		if (n < 0)
 			return errno == EAGAIN;
-		p->server->gateway.stats.bytes_out += (uint64_t)n;
+		p->member->gateway.stats.bytes_out += (uint64_t)n;
 		client_sent(s, (size_t)n);
 	}
 	return !s->is_ending;
@@ -67,7 +71,7 @@ static bool peer_receive(struct peer *p)
 	size_t space;
 	ssize_t n;
 
-	struct gateway *g = &p->server->gateway;
+	struct gateway *g = &p->member->gateway;
 	int err = client_space(g, &p->client, &at, &space);
 
 	if (err == -E2BIG)
@@ -105,39 +109,39 @@ void peer_answer(struct peer *p)
 	       !s->resume_ms) {
 		size_t before = s->in_at;
 
-		client_run(&p->server->gateway, s);
-		batch_flush(&p->server->gateway);
+		client_run(&p->member->gateway, s);
+		batch_flush(&p->member->gateway);
 		goes_on = peer_send(p);
 		if (s->in_at == before)
 			break;
 	}
-	bound_account(&p->server->gateway, s);
+	bound_account(&p->member->gateway, s);
 	if (goes_on)
 		watch(p);
 	else
 		peer_end(p);
 }
 
-void peers_resume(struct server *v)
+void peers_resume(struct member *m)
 {
-	struct list *head = &v->gateway.clients, *at = head->next;
+	struct list *head = &m->gateway.clients, *at = head->next;
 	uint64_t mono_ms = clock_mono_ms();
 
-	while (v->gateway.paused_count && at != head) {
+	while (m->gateway.paused_count && at != head) {
 		struct client *s = container_of(at, struct client, link);
 
 		at = at->next;
-		if (bound_resume(&v->gateway, s, mono_ms))
+		if (bound_resume(&m->gateway, s, mono_ms))
 			peer_answer(container_of(s, struct peer, client));
 	}
 }
 
-void peers_end_largest(struct server *v)
+void peers_end_largest(struct member *m)
 {
 	struct client *s;
 
-	while ((s = bound_largest(&v->gateway))) {
-		v->gateway.stats.evicted++;
+	while ((s = bound_largest(&m->gateway))) {
+		m->gateway.stats.evicted++;
 		log_info("redis",
 			 "client %s is ended: its buffers have %llu "
 			 "bytes, all clients' more than they may",
@@ -146,10 +150,10 @@ void peers_end_largest(struct server *v)
 	}
 }
 
-void peers_end_idle(struct server *v)
+void peers_end_idle(struct member *m)
 {
-	uint64_t limit_ms = 1000ull * v->gateway.options->idle_timeout_s;
-	struct list *head = &v->gateway.clients, *at = head->next;
+	uint64_t limit_ms = 1000ull * m->gateway.options->idle_timeout_s;
+	struct list *head = &m->gateway.clients, *at = head->next;
 	uint64_t now_ms = clock_mono_ms();
 
 	while (limit_ms && at != head) {

@@ -12,6 +12,7 @@
 
 enum {
 	REDIS_PASSWORD_MAX = 128,
+	REDIS_THREADS_MAX = 64,
 	REDIS_CLIENTS_DEFAULT = 10000,
 	/* One value of 64 MiB, and as much again. */
 	REDIS_QUERY_BYTES_DEFAULT = 128 << 20,
@@ -30,6 +31,7 @@ struct redis_options {
 	const char *unix_path;	 /* NULL: none */
 	const char *password;	 /* NULL: none is asked for */
 	uint32_t clients_max;	 /* 0: REDIS_CLIENTS_DEFAULT */
+	uint32_t threads;	 /* that clients are spread over; 0: one */
 	uint32_t idle_timeout_s; /* 0: never */
 	/* ADDRESS:PORT or a path of a unix socket for /health and /metrics;
 	 * NULL: none. */

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gateway as a daemon: sockets and epoll around the clients, one
- * thread. */
+/* The gateway as a daemon: what it listens on, and its threads. */
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,17 +13,20 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "bound.h"
-#include "command.h"
 #include "server_priv.h"
 #include "show.h"
 #include "uplink/uplink.h"
 
 enum {
-	EVENTS_PER_TURN = 64,
-	TICK_MS = 1000,
-	PAUSED_LOOK_MS = 100,	 /* while clients or listeners wait */
+	ACCEPTS_PER_TURN = 64,
+	PAUSED_LOOK_MS = 100,	 /* while listeners wait */
 	LISTENER_PAUSE_MS = 200, /* without a descriptor for a client */
 };
+
+static const struct redis_options *options_of(const struct server *v)
+{
+	return v->daemon->self;
+}
 
 /* ---- listeners ---------------------------------------------------------- */
 
@@ -34,30 +34,30 @@ static void refuse(struct server *v, int fd)
 {
 	static const char words[] = "-ERR max number of clients reached\r\n";
 
-	v->gateway.stats.connections_refused++;
+	v->member[0].gateway.stats.connections_refused++;
 	(void)!send(fd, words, sizeof(words) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	(void)close(fd); /* it was told, if it listens */
 }
 
-static void add_peer(struct server *v, int fd, const char *address)
+/* The one with fewest clients; those that have as few take turns. */
+static struct member *choose(struct server *v)
 {
-	struct epoll_event ev = {.events = EPOLLIN};
-	struct peer *p = calloc(1, sizeof(*p));
-	int one = 1;
+	struct member *best = NULL;
+	uint32_t fewest = UINT32_MAX;
 
-	if (!p) {
-		(void)close(fd);
-		return;
+	v->chosen++;
+	for (uint32_t i = 0; i < v->member_count; i++) {
+		struct member *m =
+			&v->member[(v->chosen + i) % v->member_count];
+		uint32_t load =
+			atomic_load_explicit(&m->load, memory_order_relaxed);
+
+		if (!best || load < fewest) {
+			fewest = load;
+			best = m;
+		}
 	}
-	/* Fails on a unix socket, which has no delay anyway. */
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	p->server = v;
-	p->fd = fd;
-	p->events = EPOLLIN;
-	client_init(&p->client, &v->gateway, address);
-	ev.data.ptr = p;
-	if (epoll_ctl(v->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0)
-		peer_end(p);
+	return best;
 }
 
 /* Whether epoll looks at the listeners. */
@@ -68,7 +68,7 @@ static void watch_listeners(struct server *v, bool is_open)
 					 .data.ptr = &v->listener_fd[i]};
 
 		if (v->listener_fd[i] >= 0)
-			(void)epoll_ctl(v->epoll_fd, EPOLL_CTL_MOD,
+			(void)epoll_ctl(v->member[0].epoll_fd, EPOLL_CTL_MOD,
 					v->listener_fd[i], &ev);
 	}
 }
@@ -105,7 +105,7 @@ static void listener_ready(struct server *v, int listener_fd)
 {
 	char address[GATEWAY_ADDRESS_MAX];
 
-	for (int i = 0; i < EVENTS_PER_TURN; i++) {
+	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
 		int fd = listener_accept(listener_fd, address, sizeof(address));
 
 		if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS ||
@@ -113,88 +113,51 @@ static void listener_ready(struct server *v, int listener_fd)
 			out_of_descriptors(v, listener_fd);
 		if (fd < 0)
 			return;
-		if (v->gateway.client_count >= v->gateway.options->clients_max)
+		if (atomic_load_explicit(&v->group.client_count,
+					 memory_order_relaxed) >=
+		    options_of(v)->clients_max)
 			refuse(v, fd);
 		else
-			add_peer(v, fd, address);
+			member_give(choose(v), fd, address);
 	}
+}
+
+void server_ready(struct server *v, int *fd)
+{
+	if (fd == &v->daemon->signal_fd)
+		(void)daemon_is_ending(v->daemon, 0); /* ->signal */
+	else
+		listener_ready(v, *fd);
+}
+
+int server_wait_ms(const struct server *v, int ms)
+{
+	return v->listeners_ms && ms > PAUSED_LOOK_MS ? PAUSED_LOOK_MS : ms;
+}
+
+void server_turn(struct server *v)
+{
+	resume_listeners(v);
 }
 
 /* ---- life --------------------------------------------------------------- */
 
-static bool is_peer(const struct server *v, const void *what)
-{
-	return what != &v->daemon->signal_fd && what != &v->listener_fd[0] &&
-	       what != &v->listener_fd[1];
-}
-
-static int wait_ms(const struct server *v)
-{
-	/* What has changed since then is to be seen over HTTP, too. */
-	if (v->gateway.paused_count || v->listeners_ms ||
-	    v->gateway.stats.commands != v->view.stats.commands)
-		return PAUSED_LOOK_MS;
-	return v->gateway.reaper.is_awake ? REAP_MS : TICK_MS;
-}
-
-/* For who asks over HTTP. */
-static void publish(struct server *v)
-{
-	uint64_t now_ms = clock_mono_ms();
-
-	if (now_ms < v->published_ms + HTTP_PUBLISH_MS)
-		return;
-	v->published_ms = now_ms;
-	http_publish(&v->view, &v->gateway);
-}
-
-static int serve(struct daemon *d)
-{
-	struct server *v = d->served;
-	struct epoll_event ev[EVENTS_PER_TURN];
-	uint64_t swept_ms = clock_mono_ms();
-	int err = 0;
-
-	while (d->signal == 0 && !err) {
-		int n = epoll_wait(v->epoll_fd, ev, EVENTS_PER_TURN,
-				   wait_ms(v));
-
-		for (int i = 0; i < n; i++) {
-			void *what = ev[i].data.ptr;
-
-			if (what == &v->daemon->signal_fd)
-				(void)daemon_is_ending(d, 0); /* d->signal */
-			else if (what == &v->listener_fd[0] ||
-				 what == &v->listener_fd[1])
-				listener_ready(v, *(int *)what);
-			else
-				peer_take(what, ev[i].events);
-		}
-		batch_flush(&v->gateway);
-		for (int i = 0; i < n; i++)
-			if (is_peer(v, ev[i].data.ptr))
-				peer_answer(ev[i].data.ptr);
-		publish(v);
-		peers_resume(v);
-		peers_end_largest(v);
-		resume_listeners(v);
-		reap_turn(&v->gateway);
-		if (clock_mono_ms() >= swept_ms + TICK_MS) {
-			swept_ms = clock_mono_ms();
-			peers_end_idle(v);
-		}
-		err = table_turn(&v->gateway);
-	}
-	return err;
-}
-
 static int run(struct daemon *d)
 {
+	struct server *v = d->served;
 	struct uplink *up = gateway_show(d);
-	int err = serve(d);
+	int err = members_start(v), other;
 
+	if (!err)
+		err = member_serve(&v->member[0]);
+	if (err)
+		(void)snprintf(v->member[0].why, sizeof(v->member[0].why), "%s",
+			       error_last());
+	other = members_stop(v);
+	if (err)
+		err = error_set(err, "%s", v->member[0].why);
 	uplink_stop(up);
-	return err;
+	return err ? err : other;
 }
 
 static void handle(void *ctx, const struct ctl_request *request,
@@ -205,37 +168,33 @@ static void handle(void *ctx, const struct ctl_request *request,
 	http_answer(&v->view, request, reply);
 }
 
-static int add_fd(struct server *v, int *fd)
-{
-	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = fd};
-
-	return epoll_ctl(v->epoll_fd, EPOLL_CTL_ADD, *fd, &ev) < 0
-		       ? error_set(-errno, "epoll: %s", strerror(errno))
-		       : 0;
-}
-
 static int open_listeners(struct server *v)
 {
-	const struct redis_options *o = v->gateway.options;
+	const struct redis_options *o = options_of(v);
+	struct member *m = &v->member[0];
 	int err = 0;
 
 	if (o->port >= 0) {
 		err = listener_tcp(o->bind ? o->bind : "127.0.0.1",
-				   (uint16_t)o->port, &v->gateway.port,
+				   (uint16_t)o->port, &m->gateway.port,
 				   &v->listener_fd[0]);
 		if (!err)
-			err = add_fd(v, &v->listener_fd[0]);
+			err = member_watch(m, &v->listener_fd[0]);
 	}
 	if (!err && o->unix_path) {
 		err = listener_unix(o->unix_path, &v->listener_fd[1]);
 		if (!err)
-			err = add_fd(v, &v->listener_fd[1]);
+			err = member_watch(m, &v->listener_fd[1]);
 	}
+	for (uint32_t i = 1; i < v->member_count; i++)
+		v->member[i].gateway.port = m->gateway.port;
 	return err;
 }
 
 static void set_limits(struct redis_options *o)
 {
+	if (!o->threads)
+		o->threads = 1;
 	if (!o->clients_max)
 		o->clients_max = REDIS_CLIENTS_DEFAULT;
 	o->clients_max = bound_clients(o->clients_max);
@@ -245,6 +204,18 @@ static void set_limits(struct redis_options *o)
 		o->output_bytes_max = REDIS_OUTPUT_BYTES_DEFAULT;
 	if (!o->clients_bytes_max)
 		o->clients_bytes_max = REDIS_CLIENTS_BYTES_DEFAULT;
+}
+
+static int open_members(struct server *v)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < v->member_count && !err; i++)
+		err = member_open(&v->member[i], v, i);
+	/* Keys of before may have an end. */
+	if (!err)
+		reap_wake(&v->member[0].gateway);
+	return err;
 }
 
 static int open_gateway(struct daemon *d)
@@ -258,30 +229,27 @@ static int open_gateway(struct daemon *d)
 	d->served = v;
 	v->daemon = d;
 	set_limits(o);
-	list_init(&v->gateway.clients);
 	v->listener_fd[0] = v->listener_fd[1] = -1;
 	v->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	v->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (v->epoll_fd < 0)
-		return error_set(-errno, "epoll: %s", strerror(errno));
-	v->gateway.options = o;
-	v->gateway.start_ms = clock_mono_ms();
-	v->gateway.scratch.limit = v->gateway.made.limit = o->output_bytes_max;
-	hist_init(&v->gateway.latency);
-	reap_wake(&v->gateway); /* keys of before may have an end */
-	err = bound_check_address(o);
+	v->member = calloc(o->threads, sizeof(*v->member));
+	if (!v->member)
+		return error_set(-ENOMEM, "no memory for the gateway");
+	v->member_count = o->threads;
+	err = group_init(&v->group);
 	if (!err)
-		err = http_view_init(&v->view, o->table);
+		err = bound_check_address(o);
 	if (!err)
-		err = table_open(&v->gateway, d);
+		err = http_view_init(&v->view, o->table, o->threads);
 	if (!err)
-		err = add_fd(v, &d->signal_fd);
+		err = open_members(v);
+	if (!err)
+		err = member_watch(&v->member[0], &d->signal_fd);
 	if (!err)
 		err = open_listeners(v);
-	if (o->port >= 0)
-		o->port = v->gateway.port;
-	if (!err)
-		http_publish(&v->view, &v->gateway);
+	if (!err && o->port >= 0)
+		o->port = v->member[0].gateway.port;
+	for (uint32_t i = 0; i < v->member_count && !err; i++)
+		http_publish(&v->view, i, &v->member[i].gateway);
 	return err;
 }
 
@@ -297,21 +265,17 @@ static int close_gateway(struct daemon *d)
 
 	if (!v)
 		return 0;
-	while (!list_is_empty(&v->gateway.clients))
-		peer_end(container_of(container_of(v->gateway.clients.next,
-						   struct client, link),
-				      struct peer, client));
-	if (v->gateway.options && v->gateway.options->unix_path &&
-	    v->listener_fd[1] >= 0)
-		(void)unlink(v->gateway.options->unix_path);
+	for (uint32_t i = 0; i < v->member_count; i++)
+		member_close(&v->member[i]);
+	if (v->listener_fd[1] >= 0)
+		(void)unlink(options_of(v)->unix_path);
 	for (unsigned i = 0; i < ARRAY_LEN(v->listener_fd); i++)
 		close_fd(v->listener_fd[i]);
 	close_fd(v->spare_fd);
-	close_fd(v->epoll_fd);
-	reply_release(&v->gateway.scratch);
-	reply_release(&v->gateway.made);
-	table_close(&v->gateway);
 	http_view_release(&v->view);
+	if (v->member_count)
+		group_release(&v->group);
+	free(v->member);
 	free(v);
 	return 0;
 }

@@ -107,6 +107,38 @@ int store_end_fn(struct aq_kv_change *ch, void *user)
 	return 0;
 }
 
+int store_persist_fn(struct aq_kv_change *ch, void *user)
+{
+	struct store_end *e = user;
+
+	e->done = ch->value && ch->expire_at_ms;
+	ch->verdict = e->done ? AQ_KV_STORE : AQ_KV_KEEP;
+	ch->new_value = ch->value;
+	ch->new_value_len = ch->value_len;
+	ch->expire_at_ms = 0;
+	return 0;
+}
+
+int store_append_fn(struct aq_kv_change *ch, void *user)
+{
+	struct store_append *a = user;
+	struct reply *made = a->made;
+
+	made->len = 0;
+	reply_bytes(made, ch->value, ch->value_len);
+	reply_bytes(made, a->value.p, a->value.len);
+	if (made->is_lost) {
+		made->is_lost = false;
+		return -ENOMEM;
+	}
+	if (made->len > AQ_KV_VALUE_MAX)
+		return -E2BIG;
+	ch->verdict = AQ_KV_STORE;
+	ch->new_value = made->len ? made->buf : "";
+	ch->new_value_len = a->len = made->len;
+	return 0;
+}
+
 /* ---- either ---------------------------------------------------------------
  */
 

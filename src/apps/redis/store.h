@@ -57,6 +57,18 @@ struct store_end {
 
 /* `user` is a struct store_end. */
 int store_end_fn(struct aq_kv_change *ch, void *user) MUST_CHECK;
+/* PERSIST: only `done` of the struct store_end counts. */
+int store_persist_fn(struct aq_kv_change *ch, void *user) MUST_CHECK;
+
+/* APPEND. */
+struct store_append {
+	struct resp_str value;
+	struct reply *made; /* where the new value is until it is stored */
+	size_t len;	    /* of that */
+};
+
+/* `user` is a struct store_append. -E2BIG, -ENOMEM. */
+int store_append_fn(struct aq_kv_change *ch, void *user) MUST_CHECK;
 
 /* ---- stage.c: the keys of one transaction -------------------------------- */
 

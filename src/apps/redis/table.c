@@ -211,13 +211,15 @@ static void search(struct gateway *g)
 		   is_new ? "it was gone with its rack and is made anew, empty"
 			  : "it is back");
 	reap_wake(g);
+	group_found(g);
 }
 
 int table_turn(struct gateway *g)
 {
 	struct table_state *t = &g->table;
+	bool is_found = t->status == TABLE_LOST && group_has_found(g);
 
-	if (clock_mono_ms() < t->look_ms)
+	if (clock_mono_ms() < t->look_ms && !is_found)
 		return 0;
 	if (t->status != TABLE_LOST)
 		look(g);

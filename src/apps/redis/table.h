@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table behind the gateway: opened, looked at every second, and found again
- * when it or its rack was gone. One thread.
+ * when it or its rack was gone. Each thread has its own handles of it.
  */
 #ifndef AQ_REDIS_TABLE_H
 #define AQ_REDIS_TABLE_H
@@ -30,6 +30,7 @@ struct table_state {
 	uint64_t keys;
 	uint64_t losses;
 	uint64_t makes; /* how often it was made anew */
+	uint64_t finds; /* by any thread, that this one knows of */
 };
 
 struct daemon;

@@ -21,7 +21,7 @@
 #include "remote.h"
 
 enum {
-	KIT_WR_MAX = 328,     /* requests of one batch */
+	KIT_WR_MAX = 520,     /* requests of one batch */
 	KIT_PARTS_MAX = 8,    /* of a client's memory */
 	KIT_RECONNECTS = 8,   /* of one operation */
 	KIT_WATCH_LOOKS = 24, /* the fewest looks before something is late */

@@ -192,6 +192,24 @@ static size_t do_together(struct aq_kv_client *c, struct aq_kv_op *const *ops,
 	return kv_many_run(replica, ops, n, next_alone);
 }
 
+/* A change that goes alone. Nodes that did not answer the ones before it are
+ * not waited for again: `down` has a bit for each shard. */
+static void do_next(struct aq_kv_client *c, struct aq_kv_op *op, uint64_t *down)
+{
+	uint64_t hash = kv_client_hash(c, op->key, op->key_len);
+	uint64_t bit = UINT64_C(1)
+		       << kv_shard_of(hash, c->era[0]->g.shard_count);
+
+	if (*down & bit)
+		op->err = -EHOSTDOWN;
+	else
+		do_alone(c, op);
+	if (op->err == -EHOSTDOWN)
+		*down |= bit;
+}
+
+STATIC_ASSERT(KV_SHARDS_MAX <= 64, "bits of shards");
+
 static void forget_changes(struct aq_kv_client *c)
 {
 	c->change_count = 0;
@@ -201,6 +219,7 @@ static void forget_changes(struct aq_kv_client *c)
 void kv_async_flush(struct aq_kv_client *c)
 {
 	bool alone = false;
+	uint64_t down = 0;
 	uint32_t at = 0;
 
 	if (c->is_flushing)
@@ -213,7 +232,7 @@ void kv_async_flush(struct aq_kv_client *c)
 		if (!alone) {
 			n = do_together(c, ops, c->change_count - at, &alone);
 		} else {
-			do_alone(c, ops[0]);
+			do_next(c, ops[0], &down);
 			alone = false;
 		}
 		for (i = 0; i < n; i++)

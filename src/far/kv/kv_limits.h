@@ -32,7 +32,7 @@ enum {
 	/* Changes that go together. The rows and locks of so many, and an
 	 * intent, the locks and READs of as many more, and the state are one
 	 * batch. */
-	KV_MANY_KEYS = 64,
+	KV_MANY_KEYS = 128,
 	KV_MANY_ROWS = 2 * KV_MANY_KEYS,
 	KV_MANY_SKIP = 16, /* puts, after some that could not go together */
 	KV_UNIT_BYTES = 128 << 20, /* values of a unit, before and after */

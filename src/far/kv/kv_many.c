@@ -16,64 +16,83 @@
 
 enum {
 	NOT_CHANGED = KV_ENTRIES_MAX,
+	SLOT_BITS = 9, /* twice as many as there may be rows */
+	SLOTS = 1 << SLOT_BITS,
 };
+
+STATIC_ASSERT(SLOTS >= 2 * KV_MANY_ROWS, "a search for a row ends");
+/* Rows and unlocks; an intent, locks, READs and the state. */
+STATIC_ASSERT(KV_MANY_KEYS + KV_GROUPS + 1 + KV_GROUPS + KV_MANY_ROWS + 1 <=
+		      KIT_WR_MAX,
+	      "two flights in a batch");
 
 /* The changes whose locks are held together. */
 struct many {
 	struct kv_lockset set;
 	struct kv_rows rows;
-	unsigned count; /* operations */
+	uint16_t slot[SLOTS]; /* rows by their number: 1 + where; 0: none */
+	unsigned count;	      /* operations */
 	struct kv_place place[KV_MANY_KEYS];
-	unsigned low[KV_MANY_ROWS]; /* the first changed entry of a row */
+	uint16_t at[KV_MANY_KEYS][2]; /* their rows among the rows */
+	unsigned low[KV_MANY_ROWS];   /* the first changed entry of a row */
+};
+
+/* Where the key of an operation is. */
+struct spot {
+	uint8_t *row[2]; /* the second is NULL if the key is in the first */
+	int which;	 /* -1: in none of them */
+	int entry;
+	struct kv_item item;
 };
 
 static bool is_plain(const struct kv_replica *c, const struct aq_kv_op *op)
 {
 	return op->kind != AQ_KV_OP_PUT ||
-	       (!(op->flags & ~(uint32_t)KV_OP_COPY) &&
-		kv_fits_inline(&c->g, op->key_len, op->value_len,
-			       op->expire_at_ms));
+	       kv_fits_inline(&c->g, op->key_len, op->value_len,
+			      op->expire_at_ms);
 }
 
-/* Where a row is among those that are wanted, or belongs. */
-static unsigned row_at(const struct kv_rows *rows, uint64_t number)
+/* The slot of a row, or where it belongs. */
+static uint16_t *slot_of(struct many *m, uint64_t number)
 {
-	unsigned low = 0, high = rows->count;
+	size_t i = number * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SLOT_BITS);
 
-	while (low < high) {
-		unsigned middle = (low + high) / 2;
-
-		if (rows->number[middle] < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	while (m->slot[i] && m->rows.number[m->slot[i] - 1] != number)
+		i = (i + 1) % SLOTS;
+	return &m->slot[i];
 }
 
-static int want_row(struct kv_replica *c, struct many *m, uint64_t number)
+static int want_row(struct kv_replica *c, struct many *m, uint64_t number,
+		    enum kv_row_state state, uint16_t *at)
 {
+	uint16_t *slot = slot_of(m, number);
 	struct kv_rows *rows = &m->rows;
-	unsigned at = row_at(rows, number);
 	int err;
 
-	if (at < rows->count && rows->number[at] == number)
-		return 0;
-	ASSERT(rows->count < KV_MANY_ROWS);
-	err = kv_lockset_add(c, &m->set, number);
-	if (err)
-		return err;
-	memmove(&rows->number[at + 1], &rows->number[at],
-		(rows->count - at) * sizeof(rows->number[0]));
-	rows->number[at] = number;
-	rows->count++;
+	if (!*slot) {
+		if (rows->count == KV_MANY_ROWS)
+			return -E2BIG;
+		err = kv_lockset_add(c, &m->set, number);
+		if (err)
+			return err;
+		rows->number[rows->count] = number;
+		rows->state[rows->count] = (uint8_t)state;
+		m->low[rows->count] = NOT_CHANGED;
+		*slot = (uint16_t)++rows->count;
+	}
+	*at = (uint16_t)(*slot - 1);
+	if (state == KV_ROW_NEEDED)
+		rows->state[*at] = KV_ROW_NEEDED;
 	return 0;
 }
 
-/* As many of them as fit. Flights take turns in the memory for rows. */
+/* As many of them as fit. Flights take turns in the memory for rows. Where rows
+ * can be loaded, the second one of a key is, if the key is not in the first. */
 static void collect(struct kv_replica *c, struct many *m, unsigned turn,
 		    struct aq_kv_op *const *ops, size_t count)
 {
+	enum kv_row_state second =
+		c->kit.remote.look_rkey ? KV_ROW_SPARE : KV_ROW_NEEDED;
 	size_t i;
 
 	m->set.count = 0;
@@ -81,6 +100,8 @@ static void collect(struct kv_replica *c, struct many *m, unsigned turn,
 	m->rows.bytes = c->many_rows +
 			(size_t)(turn % 2) * KV_MANY_ROWS * c->g.row_bytes;
 	m->count = 0;
+	if (count)
+		memset(m->slot, 0, sizeof(m->slot));
 	for (i = 0; i < count && i < c->many_keys && is_plain(c, ops[i]); i++) {
 		struct kv_place *place = &m->place[i];
 
@@ -88,48 +109,48 @@ static void collect(struct kv_replica *c, struct many *m, unsigned turn,
 			    kv_hash_key(&c->g, ops[i]->key, ops[i]->key_len),
 			    place);
 		/* A row too many does no harm. */
-		if (want_row(c, m, place->row[0]) ||
-		    want_row(c, m, place->row[1]))
+		if (want_row(c, m, place->row[0], KV_ROW_NEEDED,
+			     &m->at[i][0]) ||
+		    want_row(c, m, place->row[1], second, &m->at[i][1]))
 			break;
 		m->count++;
 	}
-	for (i = 0; i < m->rows.count; i++)
-		m->low[i] = NOT_CHANGED;
 }
 
-static uint8_t *row_of(struct kv_replica *c, const struct many *m,
-		       uint64_t number)
+/* A row that can be used; NULL: it is torn, or cannot be read. */
+static uint8_t *whole_row(struct kv_replica *c, struct many *m, unsigned at)
 {
-	return m->rows.bytes +
-	       (size_t)row_at(&m->rows, number) * c->g.row_bytes;
+	uint8_t *row = m->rows.bytes + (size_t)at * c->g.row_bytes;
+
+	if (m->rows.state[at] == KV_ROW_WHOLE)
+		return row;
+	if (m->rows.state[at] == KV_ROW_SPARE && kv_row_load(c, &m->rows, at))
+		return NULL;
+	if (!kv_row_is_whole(&c->g, row))
+		return NULL;
+	m->rows.state[at] = KV_ROW_WHOLE;
+	return row;
 }
 
-static bool all_whole(struct kv_replica *c, const struct many *m)
-{
-	unsigned i;
-
-	for (i = 0; i < m->rows.count; i++)
-		if (!kv_row_is_whole(&c->g, m->rows.bytes +
-						    (size_t)i * c->g.row_bytes))
-			return false;
-	return true;
-}
-
-/* In which of its rows the key is, and *entry; -1: it is not there. */
-static int find_key(struct kv_replica *c, const struct aq_kv_op *op,
-		    const struct kv_place *place, uint8_t *const row[2],
-		    int *entry, struct kv_item *item)
+/* Looks for the key of operation `n`; false: a row cannot be used. */
+static bool find_key(struct kv_replica *c, struct many *m, unsigned n,
+		     const struct aq_kv_op *op, struct spot *s)
 {
 	uint32_t skip = 0;
-	int i;
 
-	for (i = 0; i < 2; i++) {
-		*entry = kv_row_find(&c->g, row[i], place, op->key, op->key_len,
-				     &skip, item);
-		if (*entry >= 0)
-			return i;
+	s->row[1] = NULL;
+	for (int i = 0; i < 2; i++) {
+		s->row[i] = whole_row(c, m, m->at[n][i]);
+		if (!s->row[i])
+			return false;
+		s->which = i;
+		s->entry = kv_row_find(&c->g, s->row[i], &m->place[n], op->key,
+				       op->key_len, &skip, &s->item);
+		if (s->entry >= 0)
+			return true;
 	}
-	return -1;
+	s->which = -1;
+	return true;
 }
 
 static int find_room(struct kv_replica *c, uint8_t *const row[2], int *entry)
@@ -144,113 +165,100 @@ static int find_room(struct kv_replica *c, uint8_t *const row[2], int *entry)
 	return -1;
 }
 
-static void note_change(struct many *m, uint64_t row, int entry)
+static void note_change(struct many *m, unsigned at, int entry)
 {
-	unsigned i = row_at(&m->rows, row);
-
-	m->low[i] = u32_min(m->low[i], (unsigned)entry);
+	m->low[at] = u32_min(m->low[at], (unsigned)entry);
 }
 
 /* Stores in the row here, in the key's entry or a free one; false: it needs
  * more. */
-static bool store(struct kv_replica *c, struct many *m,
-		  const struct kv_place *place, uint8_t *const row[2],
-		  int which, int entry, const struct aq_kv_op *op)
+static bool store(struct kv_replica *c, struct many *m, unsigned n,
+		  struct spot *s, const struct aq_kv_op *op)
 {
-	bool is_new = which < 0;
+	bool is_new = s->which < 0;
 	uint8_t *to;
 
 	if (is_new)
-		which = find_room(c, row, &entry);
-	if (which < 0)
+		s->which = find_room(c, s->row, &s->entry);
+	if (s->which < 0)
 		return false;
 	if (is_new)
-		kv_room_note_rows(c, row[0], row[1]);
-	to = kv_entry(&c->g, row[which], (unsigned)entry);
+		kv_room_note_rows(c, s->row[0], s->row[1]);
+	to = kv_entry(&c->g, s->row[s->which], (unsigned)s->entry);
 	kv_entry_inline(&c->g, to, op->key, op->key_len, op->value,
 			op->value_len, op->expire_at_ms);
 	/* What was decided by the value before is no put. */
-	if (op->kind == AQ_KV_OP_PUT && !(op->flags & KV_OP_COPY))
+	if (op->kind == AQ_KV_OP_PUT && !op->flags)
 		kv_entry_mark_put(&c->g, to);
-	note_change(m, place->row[which], entry);
+	note_change(m, m->at[n][s->which], s->entry);
 	c->count += is_new;
 	c->stats.inserts += is_new;
 	c->stats.updates += !is_new;
 	return true;
 }
 
-static void clear(struct kv_replica *c, struct many *m,
-		  const struct kv_place *place, uint8_t *const row[2],
-		  int which, int entry)
+static void clear(struct kv_replica *c, struct many *m, unsigned n,
+		  const struct spot *s)
 {
-	kv_entry_clear(&c->g, kv_entry(&c->g, row[which], (unsigned)entry));
-	note_change(m, place->row[which], entry);
+	kv_entry_clear(&c->g,
+		       kv_entry(&c->g, s->row[s->which], (unsigned)s->entry));
+	note_change(m, m->at[n][s->which], s->entry);
 	c->count--;
 	c->stats.deletes++;
 }
 
-static bool put(struct kv_replica *c, struct many *m,
-		const struct kv_place *place, const struct aq_kv_op *op)
+static bool put(struct kv_replica *c, struct many *m, unsigned n,
+		struct spot *s, struct aq_kv_op *op)
 {
-	uint8_t *row[2] = {row_of(c, m, place->row[0]),
-			   row_of(c, m, place->row[1])};
-	struct kv_item item;
-	int entry, which = find_key(c, op, place, row, &entry, &item);
+	bool lives = s->which >= 0 && !kv_is_expired(c, s->item.expire_at_ms);
+	struct aq_kv_op made = *op;
 
-	if (which >= 0 && op->flags & KV_OP_COPY)
+	if (s->which >= 0 && op->flags & KV_OP_COPY)
 		return true;
-	if (which >= 0 && item.is_extent)
-		return false;
-	return store(c, m, place, row, which, entry, op);
+	if (op->flags & AQ_KV_NX && lives)
+		op->err = -EEXIST;
+	else if (op->flags & AQ_KV_XX && !lives)
+		op->err = -ENOENT;
+	if (op->err)
+		return true;
+	if (op->flags & AQ_KV_KEEP_TTL)
+		made.expire_at_ms = lives ? s->item.expire_at_ms : 0;
+	return kv_fits_inline(&c->g, op->key_len, op->value_len,
+			      made.expire_at_ms) &&
+	       store(c, m, n, s, &made);
 }
 
-static bool del(struct kv_replica *c, struct many *m,
-		const struct kv_place *place, struct aq_kv_op *op)
+static bool del(struct kv_replica *c, struct many *m, unsigned n,
+		const struct spot *s, struct aq_kv_op *op)
 {
-	uint8_t *row[2] = {row_of(c, m, place->row[0]),
-			   row_of(c, m, place->row[1])};
-	struct kv_item item;
-	int entry, which = find_key(c, op, place, row, &entry, &item);
-
-	if (which < 0) {
-		op->err = -ENOENT;
-		return true;
-	}
-	if (item.is_extent)
-		return false;
 	/* One that has expired goes, too. */
-	if (kv_is_expired(c, item.expire_at_ms))
+	if (s->which < 0 || kv_is_expired(c, s->item.expire_at_ms))
 		op->err = -ENOENT;
-	clear(c, m, place, row, which, entry);
+	if (s->which >= 0)
+		clear(c, m, n, s);
 	return true;
 }
 
 /* Where it turns out to need more, the function is called again later. */
-static bool modify(struct kv_replica *c, struct many *m,
-		   const struct kv_place *place, struct aq_kv_op *op)
+static bool modify(struct kv_replica *c, struct many *m, unsigned n,
+		   struct spot *s, struct aq_kv_op *op)
 {
-	uint8_t *row[2] = {row_of(c, m, place->row[0]),
-			   row_of(c, m, place->row[1])};
 	uint8_t old[KV_ENTRY_BYTES_MAX]; /* the new value may be made of it */
 	struct aq_kv_change ch = {.verdict = AQ_KV_KEEP};
 	struct aq_kv_op made = *op;
-	struct kv_item item;
-	int entry, which = find_key(c, op, place, row, &entry, &item);
 
-	if (which >= 0 && item.is_extent)
-		return false;
-	if (which >= 0 && !kv_is_expired(c, item.expire_at_ms)) {
-		memcpy(old, item.value, item.value_len);
+	if (s->which >= 0 && !kv_is_expired(c, s->item.expire_at_ms)) {
+		memcpy(old, s->item.value, s->item.value_len);
 		ch.value = old;
-		ch.value_len = item.value_len;
-		ch.expire_at_ms = item.expire_at_ms;
+		ch.value_len = s->item.value_len;
+		ch.expire_at_ms = s->item.expire_at_ms;
 	}
 	op->err = op->fn(&ch, op->fn_user);
 	if (op->err || ch.verdict == AQ_KV_KEEP)
 		return true;
 	if (ch.verdict == AQ_KV_DELETE) {
-		if (which >= 0)
-			clear(c, m, place, row, which, entry);
+		if (s->which >= 0)
+			clear(c, m, n, s);
 		return true;
 	}
 	if (!kv_fits_inline(&c->g, op->key_len, ch.new_value_len,
@@ -259,19 +267,24 @@ static bool modify(struct kv_replica *c, struct many *m,
 	made.value = (void *)(uintptr_t)ch.new_value; /* only read */
 	made.value_len = ch.new_value_len;
 	made.expire_at_ms = ch.expire_at_ms;
-	return store(c, m, place, row, which, entry, &made);
+	return store(c, m, n, s, &made);
 }
 
-static bool apply(struct kv_replica *c, struct many *m, unsigned at,
+/* False: it needs more than this. */
+static bool apply(struct kv_replica *c, struct many *m, unsigned n,
 		  struct aq_kv_op *op)
 {
-	const struct kv_place *place = &m->place[at];
+	bool is_copy = op->kind == AQ_KV_OP_PUT && op->flags & KV_OP_COPY;
+	struct spot s;
 
 	op->err = 0;
 	op->len = 0;
-	return op->kind == AQ_KV_OP_PUT	  ? put(c, m, place, op)
-	       : op->kind == AQ_KV_OP_DEL ? del(c, m, place, op)
-					  : modify(c, m, place, op);
+	if (!find_key(c, m, n, op, &s) ||
+	    (s.which >= 0 && s.item.is_extent && !is_copy))
+		return false;
+	return op->kind == AQ_KV_OP_PUT	  ? put(c, m, n, &s, op)
+	       : op->kind == AQ_KV_OP_DEL ? del(c, m, n, &s, op)
+					  : modify(c, m, n, &s, op);
 }
 
 static void add_changed(struct kv_replica *c, const struct many *m)
@@ -294,8 +307,8 @@ static int write_all(struct kv_replica *c, const struct many *m)
 
 /* The flight before ends, if there is one, and this one gets its locks. *ended:
  * what was written is there. */
-static int take(struct kv_replica *c, const struct many *before,
-		const struct many *m, bool *ended)
+static int take(struct kv_replica *c, const struct many *before, struct many *m,
+		bool *ended)
 {
 	struct kv_try t = {.set = &m->set, .rows = &m->rows};
 	int err;
@@ -342,8 +355,6 @@ static int run(struct kv_replica *c, struct many m[2],
 			way->sure = way->done;
 		if (err)
 			return err;
-		if (!all_whole(c, now))
-			return kv_locks_drop(c, &now->set, now->set.count);
 		while (n < now->count && apply(c, now, n, ops[way->done + n]))
 			n++;
 		way->done += n;
@@ -392,7 +403,7 @@ size_t kv_many_run(struct kv_replica *c, struct aq_kv_op *const *ops,
 	*next_alone =
 		way.under || (way.done < count && !is_plain(c, ops[way.done]));
 	for (i = 0; i < way.sure; i++)
-		c->stats.puts += ops[i]->kind == AQ_KV_OP_PUT;
+		c->stats.puts += ops[i]->kind == AQ_KV_OP_PUT && !ops[i]->err;
 	/* After a failure nobody knows what was done of the rest. */
 	if (err)
 		way.done += way.under;

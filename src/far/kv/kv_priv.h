@@ -38,11 +38,20 @@ struct kv_lockset {
 	} group[KV_GROUPS];
 };
 
-/* Rows of changes that go together, in ascending order, with their bytes. */
+/* How far a row of changes that go together is. */
+enum kv_row_state {
+	KV_ROW_NEEDED, /* read with the locks */
+	KV_ROW_SPARE,  /* loaded by kv_row_load, once it turns out to be used */
+	KV_ROW_HERE,
+	KV_ROW_WHOLE, /* here, and its CRC is right */
+};
+
+/* Rows of changes that go together, each once, with their bytes. */
 struct kv_rows {
 	unsigned count;
 	uint64_t number[KV_MANY_ROWS];
-	uint8_t *bytes; /* one behind the other */
+	uint8_t state[KV_MANY_ROWS]; /* enum kv_row_state */
+	uint8_t *bytes;		     /* one behind the other */
 };
 
 /* Memory for a value beside the index. */
@@ -350,7 +359,7 @@ uint64_t kv_lock_holder(uint32_t slot, uint32_t epoch);
 /* All of some locks, and rows under them. */
 struct kv_try {
 	const struct kv_lockset *set;
-	const struct kv_rows *rows; /* NULL: none */
+	struct kv_rows *rows; /* NULL: none */
 	uint64_t start_ns;
 	bool asks_state;
 };
@@ -358,9 +367,12 @@ struct kv_try {
 /* Adds it to a batch: it may follow what gives other locks back, which its
  * intent does not name. */
 void kv_try_add(struct kv_replica *c, struct kv_try *t);
-/* After the batch; then the rows are here. -EAGAIN: one of the locks is held by
- * another, and the caller has none; KV_E_VIEW: none either. */
+/* After the batch; then the rows that are needed are here. -EAGAIN: one of the
+ * locks is held by another, and the caller has none; KV_E_VIEW: none either. */
 int kv_try_end(struct kv_replica *c, const struct kv_try *t) MUST_CHECK;
+/* Reads a spare row, under its lock. */
+int kv_row_load(struct kv_replica *c, struct kv_rows *rows,
+		unsigned at) MUST_CHECK;
 /* Both, in one round trip, without rows. */
 int kv_locks_try(struct kv_replica *c, const struct kv_lockset *set) MUST_CHECK;
 

@@ -5,26 +5,33 @@
  * batch, or, where the table is mapped, loaded once the locks are held.
  */
 #include <errno.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "kv_priv.h"
 
-/* How many rows from this one on are neighbours. */
+/* How many rows from this one on are neighbours and needed. */
 static unsigned run_of(const struct kv_rows *rows, unsigned from)
 {
 	unsigned end = from + 1;
 
-	while (end < rows->count &&
+	while (end < rows->count && rows->state[end] == KV_ROW_NEEDED &&
 	       rows->number[end] == rows->number[end - 1] + 1)
 		end++;
 	return end - from;
 }
 
-/* The READs of those from this one on. */
-static void add_rows(struct kv_replica *c, const struct kv_rows *rows,
-		     unsigned from)
+static void set_here(struct kv_rows *rows, unsigned from, unsigned count)
 {
-	for (unsigned i = from, n; i < rows->count; i += n) {
+	memset(&rows->state[from], KV_ROW_HERE, count);
+}
+
+/* The READs of those that are needed. */
+static void add_rows(struct kv_replica *c, const struct kv_rows *rows)
+{
+	for (unsigned i = 0, n; i < rows->count; i += n) {
+		n = 1;
+		if (rows->state[i] != KV_ROW_NEEDED)
+			continue;
 		n = run_of(rows, i);
 		kit_read(&c->kit.main, kv_row_at(&c->g, rows->number[i]),
 			 rows->bytes + (size_t)i * c->g.row_bytes,
@@ -32,38 +39,66 @@ static void add_rows(struct kv_replica *c, const struct kv_rows *rows,
 	}
 }
 
-/* As loads, as far as that goes; how many of the rows. */
-static unsigned load_mapped(struct kv_replica *c, const struct kv_rows *rows)
+static struct aqdv_read read_of(struct kv_replica *c,
+				const struct kv_rows *rows, unsigned from,
+				unsigned count)
+{
+	return (struct aqdv_read){
+		.remote_addr = c->kit.remote.look_addr +
+			       kv_row_at(&c->g, rows->number[from]),
+		.to = rows->bytes + (size_t)from * c->g.row_bytes,
+		.rkey = c->kit.remote.look_rkey,
+		.len_bytes = count * c->g.row_bytes};
+}
+
+/* As loads, as far as that goes. */
+static void load_mapped(struct kv_replica *c, struct kv_rows *rows)
 {
 	struct aqdv_read list[KV_MANY_ROWS];
-	unsigned i, n, count = 0, loaded = 0;
+	uint16_t from[KV_MANY_ROWS];
+	unsigned i, n, count = 0;
 	int done;
 
 	for (i = 0; i < rows->count; i += n) {
+		n = 1;
+		if (rows->state[i] != KV_ROW_NEEDED)
+			continue;
 		n = run_of(rows, i);
-		list[count++] = (struct aqdv_read){
-			.remote_addr = c->kit.remote.look_addr +
-				       kv_row_at(&c->g, rows->number[i]),
-			.to = rows->bytes + (size_t)i * c->g.row_bytes,
-			.rkey = c->kit.remote.look_rkey,
-			.len_bytes = n * c->g.row_bytes};
+		from[count] = (uint16_t)i;
+		list[count++] = read_of(c, rows, i, n);
 	}
 	done = aqdv_read_now(c->kit.remote.link->qp, list, count);
 	for (i = 0; (int)i < done; i++)
-		loaded += list[i].len_bytes / c->g.row_bytes;
-	return loaded;
+		set_here(rows, from[i], list[i].len_bytes / c->g.row_bytes);
 }
 
-/* The locks are held, so what is read stays true. */
-static int load(struct kv_replica *c, const struct kv_rows *rows)
+/* What could not be loaded is READ. The locks are held, so what is read stays
+ * true. */
+static int load(struct kv_replica *c, struct kv_rows *rows)
 {
-	unsigned loaded = load_mapped(c, rows);
+	int err = 0;
 
-	if (LIKELY(loaded == rows->count))
-		return 0;
-	kit_begin(&c->kit);
-	add_rows(c, rows, loaded);
-	return kit_run(&c->kit);
+	load_mapped(c, rows);
+	if (UNLIKELY(memchr(rows->state, KV_ROW_NEEDED, rows->count))) {
+		kit_begin(&c->kit);
+		add_rows(c, rows);
+		err = kit_run(&c->kit);
+	}
+	return err;
+}
+
+int kv_row_load(struct kv_replica *c, struct kv_rows *rows, unsigned at)
+{
+	struct aqdv_read one = read_of(c, rows, at, 1);
+	int err = 0;
+
+	if (aqdv_read_now(c->kit.remote.link->qp, &one, 1) != 1)
+		err = kit_read_now(&c->kit.main,
+				   kv_row_at(&c->g, rows->number[at]), one.to,
+				   c->g.row_bytes);
+	if (!err)
+		rows->state[at] = KV_ROW_HERE;
+	return err;
 }
 
 void kv_try_add(struct kv_replica *c, struct kv_try *t)
@@ -76,7 +111,7 @@ void kv_try_add(struct kv_replica *c, struct kv_try *t)
 		kv_add_lock(c, t->set->group[i].word, t->set->group[i].mask,
 			    (enum kv_atom)(KV_ATOM_GROUP + i));
 	if (t->rows && !c->kit.remote.look_rkey)
-		add_rows(c, t->rows, 0);
+		add_rows(c, t->rows);
 	if (t->asks_state)
 		kv_add_state(c, &c->atom[KV_ATOM_STATE]);
 }
