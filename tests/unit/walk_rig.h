@@ -45,7 +45,8 @@ struct test {
 };
 
 static inline enum walk_reach reach(void *ctx, void *handle, uint64_t at,
-				    uint32_t len, bool write, uint8_t **bytes)
+				    uint32_t len, bool write,
+				    struct walk_span *span)
 {
 	struct test *t = ctx;
 
@@ -58,7 +59,7 @@ static inline enum walk_reach reach(void *ctx, void *handle, uint64_t at,
 		return WALK_REACH_FAULT;
 	if (at >= HERE_BYTES)
 		return WALK_REACH_ELSEWHERE;
-	*bytes = (uint8_t *)t->nodes + at;
+	*span = (struct walk_span){at, len, (uint8_t *)t->nodes + at};
 	return WALK_REACH_HERE;
 }
 
