@@ -427,15 +427,17 @@ struct aqdv_walk {
 	/* What the answer brings of the pad: what the peer has room for, or
 	 * less if the walker says so. */
 	uint32_t answer_bytes;
-	uint32_t pad_room; /* bytes at `pad`; beyond send_bytes they are 0 */
-	uint8_t *pad;	   /* aligned to 64 bytes */
-	void *job;	   /* the walker's; NULL at first */
+	/* Bytes at `pad`. From send_bytes to answer_bytes they are 0; what is
+	 * behind has any value. */
+	uint32_t pad_room;
+	uint8_t *pad; /* aligned to 64 bytes */
+	void *job;    /* the walker's; NULL at first */
 };
 
 /*
  * Who executes walks. All members are called with the NIC's lock held, by
  * whatever thread works for the NIC, and must not block nor call verbs or aqdv
- * functions except aqdv_walk_reach and aqdv_walk_done.
+ * functions except aqdv_walk_reach, aqdv_walk_span and aqdv_walk_done.
  */
 struct aqdv_walker {
 	void *ctx;
@@ -474,6 +476,21 @@ enum aqdv_walk_where {
 enum aqdv_walk_where aqdv_walk_reach(struct aqdv_walk *walk, uint64_t at,
 				     uint32_t len_bytes, bool write,
 				     uint8_t **host);
+
+/* Memory of a region: `len` bytes from offset `from` on are at `host`. */
+struct aqdv_walk_span {
+	uint64_t from, len;
+	uint8_t *host;
+};
+
+/*
+ * The same, with what else lies around there: all that this walk may access
+ * without asking again, as long as the address is valid. It may be no more than
+ * was asked for.
+ */
+enum aqdv_walk_where aqdv_walk_span(struct aqdv_walk *walk, uint64_t at,
+				    uint32_t len_bytes, bool write,
+				    struct aqdv_walk_span *span);
 
 /* The walk has ended and is the NIC's again; `left` and `took` as in struct
  * aqdv_walk_result. */

@@ -29,13 +29,13 @@ struct run {
 };
 
 static enum walk_reach reach(void *ctx, void *handle, uint64_t at, uint32_t len,
-			     bool write, uint8_t **bytes)
+			     bool write, struct walk_span *span)
 {
 	const struct run *r = ctx;
 
 	if (at > r->list->bytes || len > r->list->bytes - at)
 		return WALK_REACH_FAULT;
-	*bytes = r->list->memory + at;
+	*span = (struct walk_span){0, r->list->bytes, r->list->memory};
 	return WALK_REACH_HERE;
 }
 

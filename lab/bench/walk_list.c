@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include "os/pages.h"
 #include "walk_bench.h"
 
 #define FACTOR_FIRST  0x9e3779b97f4a7c15ull
@@ -72,14 +74,24 @@ void walk_list_size(struct walk_list *l, uint64_t megabytes)
 	l->chains = l->nodes / WALK_CHAIN;
 }
 
+/* As the memory of a node is: a file, and huge pages if there are any. */
 int walk_list_make(struct walk_list *l, uint64_t megabytes)
 {
+	int fd, err;
+
 	walk_list_size(l, megabytes);
-	/* As the memory of a node is: shared, in pages of the usual size. */
-	l->memory = mmap(NULL, l->bytes, PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (l->memory == MAP_FAILED)
-		return -errno;
+	l->bytes = pages_round(l->bytes);
+	fd = pages_memfd("chains", l->bytes);
+	if (fd < 0)
+		return fd;
+	l->memory = pages_map(fd, l->bytes, true);
+	err = l->memory ? pages_make(fd, l->memory, l->bytes) : -errno;
+	(void)close(fd); /* the mapping stays */
+	if (err) {
+		if (l->memory)
+			walk_list_free(l);
+		return err;
+	}
 	walk_list_fill(l);
 	return 0;
 }

@@ -163,6 +163,28 @@ static void addresses_are_asked_again_in_a_new_epoch(void **state)
 	assert_int_equal(t->asked - before, 4);
 }
 
+static void what_lies_around_is_not_asked_for(void **state)
+{
+	struct test *t = *state;
+	struct walk w;
+	uint32_t before;
+
+	t->around = 4 * NODE_BYTES;
+	assert_int_equal(begin(t, &w, t, 10 * NODE_BYTES, 3000, 4000), 0);
+	before = t->asked;
+	assert_int_equal(before, 1);
+	/* The first asked for five; two and a half times as many follow. */
+	assert_true(walk_engine_turn(t->engine, 4));
+	assert_int_equal(t->asked - before, 0);
+	assert_true(walk_engine_turn(t->engine, 8));
+	assert_int_equal(t->asked - before, 2);
+	/* None of it counts in another epoch. */
+	t->epoch++;
+	before = t->asked;
+	assert_true(walk_engine_turn(t->engine, 1));
+	assert_int_equal(t->asked - before, 1);
+}
+
 int main(void)
 {
 #define ENGINE_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -175,6 +197,7 @@ int main(void)
 		ENGINE_TEST(done_may_start_the_next),
 		ENGINE_TEST(a_turn_makes_no_more_than_it_may),
 		ENGINE_TEST(addresses_are_asked_again_in_a_new_epoch),
+		ENGINE_TEST(what_lies_around_is_not_asked_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,13 +39,15 @@ struct test {
 	struct walk_program *find;
 	struct walk_build *build;
 	uint64_t epoch;
-	uint32_t asked; /* how often the host said where something is */
+	uint32_t asked;	 /* how often the host said where something is */
+	uint64_t around; /* bytes that it says more than it was asked for */
 	uint32_t over;
 	struct walk *again; /* started by the next `done` */
 };
 
 static inline enum walk_reach reach(void *ctx, void *handle, uint64_t at,
-				    uint32_t len, bool write, uint8_t **bytes)
+				    uint32_t len, bool write,
+				    struct walk_span *span)
 {
 	struct test *t = ctx;
 
@@ -58,7 +60,8 @@ static inline enum walk_reach reach(void *ctx, void *handle, uint64_t at,
 		return WALK_REACH_FAULT;
 	if (at >= HERE_BYTES)
 		return WALK_REACH_ELSEWHERE;
-	*bytes = (uint8_t *)t->nodes + at;
+	*span = (struct walk_span){at, len + t->around,
+				   (uint8_t *)t->nodes + at};
 	return WALK_REACH_HERE;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "cli_check.h"
@@ -67,6 +68,36 @@ void cli_check_hugepages(struct cli_check_result *out)
 		cli_check_fix(out, "sysctl -w vm.nr_hugepages=512");
 }
 
+/* Whether regions of memory nodes get huge pages. Since Linux 6.1 a node makes
+ * them itself, unless that is denied (os/pages.c). */
+static bool shared_are_huge(const char *setting)
+{
+	struct utsname name;
+	int major = 0, minor = 0;
+
+	if (strstr(setting, "[deny]"))
+		return false;
+	if (!strstr(setting, "[never]") || uname(&name) != 0)
+		return true;
+	return sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 1));
+}
+
+static void check_shared_thp(struct cli_check_result *out, const char *enabled)
+{
+	const char *file = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
+	char text[64];
+
+	if (cli_check_read(file, text, sizeof(text)) != 0 ||
+	    shared_are_huge(text)) {
+		cli_check_found(out, CLI_CHECK_OK, "%s", enabled);
+		return;
+	}
+	cli_check_found(out, CLI_CHECK_WARN,
+			"none for regions of memory nodes: %s", text);
+	cli_check_fix(out, "echo advise > %s", file);
+}
+
 void cli_check_thp(struct cli_check_result *out)
 {
 	const char *file = "/sys/kernel/mm/transparent_hugepage/enabled";
@@ -78,7 +109,7 @@ void cli_check_thp(struct cli_check_result *out)
 		return;
 	}
 	if (!strstr(text, "[never]")) {
-		cli_check_found(out, CLI_CHECK_OK, "%s", text);
+		check_shared_thp(out, text);
 		return;
 	}
 	cli_check_found(out, CLI_CHECK_WARN, "%s", text);

@@ -404,7 +404,15 @@ enum nic_walk_where {
 	NIC_WALK_NO_RIGHT,
 };
 
-/* See aqdv_walk_reach and aqdv_walk_done; `status` as on the wire. */
+struct nic_walk_span {
+	uint64_t from, len;
+	uint8_t *host;
+};
+
+/* See aqdv_walk_span and so on; `status` as on the wire. */
+enum nic_walk_where nic_walk_span(struct nic_walk *walk, uint64_t at,
+				  uint32_t len_bytes, bool write,
+				  struct nic_walk_span *span);
 enum nic_walk_where nic_walk_reach(struct nic_walk *walk, uint64_t at,
 				   uint32_t len_bytes, bool write,
 				   uint8_t **host);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "access_priv.h"
+#include "base/clamp.h"
 #include "turn_priv.h"
 
 /* ---- room ---------------------------------------------------------------- */
@@ -139,7 +140,9 @@ void walk_fill(struct walk_res *w, const struct wire_walk *asked,
 	walk->answer_bytes = asked->pad_bytes;
 	walk->job = NULL;
 	memcpy(walk->pad, pad, pad_bytes);
-	memset(walk->pad + pad_bytes, 0, walk->pad_room - pad_bytes);
+	/* What lies there of the walk before must not travel. */
+	if (asked->pad_bytes > pad_bytes)
+		memset(walk->pad + pad_bytes, 0, asked->pad_bytes - pad_bytes);
 }
 
 void walk_take(struct nic_qp *qp, struct resp_res *res,
@@ -267,30 +270,9 @@ void walk_forget_all(struct nic_qp *qp)
 
 /* ---- what the walker asks and says --------------------------------------- */
 
-/* The compiler must take this value for an unknown one. */
-static inline uint64_t hide(uint64_t value)
-{
-	__asm__("" : "+r"(value));
-	return value;
-}
-
-/*
- * `offset`, if `len` from there lies within `room`, else 0, without a branch. A
- * check was made before; but the processor may compute ahead of it, and which
- * pointers it meets is for programs of strangers to choose.
- */
-static inline uint64_t clamp(uint64_t offset, uint64_t len, uint64_t room)
-{
-	uint64_t shorter = -(uint64_t)(hide(len) <= room);
-	uint64_t last = (room - len) & shorter;
-	uint64_t inside = -(uint64_t)(hide(offset) <= last);
-
-	return offset & inside & shorter;
-}
-
-enum nic_walk_where nic_walk_reach(struct nic_walk *walk, uint64_t at,
-				   uint32_t len_bytes, bool write,
-				   uint8_t **host)
+enum nic_walk_where nic_walk_span(struct nic_walk *walk, uint64_t at,
+				  uint32_t len_bytes, bool write,
+				  struct nic_walk_span *span)
 {
 	struct walk_res *w = container_of(walk, struct walk_res, walk);
 	const struct nic_key *k = find_key(w);
@@ -325,8 +307,28 @@ enum nic_walk_where nic_walk_reach(struct nic_walk *walk, uint64_t at,
 		     (k->holes &&
 		      key_holes_cover(k, offset, len_bytes) != KEY_OK)))
 		return NIC_WALK_FAULT;
-	*host = k->host + clamp(offset, len_bytes, room);
+	/* A stripe ends soon, and holes are anywhere. */
+	if (place->count > 1 || k->holes || PLANTED(walk_any_pointer))
+		*span = (struct nic_walk_span){
+			at, len_bytes,
+			k->host + clamp_offset(offset, len_bytes, room)};
+	else
+		*span = (struct nic_walk_span){k->window_at, room, k->host};
 	return NIC_WALK_HERE;
+}
+
+enum nic_walk_where nic_walk_reach(struct nic_walk *walk, uint64_t at,
+				   uint32_t len_bytes, bool write,
+				   uint8_t **host)
+{
+	struct nic_walk_span span;
+	enum nic_walk_where where =
+		nic_walk_span(walk, at, len_bytes, write, &span);
+
+	if (where == NIC_WALK_HERE)
+		*host = span.host +
+			clamp_offset(at - span.from, len_bytes, span.len);
+	return where;
 }
 
 void nic_walk_done(struct nic_walk *walk, uint8_t status, uint64_t at,

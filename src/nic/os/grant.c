@@ -105,6 +105,8 @@ static int map_sparse(struct grant *g)
 
 static int grant_make(struct grant *g, size_t len_bytes, unsigned flags)
 {
+	int err;
+
 	*g = (struct grant){
 		.len_bytes = pages_round(len_bytes),
 		.fd = -1,
@@ -118,14 +120,14 @@ static int grant_make(struct grant *g, size_t len_bytes, unsigned flags)
 		return g->fd;
 	if (flags & NIC_GRANT_SPARSE)
 		return map_sparse(g);
-	/* Every page exists from the start: no peer and no owner ever gets
-	 * SIGBUS for lack of memory. */
-	if (fallocate(g->fd, 0, 0, (off_t)g->len_bytes) < 0)
-		return -errno;
 	g->addr = pages_map(g->fd, g->len_bytes, true);
 	if (!g->addr)
 		return -errno;
-	(void)madvise(g->addr, g->len_bytes, MADV_HUGEPAGE); /* only a wish */
+	/* Every page exists from the start: no peer and no owner ever gets
+	 * SIGBUS for lack of memory. */
+	err = pages_make(g->fd, g->addr, g->len_bytes);
+	if (err)
+		return err;
 	/* The seal leaves the mapping that exists writable: the owner's. */
 	g->peer_fd = g->read_only ? pages_open_read_only(g->fd, false) : g->fd;
 	return g->peer_fd < 0 ? g->peer_fd : 0;

@@ -65,6 +65,9 @@ enum {
  * nobody else wants the core, and a frame that comes meanwhile waits for it.
  */
 #define YIELD_EVERY_NS 2000ull
+/* While walks are under way, of which a turn takes as long as that. Who waits
+ * for this core has others' work before its own. */
+#define WALKS_YIELD_NS 20000ull
 /* After traffic on a socket no yield at all: an answer that comes meanwhile
  * must not wait for one. */
 #define NET_FREE_NS 10000ull
@@ -563,9 +566,9 @@ static bool is_driven(struct os_host *h, uint64_t now_ns)
 }
 
 static bool wants_yield(const struct os_host *h, uint64_t now_ns,
-			uint64_t busy_ns, uint64_t yield_ns)
+			uint64_t busy_ns, uint64_t yield_ns, bool walks)
 {
-	if (now_ns - yield_ns < YIELD_EVERY_NS)
+	if (now_ns - yield_ns < (walks ? WALKS_YIELD_NS : YIELD_EVERY_NS))
 		return false;
 	return now_ns - busy_ns >= NET_FREE_NS ||
 	       !atomic_load_explicit(&h->has_net, memory_order_relaxed);
@@ -602,11 +605,16 @@ static void *nic_thread_main(void *arg)
 		uint64_t now_ns = host_now(h);
 		bool crowded = now_ns < t->crowded_until_ns;
 		bool driven = false, guest = false, beside = false;
+		bool walks = false;
 
 		if (lock_try(&h->base.lock)) {
 			idle = turn(h, OS_THREAD_BATCH, now_ns, true)
 				       ? 0
 				       : idle + 1;
+			/* Walks are work, whether frames come or not. */
+			walks = nic_has_walks(h->base.nic);
+			if (walks)
+				idle = 0;
 			driven = is_driven(h, now_ns);
 			guest = has_drivers_core(t, now_ns);
 			beside = idle && host_is_beside_peer(h);
@@ -640,8 +648,8 @@ static void *nic_thread_main(void *arg)
 			look_at_sockets(h, now_ns);
 			turns = 0;
 		}
-		if (!crowded &&
-		    (beside || wants_yield(h, now_ns, busy_ns, yield_ns))) {
+		if (!crowded && (beside || wants_yield(h, now_ns, busy_ns,
+						       yield_ns, walks))) {
 			give_way(t, &h->clock, now_ns);
 			yield_ns = now_ns;
 		}

@@ -11,7 +11,12 @@
 
 enum {
 	HUGE_BYTES = 2 << 20,
+	HUGE_STEP = 64 << 20, /* each call begins with a word to all cores */
 };
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* since Linux 6.1 */
+#endif
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
@@ -26,31 +31,51 @@ size_t pages_round(size_t len_bytes)
 	return (size_t)align_up(len_bytes, (uint64_t)sysconf(_SC_PAGESIZE));
 }
 
-void *pages_alloc(size_t len_bytes)
+/* As mmap() from the beginning of a file, or of none. What may have huge pages
+ * begins where one may. */
+static void *map(size_t len, int prot, int flags, int fd)
 {
-	size_t len = pages_round(len_bytes);
 	size_t slack = len >= HUGE_BYTES ? HUGE_BYTES : 0;
 	uintptr_t start, aligned;
-	uint8_t *p;
+	void *p;
 
-	if (len == 0 || len < len_bytes)
-		return NULL;
-	p = mmap(NULL, len + slack, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED)
-		return NULL;
 	if (!slack)
+		return mmap(NULL, len, prot, flags, fd, 0);
+	p = mmap(NULL, len + slack, PROT_NONE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
 		return p;
-	/* Huge pages need an aligned start: give back what is around it. */
 	start = (uintptr_t)p;
 	aligned = (uintptr_t)align_up(start, HUGE_BYTES);
+	/* Give back what is around it. */
 	if (aligned > start)
 		munmap(p, aligned - start);
 	if (start + slack > aligned)
 		munmap((void *)(aligned + len), start + slack - aligned);
+	p = mmap((void *)aligned, len, prot, flags | MAP_FIXED, fd, 0);
+	if (p == MAP_FAILED) {
+		int err = errno;
+
+		munmap((void *)aligned, len);
+		errno = err;
+	}
+	return p;
+}
+
+void *pages_alloc(size_t len_bytes)
+{
+	size_t len = pages_round(len_bytes);
+	void *p;
+
+	if (len == 0 || len < len_bytes)
+		return NULL;
+	p = map(len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	if (p == MAP_FAILED)
+		return NULL;
 	/* Only a wish: without huge pages it works just as well, slower. */
-	(void)madvise((void *)aligned, len, MADV_HUGEPAGE);
-	return (void *)aligned;
+	if (len >= HUGE_BYTES)
+		(void)madvise(p, len, MADV_HUGEPAGE);
+	return p;
 }
 
 void pages_free(void *pages, size_t len_bytes)
@@ -117,7 +142,37 @@ int pages_open_read_only(int fd, bool fixed_size)
 void *pages_map(int fd, size_t len_bytes, bool writable)
 {
 	int prot = writable ? PROT_READ | PROT_WRITE : PROT_READ;
-	void *p = mmap(NULL, len_bytes, prot, MAP_SHARED, fd, 0);
+	void *p = map(len_bytes, prot, MAP_SHARED, fd);
 
 	return p == MAP_FAILED ? NULL : p;
+}
+
+/*
+ * The kernel makes one huge page of what is there, which must be something, and
+ * clears the rest; and it makes it where that something is, so that the
+ * machine's nodes of memory stay as the thread wants them.
+ */
+static bool make_huge(int fd, uint8_t *from, uint8_t *addr, size_t len)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	for (size_t at = 0; at < len; at += HUGE_BYTES)
+		if (fallocate(fd, 0, (from - addr) + (off_t)at, (off_t)page))
+			return false;
+	return madvise(from, len, MADV_COLLAPSE) == 0;
+}
+
+int pages_make(int fd, void *addr, size_t len_bytes)
+{
+	size_t huge = len_bytes - len_bytes % HUGE_BYTES, n;
+	uint8_t *p = addr;
+
+	/* A wish for pages that are made later. */
+	(void)madvise(p, len_bytes, MADV_HUGEPAGE);
+	for (size_t at = 0; at < huge; at += n) {
+		n = huge - at < HUGE_STEP ? huge - at : HUGE_STEP;
+		if (!make_huge(fd, p + at, p, n))
+			break;
+	}
+	return fallocate(fd, 0, 0, (off_t)len_bytes) ? -errno : 0;
 }

@@ -24,5 +24,10 @@ int pages_check_sealed(int fd, size_t len_bytes) MUST_CHECK;
 int pages_open_read_only(int fd, bool fixed_size) MUST_CHECK;
 /* Maps all of it shared; NULL: errno says why. */
 void *pages_map(int fd, size_t len_bytes, bool writable);
+/*
+ * Makes all pages of a memfd that is mapped here and has none yet, huge ones
+ * where the kernel has them, whatever shmem_enabled says (but `deny`).
+ */
+int pages_make(int fd, void *addr, size_t len_bytes) MUST_CHECK;
 
 #endif

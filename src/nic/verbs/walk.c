@@ -25,6 +25,14 @@ STATIC_ASSERT(offsetof(struct aqdv_walk, qp) ==
 /* The owner of a queue pair is its struct verbs_qp. */
 STATIC_ASSERT(offsetof(struct verbs_qp, ibv) == 0, "the owner's handle");
 
+#define SAME_SPAN(member)                                             \
+	STATIC_ASSERT(offsetof(struct aqdv_walk_span, member) ==      \
+			      offsetof(struct nic_walk_span, member), \
+		      #member)
+SAME_SPAN(from);
+SAME_SPAN(len);
+SAME_SPAN(host);
+
 #define SAME_RESULT(member)                                             \
 	STATIC_ASSERT(offsetof(struct aqdv_walk_result, member) ==      \
 			      offsetof(struct nic_walk_result, member), \
@@ -178,7 +186,7 @@ VERBS_EXPORT int aqdv_set_walker(struct ibv_context *context,
 	return rc;
 }
 
-/* Both are called by the walker, so the lock is held. */
+/* These are called by the walker, so the lock is held. */
 VERBS_EXPORT HOT enum aqdv_walk_where aqdv_walk_reach(struct aqdv_walk *walk,
 						      uint64_t at,
 						      uint32_t len_bytes,
@@ -187,6 +195,15 @@ VERBS_EXPORT HOT enum aqdv_walk_where aqdv_walk_reach(struct aqdv_walk *walk,
 {
 	return (enum aqdv_walk_where)nic_walk_reach((struct nic_walk *)walk, at,
 						    len_bytes, write, host);
+}
+
+VERBS_EXPORT HOT enum aqdv_walk_where aqdv_walk_span(
+	struct aqdv_walk *walk, uint64_t at, uint32_t len_bytes, bool write,
+	struct aqdv_walk_span *span)
+{
+	return (enum aqdv_walk_where)nic_walk_span(
+		(struct nic_walk *)walk, at, len_bytes, write,
+		(struct nic_walk_span *)span);
 }
 
 VERBS_EXPORT void aqdv_walk_done(struct aqdv_walk *walk,

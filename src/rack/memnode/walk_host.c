@@ -116,13 +116,22 @@ static void forget(void *ctx, struct aqdv_walk *walk)
 
 /* ---- what the engine asks ------------------------------------------------ */
 
-/* Once for each iteration: hence no table between what are the same words. */
+/* Often: hence no table between what are the same words. */
 static enum walk_reach reach(void *ctx, void *handle, uint64_t at,
-			     uint32_t len_bytes, bool write, uint8_t **bytes)
+			     uint32_t len_bytes, bool write,
+			     struct walk_span *span)
 {
-	return (enum walk_reach)aqdv_walk_reach(handle, at, len_bytes, write,
-						bytes);
+	return (enum walk_reach)aqdv_walk_span(handle, at, len_bytes, write,
+					       (struct aqdv_walk_span *)span);
 }
+
+STATIC_ASSERT(offsetof(struct walk_span, from) ==
+			      offsetof(struct aqdv_walk_span, from) &&
+		      offsetof(struct walk_span, len) ==
+			      offsetof(struct aqdv_walk_span, len) &&
+		      offsetof(struct walk_span, bytes) ==
+			      offsetof(struct aqdv_walk_span, host),
+	      "the engine and the NIC say the same");
 
 STATIC_ASSERT((int)WALK_REACH_HERE == (int)AQDV_WALK_HERE &&
 		      (int)WALK_REACH_ELSEWHERE ==

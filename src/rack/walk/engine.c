@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clamp.h"
 #include "base/error.h"
 #include "base/landing.h"
 #include "base/list.h"
@@ -41,8 +42,9 @@ struct workspace {
 	struct tenant *tenant; /* NULL: free */
 	struct walk_job job;
 	uint32_t took;
-	uint8_t *node;	/* NULL: where it is, is not known */
-	uint64_t epoch; /* when it was known */
+	uint8_t *node;	       /* NULL: where it is, is not known */
+	struct walk_span span; /* what is known; `len` 0: nothing */
+	uint64_t epoch;	       /* when both were known */
 	struct walk_end end;
 };
 
@@ -116,23 +118,37 @@ static void prefetch(const uint8_t *node, uint32_t bytes, bool write)
 	}
 }
 
+static bool is_within(const struct walk_span *span, uint64_t at, uint32_t len)
+{
+	const uint64_t offset = at - span->from;
+
+	return offset <= span->len && len <= span->len - offset;
+}
+
 /* Sets s->node, or leaves NULL there. */
 static enum walk_reach find_node(struct walk_engine *e, struct workspace *s)
 {
 	const struct walk_image *image = &s->job.program->image;
-	const bool write = image->flags & WALK_STORES;
-	uint8_t *bytes = NULL;
-	enum walk_reach verdict;
+	const uint64_t at = s->job.at + (uint64_t)(int64_t)image->load_lo;
+	const uint64_t now = epoch_now(e);
+	enum walk_reach verdict = WALK_REACH_HERE;
 	uintptr_t mask;
 
-	verdict = e->host.reach(e->host.ctx, s->job.handle,
-				s->job.at + (uint64_t)(int64_t)image->load_lo,
-				image->load_bytes, write, &bytes);
+	if (UNLIKELY(s->epoch != now ||
+		     !is_within(&s->span, at, image->load_bytes))) {
+		s->span = (struct walk_span){.bytes = NULL};
+		s->epoch = now;
+		verdict = e->host.reach(e->host.ctx, s->job.handle, at,
+					image->load_bytes,
+					image->flags & WALK_STORES, &s->span);
+	}
 	/* Also a processor that guesses HERE has no other address. */
 	mask = 0 - (uintptr_t)(verdict == WALK_REACH_HERE);
-	__asm__("" : "+r"(mask));
-	s->node = (uint8_t *)((uintptr_t)bytes & mask);
-	s->epoch = epoch_now(e);
+	mask = (uintptr_t)clamp_hide(mask);
+	s->node = (uint8_t *)(((uintptr_t)s->span.bytes +
+			       clamp_offset(at - s->span.from,
+					    image->load_bytes, s->span.len)) &
+			      mask);
 	return verdict;
 }
 
@@ -141,7 +157,11 @@ static enum walk_reach find_node(struct walk_engine *e, struct workspace *s)
  * long that the processor looks ahead to one other at most: pages would be
  * looked up one after the other. So nodes are collected, and prefetched in a
  * row, where all of them are looked up at once: 41 ns an iteration instead of
- * 112, with 16 walks on pages of 4 KiB.
+ * 112, with 16 walks on pages of 4 KiB. Half of the walks, so that the others
+ * run while this memory comes: 23 ns instead of 29, on huge pages.
+ *
+ * The loop must stand in a function that does something else, too: gcc takes
+ * one that only prefetches for one without effect, and drops its calls.
  */
 static void fetch_all(struct walk_engine *e)
 {
@@ -160,7 +180,7 @@ static enum walk_reach locate(struct walk_engine *e, struct workspace *s)
 	if (s->node)
 		e->fetch[e->fetches++] = (struct fetch){
 			s->node, image->load_bytes, image->flags & WALK_STORES};
-	if (e->fetches == BURST || e->fetches >= e->busy)
+	if (e->fetches == BURST || 2 * e->fetches >= e->busy)
 		fetch_all(e);
 	return verdict;
 }
@@ -233,6 +253,7 @@ int walk_engine_start(struct walk_engine *engine, const struct walk_job *job)
 	s->tenant = t;
 	s->job = *job;
 	s->took = 0;
+	s->span = (struct walk_span){.bytes = NULL};
 	/* Without a pad there need not be a pointer. */
 	if (pad_bytes > job->given_bytes)
 		memset(job->pad + job->given_bytes, 0,

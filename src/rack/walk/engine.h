@@ -36,17 +36,25 @@ enum walk_reach {
 	WALK_REACH_NO_RIGHT,
 };
 
+/* Memory that the host has: `len` bytes from offset `from` on. */
+struct walk_span {
+	uint64_t from, len;
+	uint8_t *bytes;
+};
+
 /* What the engine asks its host, and what it tells it. */
 struct walk_host {
 	void *ctx;
 	/*
 	 * `at` is the offset of the first byte of a window (the pointer plus
 	 * load_lo, modulo 2^64), `len` its bytes, `write` whether the program
-	 * stores. HERE sets *bytes; anything else leaves it. The address is
-	 * used until *epoch changes, or, without an epoch, until the turn ends.
+	 * stores. HERE sets *span, which has these bytes and as many around
+	 * them as this walk may access; anything else leaves it. It is used
+	 * until *epoch changes, or, without an epoch, until the turn ends.
 	 */
 	enum walk_reach (*reach)(void *ctx, void *handle, uint64_t at,
-				 uint32_t len, bool write, uint8_t **bytes);
+				 uint32_t len, bool write,
+				 struct walk_span *span);
 	/* The walk has left its workspace: the pad is the host's again. */
 	void (*done)(void *ctx, void *handle, enum walk_status status,
 		     uint64_t at, uint32_t left, uint32_t took);
