@@ -14,30 +14,36 @@ static bool may_repeat(int err)
 	return err == -EHOSTDOWN || err == -EIO || err == -EPROTO;
 }
 
-static int call_node(struct el_object *o, const struct el_block *b,
-		     struct block_op *ops, unsigned count,
-		     struct block_result *results, uint64_t acked,
-		     uint64_t deadline_ns)
+static bool changes_any(const struct block_op *ops, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (ops[i].sequence)
+			return true;
+	return false;
+}
+
+void el_port_address(struct el_port *p, struct block_op *ops, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		ops[i].handle = p->handle;
+	p->has_changed |= changes_any(ops, count);
+}
+
+int el_call_node(struct el_object *o, struct el_port *p, struct block_op *ops,
+		 unsigned count, struct block_result *results, uint64_t acked,
+		 bool is_repeat, uint64_t deadline_ns)
 {
 	unsigned tries = 0;
-	bool is_repeat = false;
-	struct el_port *p;
-	int err = el_port_find(o, b->node, &p);
+	int err;
 
-	if (err)
-		return err;
 	for (;;) {
 		err = el_port_ready(o, p, is_repeat, deadline_ns);
 		if (!err) {
-			for (unsigned i = 0; i < count; i++) {
-				ops[i].handle = p->handle;
-				ops[i].index = b->index;
-				ops[i].generation = b->generation;
-			}
-			p->has_changed |= ops[0].sequence != 0;
+			el_port_address(p, ops, count);
 			err = el_port_exchange(o, p, ops, count, results, acked,
 					       deadline_ns);
 			is_repeat |= err != 0;
+			o->stage.is_doubtful |= err != 0;
 		}
 		if (!err)
 			return 0;
@@ -45,6 +51,23 @@ static int call_node(struct el_object *o, const struct el_block *b,
 		if (!may_repeat(err) || !el_pause(&tries, deadline_ns))
 			return err;
 	}
+}
+
+static int call_block(struct el_object *o, const struct el_block *b,
+		      struct block_op *ops, unsigned count,
+		      struct block_result *results, uint64_t acked,
+		      uint64_t deadline_ns)
+{
+	struct el_port *p;
+	int err = el_port_find(o, b->node, &p);
+
+	for (unsigned i = 0; i < count; i++) {
+		ops[i].index = b->index;
+		ops[i].generation = b->generation;
+	}
+	return err ? err
+		   : el_call_node(o, p, ops, count, results, acked, false,
+				  deadline_ns);
 }
 
 /* The first result asks for patience, or for a ticket that holds. */
@@ -74,7 +97,7 @@ int el_call_once(struct el_object *o, uint64_t number, struct block_op *ops,
 {
 	const struct el_block *b = el_find(o, number);
 
-	return b ? call_node(o, b, ops, count, results, acked, deadline_ns)
+	return b ? call_block(o, b, ops, count, results, acked, deadline_ns)
 		 : error_set(-ENODEV, "%s has lost block %llu", o->path,
 			     (unsigned long long)number);
 }
@@ -139,12 +162,13 @@ int el_wait(struct el_object *o, uint64_t number, uint64_t serial,
 
 	if (!b || err)
 		return err; /* who looks again finds out */
+	op.index = b->index;
+	op.generation = b->generation;
+	/* Which may read the map anew. */
 	err = el_port_ready(o, p, false, deadline_ns);
 	if (err)
 		return err;
 	op.handle = p->handle;
-	op.index = b->index;
-	op.generation = b->generation;
 	p->sleeps = p->link->channel != NULL;
 	err = el_port_exchange(o, p, &op, 1, &r, o->sequence, until_ns);
 	p->sleeps = false;
@@ -159,15 +183,16 @@ int el_wait(struct el_object *o, uint64_t number, uint64_t serial,
 
 /* ---- reading ------------------------------------------------------------- */
 
-static int read_part(struct el_object *o, struct el_port *p,
-		     const struct el_block *b, uint64_t offset, void *data,
-		     uint32_t len, uint64_t deadline_ns)
+enum {
+	READS = 4, /* under way at once, each to its part of staging memory */
+	READ_BYTES = EL_STAGING_BYTES / READS,
+};
+
+static int post_read(struct el_object *o, struct el_port *p,
+		     const struct el_block *b, uint64_t offset, uint32_t at,
+		     uint32_t len)
 {
-	struct aqdv_read now = {.to = data,
-				.remote_addr = b->address + offset,
-				.rkey = b->key,
-				.len_bytes = len};
-	struct ibv_sge sge = {.addr = (uintptr_t)el_staging(o),
+	struct ibv_sge sge = {.addr = (uintptr_t)el_staging(o) + at,
 			      .length = len,
 			      .lkey = o->mr->lkey};
 	struct ibv_send_wr *bad,
@@ -178,18 +203,49 @@ static int read_part(struct el_object *o, struct el_port *p,
 		      .num_sge = 1,
 		      .wr.rdma = {.remote_addr = b->address + offset,
 				  .rkey = b->key}};
-	int err;
+
+	return ibv_post_send(p->link->qp, &wr, &bad)
+		       ? error_set(-EHOSTDOWN,
+				   "the connection to node %s broke", p->name)
+		       : 0;
+}
+
+/* By the NIC; what has come is copied while more is on its way. */
+static int read_staged(struct el_object *o, struct el_port *p,
+		       const struct el_block *b, uint64_t offset, uint8_t *data,
+		       uint32_t len, uint64_t deadline_ns)
+{
+	uint32_t asked = 0;
+	int err = 0;
+
+	for (uint32_t at = 0; at < len && !err; at += READ_BYTES) {
+		for (; asked < len && asked < at + READS * READ_BYTES && !err;
+		     asked += READ_BYTES)
+			err = post_read(o, p, b, offset + asked,
+					asked % EL_STAGING_BYTES,
+					u32_min(READ_BYTES, len - asked));
+		if (!err)
+			err = el_port_await(p, EL_WR_READ, 0, deadline_ns);
+		if (!err)
+			memcpy(data + at, el_staging(o) + at % EL_STAGING_BYTES,
+			       u32_min(READ_BYTES, len - at));
+	}
+	return err;
+}
+
+static int read_part(struct el_object *o, struct el_port *p,
+		     const struct el_block *b, uint64_t offset, void *data,
+		     uint32_t len, uint64_t deadline_ns)
+{
+	struct aqdv_read now = {.to = data,
+				.remote_addr = b->address + offset,
+				.rkey = b->key,
+				.len_bytes = len};
 
 	/* Who asks reads the header before the data, in the order of calls. */
-	if (aqdv_read_now(p->link->qp, &now, 1) == 1)
-		return 0;
-	if (ibv_post_send(p->link->qp, &wr, &bad))
-		return error_set(-EHOSTDOWN, "the connection to node %s broke",
-				 p->name);
-	err = el_port_await(p, EL_WR_READ, 0, deadline_ns);
-	if (!err)
-		memcpy(data, el_staging(o), len);
-	return err;
+	return aqdv_read_now(p->link->qp, &now, 1) == 1
+		       ? 0
+		       : read_staged(o, p, b, offset, data, len, deadline_ns);
 }
 
 int el_read(struct el_object *o, uint64_t number, uint64_t offset, void *data,
@@ -202,7 +258,8 @@ int el_read(struct el_object *o, uint64_t number, uint64_t offset, void *data,
 	int err = b ? el_port_find(o, b->node, &p) : -ENODEV;
 
 	while (!err && len_bytes) {
-		uint32_t n = (uint32_t)u64_min(len_bytes, EL_STAGING_BYTES);
+		/* A block may be mapped from one part on. */
+		uint32_t n = (uint32_t)u64_min(len_bytes, EL_READ_BYTES);
 
 		err = el_port_ready(o, p, false, deadline_ns);
 		if (!err)
