@@ -92,6 +92,23 @@ int el_kv_look(struct aq_ekv *kv, uint64_t number, struct el_look *out,
 /* Asks all blocks of the newest map. */
 int el_kv_look_all(struct aq_ekv *kv, uint64_t deadline_ns) MUST_CHECK;
 
+/* ---- el_ekv_list.c ------------------------------------------------------- */
+
+/* A block that slots leave; its number is filled in, the rest 0. */
+struct el_source {
+	uint64_t number;
+	uint64_t address;
+	uint32_t key;
+};
+/* Whether its records can be read by loads, now. */
+bool el_source_is_mapped(struct el_object *o, struct el_source *s,
+			 uint64_t deadline_ns);
+/* Puts a batch together of which the answer has a list, in EL_STAGING_BYTES.
+ * -EAGAIN: records have moved, or cannot be read any more. */
+int el_source_load(struct el_object *o, const struct el_source *s,
+		   const struct block_result *r, uint8_t *out,
+		   uint32_t *length) MUST_CHECK;
+
 /* ---- el_ekv_move.c ------------------------------------------------------- */
 
 /* Gives half of what a block has to another one. 0 also where somebody else is
