@@ -122,7 +122,7 @@ int el_source_load(struct el_object *o, const struct el_source *s,
 	err = load_records(o, s, r->data + used, records, out, &used);
 	if (err)
 		return err;
-	/* BLK-2 of the block room: while this stands, nothing has moved. */
+	/* While this stands, nothing has moved (blk_head_moves). */
 	if (!load_head(o, s, &block) || be64_get(block.moves) != moves)
 		return -EAGAIN;
 	*length = used;
