@@ -281,6 +281,37 @@ AQ_API int aq_ekv_append(struct aq_ekv *kv, const void *key, size_t key_bytes,
 			 const void *data, size_t len_bytes,
 			 uint64_t *total_bytes);
 
+enum aq_ekv_verb {
+	AQ_EKV_GET = 1,
+	AQ_EKV_PUT,
+	AQ_EKV_DELETE,
+	AQ_EKV_ADD,
+};
+/* Zero-initialise it. */
+struct aq_ekv_op {
+	enum aq_ekv_verb verb;
+	int error; /* is written: 0, or -errno as of the call for one key */
+	const void *key;
+	size_t key_bytes;
+	void *value;	    /* of a put: is only read */
+	size_t value_bytes; /* of a get: room before, length after */
+	/* Of a put or delete: as `expect`. Of a get or put, after: the
+	 * value's. */
+	uint64_t version;
+	enum aq_ekv_how how; /* of an add */
+	int64_t number;	     /* of an add: operand before, result after */
+	uint64_t reserved[4];
+};
+/*
+ * Several operations on any keys, in as few messages as they fit into: one to
+ * each node that has some of the keys, all under way at once. Those on the same
+ * key happen in this order, others in any. 0: all were answered, `error` of
+ * each says how. Else the first reason why some were not, which is the error of
+ * these, too: a change among them may have happened or not.
+ */
+AQ_API int aq_ekv_many(struct aq_ekv *kv, struct aq_ekv_op *ops,
+		       unsigned count);
+
 struct aq_ekv_scan;
 struct aq_ekv_entry {
 	const void *key; /* until the next call */

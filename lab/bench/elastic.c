@@ -20,6 +20,9 @@ static const struct bench_ratio ratios[] = {
 		    "YCSB-A, Zipfian, 64 bytes, over 16 blocks, one "
 		    "synchronous client / redis-server",
 		    "kv", ">=", 4, "ekv", "redis_keys", METRIC_RATE, NULL),
+	BENCH_RATIO("ekv_many_vs_redis_p16", "16 at a time / a pipeline of 16",
+		    "kv", ">=", 2, "ekv_many16", "redis_keys_p16", METRIC_RATE,
+		    NULL),
 	BENCH_RATIO("efile_append_vs_redis", "appends of 64 KiB / RPUSH",
 		    "append", ">=", 1.5, "efile_64k", "redis_rpush_64k",
 		    METRIC_RATE, NULL),

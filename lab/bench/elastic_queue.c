@@ -207,10 +207,41 @@ static int step_store(void *ctx)
 				    sizeof(got), &len, NULL);
 }
 
+/* As many as a pipeline of redis-server has. */
+static int step_store_many(void *ctx)
+{
+	struct store *s = ctx;
+	char key[ELASTIC_MANY][KV_BENCH_KEY_BYTES + 1];
+	char got[ELASTIC_MANY][ELASTIC_VALUE];
+	struct aq_ekv_op ops[ELASTIC_MANY];
+	int err;
+
+	for (unsigned i = 0; i < ELASTIC_MANY; i++) {
+		bool changes = is_change(s->at);
+
+		kv_bench_key(s->keys[s->at++ % KV_DRAWS], key[i]);
+		ops[i] = (struct aq_ekv_op){
+			.verb = changes ? AQ_EKV_PUT : AQ_EKV_GET,
+			.key = key[i],
+			.key_bytes = KV_BENCH_KEY_BYTES,
+			.value = changes ? s->value : got[i],
+			.value_bytes = ELASTIC_VALUE,
+			.version = AQ_EKV_ANY,
+		};
+	}
+	err = aq_ekv_many(s->kv, ops, ELASTIC_MANY);
+	for (unsigned i = 0; i < ELASTIC_MANY && !err; i++)
+		err = ops[i].error;
+	return err;
+}
+
 static int run_store(struct elastic_bed *bed, void *ctx, unsigned window_ms,
 		     struct conduct_track *t, unsigned round)
 {
-	return run_for(step_store, ctx, 1, window_ms, t, round);
+	struct store *s = ctx;
+
+	return run_for(s->many ? step_store_many : step_store, s,
+		       s->many ? ELASTIC_MANY : 1, window_ms, t, round);
 }
 
 static size_t put_request(struct store *s, char *out)
@@ -274,15 +305,23 @@ int elastic_bench_kv(struct bench *b, struct elastic_bed *bed)
 {
 	struct aq_elastic_options o = {.flags = AQ_ELASTIC_NEW,
 				       .block_bytes = KV_BLOCK_BYTES};
-	struct store *s = calloc(1, sizeof(*s));
+	struct store *s = calloc(2, sizeof(*s));
 	const struct elastic_run runs[] = {
 		{{.name = "ekv", .what = "YCSB-A, one client"},
 		 run_store,
-		 s,
+		 &s[0],
 		 false},
 		{{.name = "redis_keys", .what = "the same, SET and GET"},
 		 run_keys,
-		 s,
+		 &s[0],
+		 true},
+		{{.name = "ekv_many16", .what = "16 operations at a time"},
+		 run_store,
+		 &s[1],
+		 false},
+		{{.name = "redis_keys_p16", .what = "the same, pipelined"},
+		 run_keys,
+		 &s[1],
 		 true},
 	};
 	uint32_t records;
@@ -298,6 +337,8 @@ int elastic_bench_kv(struct bench *b, struct elastic_bed *bed)
 		err = fill(bed, s, &records);
 	if (!err) {
 		s->keys = kv_bench_zipf(records, KV_DRAWS, 22);
+		s[1] = s[0];
+		s[1].many = 1;
 		err = s->keys ? elastic_turns(b, bed, "kv", runs,
 					      ARRAY_LEN(runs), NULL)
 			      : error_set(-ENOMEM, "no memory");

@@ -16,6 +16,7 @@ from typing import Any, Iterator
 from ._structs import (
     AsyncOptions,
     EkvEntry,
+    EkvOp,
     EkvStat,
     ElasticOptions,
     Event,
@@ -294,6 +295,7 @@ aq_ekv_add = _f(
 aq_ekv_append = _f(
     "aq_ekv_append", c.c_int, _ptr, _str, _size, _str, _size, _ref(_u64)
 )
+aq_ekv_many = _f("aq_ekv_many", c.c_int, _ptr, _ref(EkvOp), _uint)
 aq_ekv_scan_begin = _f("aq_ekv_scan_begin", c.c_int, _ptr, _out)
 aq_ekv_scan_next = _f("aq_ekv_scan_next", c.c_int, _ptr, _ref(EkvEntry))
 aq_ekv_scan_end = _f("aq_ekv_scan_end", None, _ptr)

@@ -8,7 +8,8 @@ import pickle
 import struct
 import threading
 import weakref
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Optional
 
 from . import _errors, _structs
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 ANY, ABSENT = 2**64 - 1, 0
 _HOWS = {"sum": 0, "min": 1, "max": 2}
+_GET, _PUT, _ADD = 1, 2, 4
+_GROUP = 64  # operations of a message
 _NUMBER = struct.Struct("<q")
 _VALUE_BYTES = 4096  # room for a first try
 _ENOENT, _EMSGSIZE, _ENODATA = -errno.ENOENT, -errno.EMSGSIZE, -errno.ENODATA
@@ -189,6 +192,74 @@ class Ekv(MutableMapping):
             except _errors.ExistsError:
                 pass
 
+    # ---- several keys ----------------------------------------------------
+
+    def _many(self, ops: Any) -> None:
+        _errors.check(call(self._handle(), lib.aq_ekv_many, ops, len(ops)))
+
+    def get_many(self, keys: Iterable[Any]) -> dict[Any, Any]:
+        """Those of the keys that are there, with their values; in groups."""
+        out: dict[Any, Any] = {}
+        for group in _groups(keys):
+            names = [self._key(key) for key in group]
+            room = c.create_string_buffer(len(group) * _VALUE_BYTES)
+            ops = (_structs.EkvOp * len(group))()
+            for i, name in enumerate(names):
+                at = c.addressof(room) + i * _VALUE_BYTES
+                ops[i] = _structs.EkvOp(
+                    verb=_GET, key=name, key_bytes=len(name), value=at,
+                    value_bytes=_VALUE_BYTES,
+                )
+            self._many(ops)
+            for key, op in zip(group, ops):
+                if op.error == _EMSGSIZE:
+                    try:
+                        out[key] = self[key]
+                    except KeyError:
+                        pass
+                elif op.error != _ENOENT:
+                    _errors.check(op.error)
+                    data = c.string_at(op.value, op.value_bytes)
+                    out[key] = self._unpack(data)
+        return out
+
+    def update(self, other: Any = (), /, **more: Any) -> None:
+        """As of dict; in groups, so in fewer messages than one by one."""
+        pairs = other.items() if hasattr(other, "keys") else other
+        for group in _groups(chain(pairs, more.items())):
+            data = [(self._key(k), self._pack(v)) for k, v in group]
+            ops = (_structs.EkvOp * len(data))()
+            for i, (name, value) in enumerate(data):
+                ops[i] = _structs.EkvOp(
+                    verb=_PUT, key=name, key_bytes=len(name),
+                    value=c.cast(c.c_char_p(value), c.c_void_p),
+                    value_bytes=len(value), version=ANY,
+                )
+            self._many(ops)
+            for op in ops:
+                _errors.check(op.error)
+
+    def add_many(
+        self, operands: Mapping[Any, int], how: str = "sum"
+    ) -> dict[Any, int]:
+        """As add() of each of them; in groups."""
+        if self._values is not int:
+            raise TypeError("add_many() is for stores with values=int")
+        out: dict[Any, int] = {}
+        for group in _groups(operands.items()):
+            names = [self._key(key) for key, _ in group]
+            ops = (_structs.EkvOp * len(group))()
+            for i, (name, (_, number)) in enumerate(zip(names, group)):
+                ops[i] = _structs.EkvOp(
+                    verb=_ADD, key=name, key_bytes=len(name), how=_HOWS[how],
+                    number=number,
+                )
+            self._many(ops)
+            for (key, _), op in zip(group, ops):
+                _errors.check(op.error)
+                out[key] = op.number
+        return out
+
     # ---- all of them -----------------------------------------------------
 
     def __iter__(self) -> Iterator[Any]:
@@ -261,6 +332,12 @@ class _Values(_Items):
 
     def __contains__(self, value: Any) -> bool:
         return any(value == mine for mine in self)
+
+
+def _groups(things: Iterable[Any]) -> Iterator[list[Any]]:
+    rest = iter(things)
+    while group := list(islice(rest, _GROUP)):
+        yield group
 
 
 def _close_all(handles: list[Exclusive]) -> None:

@@ -375,6 +375,21 @@ class EkvEntry(c.Structure):
     ]
 
 
+class EkvOp(c.Structure):
+    _fields_ = [
+        ("verb", c.c_uint),
+        ("error", c.c_int),
+        ("key", c.c_char_p),
+        ("key_bytes", c.c_size_t),
+        ("value", c.c_void_p),
+        ("value_bytes", c.c_size_t),
+        ("version", c.c_uint64),
+        ("how", c.c_uint),
+        ("number", c.c_int64),
+        ("reserved", c.c_uint64 * 4),
+    ]
+
+
 class EkvStat(c.Structure):
     _fields_ = [
         ("keys", c.c_uint64),

@@ -138,6 +138,23 @@ class Stores(OnJob):
         with self.assertRaises(ValueError):
             self.job.ekv("raw", values=float)
 
+    def test_several_keys_at_a_time(self):
+        store = self.job.ekv("g", values=bytes, block_bytes=65536)
+        mine = {f"{i}": b"%d" % i * (i % 9 * 300) for i in range(200)}
+        store.update(mine, last=b"\0")
+        wanted = [*mine, "last", "no such key"]
+        self.assertEqual(store.get_many(wanted), {**mine, "last": b"\0"})
+        self.assertEqual(store.get_many([]), {})
+        with self.assertRaises(TypeError):
+            store.add_many({"a": 1})
+        with self.assertRaises(OSError) as caught:
+            store.update({"a": b"", "": b""})
+        self.assertEqual(caught.exception.errno, errno.EINVAL)
+        numbers = self.job.ekv("gn", values=int)
+        self.assertEqual(numbers.add_many({"a": 2, "b": -3}), {"a": 2, "b": -3})
+        self.assertEqual(numbers.add_many({"a": 1, "b": 1}, "max")["b"], 1)
+        self.assertEqual(numbers.get_many("ab"), {"a": 2, "b": 1})
+
     def test_processes_share_it(self):
         store = self.job.ekv("s", values=int, block_bytes=65536)
         self.assertEqual(pickle.loads(pickle.dumps(store)).add("shared", 0), 0)

@@ -352,7 +352,7 @@ static struct blk_answer tell_end(struct blk_rig *rig, enum block_opcode opcode,
 }
 
 static struct blk_answer tell(struct blk_rig *rig, enum block_opcode opcode,
-			      uint32_t token, uint32_t low)
+			      uint32_t token, uint64_t low)
 {
 	/* Of what goes to the target, and of what is said to the source. */
 	bool is_source = opcode == BLOCK_KV_EXPORT || opcode == BLOCK_KV_SETTLE;
@@ -372,20 +372,53 @@ static struct blk_answer tell(struct blk_rig *rig, enum block_opcode opcode,
 			.buffer_bytes = BYTES});
 }
 
-/* One batch of a move, from the source's part on; as movers do it. */
+/* A batch of which there is a list; as movers put it together. */
+static uint32_t load_list(const struct blk_rig *from,
+			  const struct blk_answer *a,
+			  struct block_kv_batch_wire *head, uint8_t *out)
+{
+	const struct block_head *block = (const void *)from->block.mem;
+	struct block_kv_listed_wire w;
+	uint32_t used, at;
+
+	memcpy(head, a->data, sizeof(*head));
+	assert_int_equal(be64_get(head->room[0]), (uintptr_t)from->block.mem);
+	assert_int_equal(be64_get(head->room[1]), be64_get(block->moves));
+	used = (uint32_t)sizeof(*head) +
+	       be32_get(head->answers) *
+		       (uint32_t)sizeof(struct block_kv_answer_wire);
+	assert_int_equal(a->length, used + be32_get(head->records) * sizeof(w));
+	memcpy(out, a->data, used);
+	at = used;
+	for (uint32_t i = 0; i < be32_get(head->records); i++) {
+		memcpy(&w, a->data + at + i * sizeof(w), sizeof(w));
+		memcpy(out + used, from->block.mem + 8ull * be32_get(w.at8),
+		       be32_get(w.size));
+		memset(out + used, 0xff, BLOCK_KV_OWN_BYTES);
+		used += be32_get(w.size);
+	}
+	return used;
+}
+
+/* One batch of a move, from the source's part on; as movers do it. Every other
+ * one is put together from a list. */
 static struct blk_answer carry(struct blk_rig *from, struct blk_rig *to,
 			       uint32_t token, uint64_t *batch)
 {
 	static uint8_t buf[2 * BYTES];
 	struct block_kv_batch_wire head = {0};
 	struct blk_answer a, b = {.value = 0};
+	static unsigned turns;
 	uint32_t length;
 
 	for (;;) {
-		a = tell(from, BLOCK_KV_EXPORT, token, (uint32_t)b.value);
+		a = tell(from, BLOCK_KV_EXPORT, token,
+			 (uint32_t)b.value | (++turns % 2 ? BLOCK_KV_LIST : 0));
 		if (a.status != BLOCK_OK)
 			return a;
-		if (a.value) { /* a record alone */
+		if (a.value == BLOCK_KV_LISTED) {
+			length = load_list(from, &a, &head, buf);
+		} else if (a.value) { /* a record alone */
 			memcpy(buf + sizeof(head), a.data, a.length);
 			head.first = be32_put((uint32_t)b.value);
 			head.answers = be32_put(0);

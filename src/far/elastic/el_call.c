@@ -21,10 +21,9 @@ static bool reads(enum block_opcode opcode)
 }
 
 static void set_place(struct block_op *ops, unsigned count,
-		      const struct el_port *p, const struct el_place *at)
+		      const struct el_place *at)
 {
 	for (unsigned i = 0; i < count; i++) {
-		ops[i].handle = p->handle;
 		ops[i].index = at->index;
 		ops[i].generation = at->generation;
 	}
@@ -37,6 +36,21 @@ static bool is_elsewhere(const struct block_result *results, unsigned count)
 		    results[i].status == BLOCK_STALE)
 			return true;
 	return false;
+}
+
+static bool changes_any(const struct block_op *ops, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (ops[i].sequence)
+			return true;
+	return false;
+}
+
+void el_port_address(struct el_port *p, struct block_op *ops, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		ops[i].handle = p->handle;
+	p->has_changed |= changes_any(ops, count);
 }
 
 /* One member of a chain, without patience: another one may have its place. */
@@ -54,8 +68,8 @@ static int call_member(struct el_object *o, const struct el_place *at,
 		err = el_port_ready(o, p, false, until_ns);
 	if (err)
 		return err;
-	set_place(ops, count, p, at);
-	p->has_changed |= ops[0].sequence != 0;
+	set_place(ops, count, at);
+	el_port_address(p, ops, count);
 	err = el_port_exchange(o, p, ops, count, results, acked, until_ns);
 	if (err)
 		el_port_hang_up(p);
@@ -112,26 +126,21 @@ static int call_chain(struct el_object *o, uint64_t number,
 	}
 }
 
-static int call_node(struct el_object *o, const struct el_block *b,
-		     struct block_op *ops, unsigned count,
-		     struct block_result *results, uint64_t acked,
-		     uint64_t deadline_ns)
+int el_call_node(struct el_object *o, struct el_port *p, struct block_op *ops,
+		 unsigned count, struct block_result *results, uint64_t acked,
+		 bool is_repeat, uint64_t deadline_ns)
 {
 	unsigned tries = 0;
-	bool is_repeat = false;
-	struct el_port *p;
-	int err = el_port_find(o, b->head.node, &p);
+	int err;
 
-	if (err)
-		return err;
 	for (;;) {
 		err = el_port_ready(o, p, is_repeat, deadline_ns);
 		if (!err) {
-			set_place(ops, count, p, &b->head);
-			p->has_changed |= ops[0].sequence != 0;
+			el_port_address(p, ops, count);
 			err = el_port_exchange(o, p, ops, count, results, acked,
 					       deadline_ns);
 			is_repeat |= err != 0;
+			o->stage.is_doubtful |= err != 0;
 		}
 		if (!err)
 			return 0;
@@ -139,6 +148,20 @@ static int call_node(struct el_object *o, const struct el_block *b,
 		if (!may_repeat(err) || !el_pause(&tries, deadline_ns))
 			return err;
 	}
+}
+
+static int call_block(struct el_object *o, const struct el_block *b,
+		      struct block_op *ops, unsigned count,
+		      struct block_result *results, uint64_t acked,
+		      uint64_t deadline_ns)
+{
+	struct el_port *p;
+	int err = el_port_find(o, b->head.node, &p);
+
+	set_place(ops, count, &b->head);
+	return err ? err
+		   : el_call_node(o, p, ops, count, results, acked, false,
+				  deadline_ns);
 }
 
 /* The first result asks for patience, or for a ticket that holds. */
@@ -171,7 +194,7 @@ int el_call_once(struct el_object *o, uint64_t number, struct block_op *ops,
 	if (b && b->is_chained)
 		return call_chain(o, number, ops, count, results, acked,
 				  deadline_ns);
-	return b ? call_node(o, b, ops, count, results, acked, deadline_ns)
+	return b ? call_block(o, b, ops, count, results, acked, deadline_ns)
 		 : error_set(-ENODEV, "%s has lost block %llu", o->path,
 			     (unsigned long long)number);
 }
@@ -236,10 +259,12 @@ int el_wait(struct el_object *o, uint64_t number, uint64_t serial,
 
 	if (!b || err)
 		return err; /* who looks again finds out */
+	set_place(&op, 1, &b->head);
+	/* Which may read the map anew. */
 	err = el_port_ready(o, p, false, deadline_ns);
 	if (err)
 		return err;
-	set_place(&op, 1, p, &b->head);
+	op.handle = p->handle;
 	p->sleeps = p->link->channel != NULL;
 	err = el_port_exchange(o, p, &op, 1, &r, o->sequence, until_ns);
 	p->sleeps = false;
@@ -254,15 +279,16 @@ int el_wait(struct el_object *o, uint64_t number, uint64_t serial,
 
 /* ---- reading ------------------------------------------------------------- */
 
-static int read_part(struct el_object *o, struct el_port *p,
-		     const struct el_block *b, uint64_t offset, void *data,
-		     uint32_t len, uint64_t deadline_ns)
+enum {
+	READS = 4, /* under way at once, each to its part of staging memory */
+	READ_BYTES = EL_STAGING_BYTES / READS,
+};
+
+static int post_read(struct el_object *o, struct el_port *p,
+		     const struct el_block *b, uint64_t offset, uint32_t at,
+		     uint32_t len)
 {
-	struct aqdv_read now = {.to = data,
-				.remote_addr = b->address + offset,
-				.rkey = b->key,
-				.len_bytes = len};
-	struct ibv_sge sge = {.addr = (uintptr_t)el_staging(o),
+	struct ibv_sge sge = {.addr = (uintptr_t)el_staging(o) + at,
 			      .length = len,
 			      .lkey = o->mr->lkey};
 	struct ibv_send_wr *bad,
@@ -273,18 +299,49 @@ static int read_part(struct el_object *o, struct el_port *p,
 		      .num_sge = 1,
 		      .wr.rdma = {.remote_addr = b->address + offset,
 				  .rkey = b->key}};
-	int err;
+
+	return ibv_post_send(p->link->qp, &wr, &bad)
+		       ? error_set(-EHOSTDOWN,
+				   "the connection to node %s broke", p->name)
+		       : 0;
+}
+
+/* By the NIC; what has come is copied while more is on its way. */
+static int read_staged(struct el_object *o, struct el_port *p,
+		       const struct el_block *b, uint64_t offset, uint8_t *data,
+		       uint32_t len, uint64_t deadline_ns)
+{
+	uint32_t asked = 0;
+	int err = 0;
+
+	for (uint32_t at = 0; at < len && !err; at += READ_BYTES) {
+		for (; asked < len && asked < at + READS * READ_BYTES && !err;
+		     asked += READ_BYTES)
+			err = post_read(o, p, b, offset + asked,
+					asked % EL_STAGING_BYTES,
+					u32_min(READ_BYTES, len - asked));
+		if (!err)
+			err = el_port_await(p, EL_WR_READ, 0, deadline_ns);
+		if (!err)
+			memcpy(data + at, el_staging(o) + at % EL_STAGING_BYTES,
+			       u32_min(READ_BYTES, len - at));
+	}
+	return err;
+}
+
+static int read_part(struct el_object *o, struct el_port *p,
+		     const struct el_block *b, uint64_t offset, void *data,
+		     uint32_t len, uint64_t deadline_ns)
+{
+	struct aqdv_read now = {.to = data,
+				.remote_addr = b->address + offset,
+				.rkey = b->key,
+				.len_bytes = len};
 
 	/* Who asks reads the header before the data, in the order of calls. */
-	if (aqdv_read_now(p->link->qp, &now, 1) == 1)
-		return 0;
-	if (ibv_post_send(p->link->qp, &wr, &bad))
-		return error_set(-EHOSTDOWN, "the connection to node %s broke",
-				 p->name);
-	err = el_port_await(p, EL_WR_READ, 0, deadline_ns);
-	if (!err)
-		memcpy(data, el_staging(o), len);
-	return err;
+	return aqdv_read_now(p->link->qp, &now, 1) == 1
+		       ? 0
+		       : read_staged(o, p, b, offset, data, len, deadline_ns);
 }
 
 /* Where another copy of the block lies. */
@@ -319,7 +376,8 @@ int el_read(struct el_object *o, uint64_t number, uint64_t offset, void *data,
 	int err = b ? el_port_find(o, b->reader.node, &p) : -ENODEV;
 
 	while (!err && len_bytes) {
-		uint32_t n = (uint32_t)u64_min(len_bytes, EL_STAGING_BYTES);
+		/* A block may be mapped from one part on. */
+		uint32_t n = (uint32_t)u64_min(len_bytes, EL_READ_BYTES);
 
 		err = el_port_ready(o, p, false, deadline_ns);
 		if (!err)

@@ -34,6 +34,7 @@ void aq_ekv_close(struct aq_ekv *kv)
 		return;
 	el_close(&kv->object);
 	free(kv->look);
+	free(kv->window);
 	free(kv);
 }
 
@@ -49,12 +50,10 @@ uint64_t aq_ekv_value_max(const struct aq_ekv *kv, size_t key_bytes)
 
 /* ---- one key ------------------------------------------------------------- */
 
-static int prepare(struct aq_ekv *kv, struct el_kv_ask *ask)
+int el_kv_check(struct aq_ekv *kv, struct el_kv_ask *ask)
 {
 	const char *path = kv->object.path;
 
-	error_clear();
-	kv->acked = kv->object.sequence;
 	if (!ask->key_bytes)
 		return error_set(-EINVAL, "a key of %s has at least one byte",
 				 path);
@@ -74,8 +73,15 @@ static int prepare(struct aq_ekv *kv, struct el_kv_ask *ask)
 	return 0;
 }
 
-static int error_of(const struct aq_ekv *kv, const struct el_kv_ask *ask,
-		    enum block_status status)
+static int prepare(struct aq_ekv *kv, struct el_kv_ask *ask)
+{
+	error_clear();
+	kv->acked = kv->object.sequence;
+	return el_kv_check(kv, ask);
+}
+
+int el_kv_error(const struct aq_ekv *kv, const struct el_kv_ask *ask,
+		enum block_status status)
 {
 	const char *path = kv->object.path;
 
@@ -86,10 +92,8 @@ static int error_of(const struct aq_ekv *kv, const struct el_kv_ask *ask,
 	return el_error(&kv->object, status);
 }
 
-/* Blocks that are full or nearly empty; what cannot be done now is done by who
- * comes next. */
-static void look_after(struct aq_ekv *kv, uint32_t slot, uint32_t use,
-		       uint64_t deadline_ns)
+void el_kv_look_after(struct aq_ekv *kv, uint32_t slot, uint32_t use,
+		      uint64_t deadline_ns)
 {
 	bool is_high = use >= EL_EKV_HIGH;
 
@@ -123,12 +127,12 @@ static int change(struct aq_ekv *kv, struct el_kv_ask *ask, uint64_t *answer)
 		return err;
 	kv->acked = kv->object.sequence;
 	if (r.status != BLOCK_OK)
-		return error_of(kv, ask, r.status);
+		return el_kv_error(kv, ask, r.status);
 	if (answer)
 		*answer = r.value;
 	/* What answers a repetition does not say how full the block is. */
 	if (r.length || ask->opcode == BLOCK_KV_DELETE)
-		look_after(kv, ask->slot, r.length, deadline_ns);
+		el_kv_look_after(kv, ask->slot, r.length, deadline_ns);
 	return 0;
 }
 
@@ -159,7 +163,7 @@ int aq_ekv_get(struct aq_ekv *kv, const void *key, size_t key_bytes,
 		*version = r.value;
 	if (r.status == BLOCK_TOO_LONG)
 		return error_set(-EMSGSIZE, "the value has %u bytes", r.length);
-	return r.status == BLOCK_OK ? 0 : error_of(kv, &ask, r.status);
+	return r.status == BLOCK_OK ? 0 : el_kv_error(kv, &ask, r.status);
 }
 
 int aq_ekv_put(struct aq_ekv *kv, const void *key, size_t key_bytes,

@@ -25,6 +25,10 @@ struct move {
 	uint64_t batch;
 	uint8_t *buf; /* a head, and a record of any size */
 	struct ibv_mr *mr;
+	struct el_source source;
+	/* Where the batch lies that is to be brought. */
+	const uint8_t *at;
+	uint32_t key;
 };
 
 /* ---- messages ------------------------------------------------------------ */
@@ -73,6 +77,20 @@ static int make_buf(struct move *m)
 	return m->mr ? 0 : error_set(-ENOMEM, "no memory to move a record");
 }
 
+/* A batch of which a list has come. -EAGAIN: another way. */
+static int load_list(struct move *m, struct block_kv_batch_wire *head,
+		     const struct block_result *r, uint32_t *length)
+{
+	struct el_object *o = &m->kv->object;
+	uint8_t *out = el_stage(o, &m->key);
+	int err = el_source_load(o, &m->source, r, out, length);
+
+	m->at = out;
+	if (!err)
+		memcpy(head, out, sizeof(*head));
+	return err;
+}
+
 static void drop_buf(struct move *m)
 {
 	if (m->mr)
@@ -80,14 +98,14 @@ static void drop_buf(struct move *m)
 	free(m->buf);
 }
 
-/* Parts from one on, into the memory; *length is that of the whole message. */
-static int fetch(struct move *m, uint32_t part,
+/* Parts from one on, into memory; *length is that of the whole message. */
+static int fetch(struct move *m, uint32_t part, bool with_list,
 		 struct block_kv_batch_wire *head, uint32_t *length,
 		 struct block_result *r)
 {
 	struct el_object *o = &m->kv->object;
 	struct block_op op = {.opcode = BLOCK_KV_EXPORT,
-			      .arg = part,
+			      .arg = part | (with_list ? BLOCK_KV_LIST : 0),
 			      .length = sizeof(m->target),
 			      .value = (const uint8_t *)&m->target};
 	int err = tell(m->kv, m->from, &op, r, m->deadline_ns);
@@ -103,13 +121,17 @@ static int fetch(struct move *m, uint32_t part,
 	}
 	if (err || r->status != BLOCK_OK)
 		return err;
+	if (with_list && r->value == BLOCK_KV_LISTED)
+		return load_list(m, head, r, length);
 	err = make_buf(m);
 	if (err)
 		return err;
+	m->at = m->buf;
+	m->key = m->mr->rkey;
 	if (r->length > o->block_bytes || (!r->value && r->length < HEAD))
 		return error_set(-EPROTO, "a node answered something else");
 	*length = r->length;
-	if (!r->value && r->data) {
+	if (r->value == BLOCK_KV_WHOLE && r->data) {
 		memcpy(m->buf, r->data, r->length);
 		memcpy(head, m->buf, sizeof(*head));
 		return 0;
@@ -131,8 +153,8 @@ static int bring(struct move *m, uint32_t length, struct block_result *r)
 		.opcode = BLOCK_KV_IMPORT,
 		.arg = (uint64_t)m->token << 32 |
 		       (m->batch & (BLOCK_KV_HAS - 1)),
-		.address = (uintptr_t)m->buf,
-		.key = m->mr->rkey,
+		.address = (uintptr_t)m->at,
+		.key = m->key,
 		.length = length,
 	};
 
@@ -149,8 +171,12 @@ static int carry(struct move *m, enum block_status *status, bool *is_source)
 	unsigned tries = 0;
 
 	for (;;) {
-		int err = fetch(m, part, &head, &length, &r);
+		bool with_list = el_source_is_mapped(&m->kv->object, &m->source,
+						     m->deadline_ns);
+		int err = fetch(m, part, with_list, &head, &length, &r);
 
+		if (err == -EAGAIN)
+			err = fetch(m, part, false, &head, &length, &r);
 		*status = r.status;
 		*is_source = true;
 		if (err || r.status == BLOCK_STALE)
@@ -215,6 +241,7 @@ static int run(struct aq_ekv *kv, uint64_t from, uint64_t to,
 			 .target = {.number = be64_put(to),
 				    .generation = be64_put(generation),
 				    .token = be32_put(token)},
+			 .source = {.number = from},
 			 .deadline_ns = deadline_ns};
 	int err = drive(&m);
 

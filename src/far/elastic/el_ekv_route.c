@@ -75,7 +75,7 @@ int el_kv_look_all(struct aq_ekv *kv, uint64_t deadline_ns)
 	return 0;
 }
 
-static struct el_look *find_slot(struct aq_ekv *kv, uint32_t slot)
+const struct el_look *el_kv_find_slot(const struct aq_ekv *kv, uint32_t slot)
 {
 	for (unsigned i = 0; i < kv->look_count; i++)
 		if (slot >= kv->look[i].lo && slot < kv->look[i].hi)
@@ -88,15 +88,14 @@ static bool adds(enum block_opcode opcode)
 	return opcode == BLOCK_KV_PUT || opcode == BLOCK_KV_ADD;
 }
 
-/* *number is the block's; -ENODATA: the store has no block, and needs none. */
-static int route(struct aq_ekv *kv, const struct el_kv_ask *ask,
-		 uint64_t *number, unsigned *tries, uint64_t deadline_ns)
+int el_kv_route(struct aq_ekv *kv, const struct el_kv_ask *ask,
+		uint64_t *number, unsigned *tries, uint64_t deadline_ns)
 {
 	struct el_object *o = &kv->object;
 	const struct el_look *look;
 	int err = 0;
 
-	while (!(look = find_slot(kv, ask->slot))) {
+	while (!(look = el_kv_find_slot(kv, ask->slot))) {
 		err = el_kv_look_all(kv, deadline_ns);
 		if (!err && !o->block_count) {
 			if (!adds(ask->opcode))
@@ -105,7 +104,8 @@ static int route(struct aq_ekv *kv, const struct el_kv_ask *ask,
 		}
 		if (err)
 			return err;
-		if (!find_slot(kv, ask->slot) && !el_pause(tries, deadline_ns))
+		if (!el_kv_find_slot(kv, ask->slot) &&
+		    !el_pause(tries, deadline_ns))
 			return error_set(-ETIMEDOUT,
 					 "no block of %s has the key", o->path);
 	}
@@ -118,18 +118,27 @@ static int route(struct aq_ekv *kv, const struct el_kv_ask *ask,
 /* Memory for what does not go inside messages: the staging memory, or more. */
 struct cargo {
 	uint8_t *buf;
+	uint32_t key;
 	struct ibv_mr *mr; /* NULL: it is staging memory */
 };
 
-static int cargo_make(struct el_object *o, size_t bytes, struct cargo *c)
+/* What is outside of the message, and what comes back, have the same place. */
+static int cargo_make(struct el_object *o, size_t out, size_t in,
+		      struct cargo *c)
 {
-	*c = (struct cargo){.buf = el_staging(o)};
+	size_t bytes = u64_max(out, in);
+
+	*c = (struct cargo){.buf = el_staging(o), .key = o->mr->rkey};
+	if (out && !in && bytes <= EL_STAGING_BYTES)
+		c->buf = el_stage(o, &c->key);
 	if (bytes <= EL_STAGING_BYTES)
 		return 0;
 	c->buf = malloc(bytes);
 	c->mr = c->buf ? el_register(o, c->buf, bytes) : NULL;
-	if (c->mr)
+	if (c->mr) {
+		c->key = c->mr->rkey;
 		return 0;
+	}
 	free(c->buf);
 	c->buf = NULL;
 	return error_set(-ENOMEM, "no memory for a value of %zu bytes", bytes);
@@ -143,7 +152,12 @@ static void cargo_free(struct el_object *o, struct cargo *c)
 	free(c->buf);
 }
 
-static void fill(const struct el_kv_ask *ask, uint8_t *out)
+size_t el_kv_bytes(const struct el_kv_ask *ask)
+{
+	return sizeof(struct block_kv_wire) + ask->key_bytes + ask->value_bytes;
+}
+
+void el_kv_fill(const struct el_kv_ask *ask, uint8_t *out)
 {
 	struct block_kv_wire head = {
 		.version = be64_put(ask->version),
@@ -165,8 +179,7 @@ static int try_once(struct aq_ekv *kv, uint64_t number,
 {
 	struct el_object *o = &kv->object;
 	uint8_t inside[BLOCK_INSIDE_MAX];
-	size_t bytes = sizeof(struct block_kv_wire) + ask->key_bytes +
-		       ask->value_bytes;
+	size_t bytes = el_kv_bytes(ask);
 	bool is_inside = bytes <= BLOCK_INSIDE_MAX;
 	struct block_op op = {
 		.opcode = ask->opcode,
@@ -179,19 +192,20 @@ static int try_once(struct aq_ekv *kv, uint64_t number,
 	int err = el_warm_up(o, number, deadline_ns);
 
 	if (!err)
-		err = cargo_make(o, u64_max(is_inside ? 0 : bytes, op.room),
-				 &c);
+		err = cargo_make(o, is_inside ? 0 : bytes, op.room, &c);
 	if (err)
 		return err;
 	op.address = (uintptr_t)c.buf;
-	op.key = c.mr ? c.mr->rkey : o->mr->rkey;
+	op.key = c.key;
 	op.value = is_inside ? inside : NULL;
-	fill(ask, is_inside ? inside : c.buf);
+	el_kv_fill(ask, is_inside ? inside : c.buf);
 	err = el_call_as(o, number, &op, 1, r, kv->acked, deadline_ns);
-	if (!err && r->status == BLOCK_OK && ask->out) {
-		if (r->length > ask->room_bytes)
+	if (!err && r->status == BLOCK_OK && ask->out && r->length) {
+		/* What came inside may be more than the caller has room for,
+		 * who says so. */
+		if (!r->data && r->length > op.room)
 			err = error_set(-EPROTO, "a node sent too much");
-		else if (r->length)
+		else if (r->length <= ask->room_bytes)
 			memcpy(ask->out, r->data ? r->data : c.buf, r->length);
 	}
 	cargo_free(o, &c);
@@ -218,7 +232,7 @@ static int refused(struct aq_ekv *kv, uint64_t number, enum block_status status,
 	}
 }
 
-static bool is_for_caller(enum block_status status)
+bool el_kv_is_answer(enum block_status status)
 {
 	return status != BLOCK_MOVED && status != BLOCK_STALE &&
 	       status != BLOCK_FROZEN && status != BLOCK_NO_ROOM &&
@@ -246,12 +260,12 @@ int el_kv_ask(struct aq_ekv *kv, struct el_kv_ask *ask, struct block_result *r,
 	uint64_t number = 0, generation;
 
 	for (;;) {
-		int err = route(kv, ask, &number, &tries, deadline_ns);
+		int err = el_kv_route(kv, ask, &number, &tries, deadline_ns);
 
 		*r = (struct block_result){.status = BLOCK_NO_KEY};
 		if (err)
 			return err == -ENODATA ? 0 : err;
-		generation = find_slot(kv, ask->slot)->generation;
+		generation = el_kv_find_slot(kv, ask->slot)->generation;
 		err = try_once(kv, number, ask, room, r, deadline_ns);
 		if (err == -ENODEV) {
 			kv->look_count = 0;
@@ -260,7 +274,7 @@ int el_kv_ask(struct aq_ekv *kv, struct el_kv_ask *ask, struct block_result *r,
 		} else if (r->status == BLOCK_TOO_LONG && ask->out &&
 			   r->length > room && r->length <= ask->room_bytes) {
 			room = r->length; /* more than staging memory */
-		} else if (is_for_caller(r->status)) {
+		} else if (el_kv_is_answer(r->status)) {
 			return 0;
 		} else {
 			err = r->status == BLOCK_STALE

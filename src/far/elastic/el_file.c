@@ -11,9 +11,21 @@
 #include "base/error.h"
 #include "el_priv.h"
 
+enum {
+	/* Blocks are asked for when those that are there will be full so soon
+	 * as appends go; a node makes them in 10 to 30 ms. */
+	AHEAD_MS = 50,
+	ASK_MS = 100, /* for an answer that can wait */
+	PACE_PARTS = 8,
+};
+
 struct aq_file {
 	struct el_object object;
-	uint64_t at; /* number of the block that appends go to */
+	uint64_t at;	/* number of the block that appends go to */
+	uint64_t asked; /* number of the last block, when more were asked for */
+	/* Appends to this block: since when, and how much. */
+	uint64_t pace_ns;
+	uint64_t pace_bytes;
 };
 
 /* ---- blocks -------------------------------------------------------------- */
@@ -123,6 +135,7 @@ int aq_file_open(struct aq_rack *rack, const char *path,
 		return err;
 	}
 	f->at = UINT64_MAX;
+	f->asked = UINT64_MAX;
 	*out = f;
 	return 0;
 }
@@ -166,6 +179,58 @@ static int find_end(struct aq_file *f, uint64_t deadline_ns,
 	return err;
 }
 
+/* The block is sealed, and that is its end: the next one begins there. */
+static void go_on(struct aq_file *f, uint64_t end)
+{
+	struct el_object *o = &f->object;
+	struct el_block *b = el_find(o, f->at), *next = el_next(o, f->at);
+
+	f->pace_ns = 0;
+	f->at = UINT64_MAX;
+	if (!b || !next || end > o->block_bytes - BLOCK_HEAD_BYTES)
+		return; /* who looks finds it, or asks for it */
+	b->flags |= BLOCK_IS_SEALED;
+	b->is_final = true;
+	b->end = end;
+	next->start = b->start + end;
+	f->at = next->number;
+}
+
+/* Whether the blocks that there are will be full soon. */
+static bool is_short(struct aq_file *f, uint64_t end, uint64_t bytes)
+{
+	const struct el_object *o = &f->object;
+	const struct el_block *b = el_find(&f->object, f->at);
+	uint64_t now_ns = el_now_ns(), left;
+
+	if (!f->pace_ns) {
+		f->pace_ns = now_ns;
+		f->pace_bytes = 0;
+		return false;
+	}
+	f->pace_bytes += bytes;
+	if (!b || f->asked == o->block[o->block_count - 1].number ||
+	    f->pace_bytes < o->block_bytes / PACE_PARTS)
+		return false;
+	left = o->block_bytes * (uint64_t)(o->block + o->block_count - b) -
+	       u64_min(end + BLOCK_HEAD_BYTES, o->block_bytes);
+	return (double)left * (double)(now_ns - f->pace_ns) <
+	       (double)f->pace_bytes * AHEAD_MS * 1e6;
+}
+
+/* Asks for blocks before they are needed. Nobody waits for them, and whoever
+ * needs one finds out why there is none. */
+static void look_ahead(struct aq_file *f, uint64_t end, uint64_t bytes)
+{
+	struct el_object *o = &f->object;
+
+	if (!is_short(f, end, bytes))
+		return;
+	f->asked = o->block[o->block_count - 1].number;
+	if (el_grow(o, f->asked, el_now_ns() + ASK_MS * 1000000ull))
+		error_clear();
+}
+
 /* Some of the records, into one block. */
 static int append_some(struct aq_file *f, struct aq_record *records,
 		       unsigned count, unsigned *done, uint64_t deadline_ns)
@@ -173,7 +238,7 @@ static int append_some(struct aq_file *f, struct aq_record *records,
 	struct el_value v[BLOCK_OPS_MAX];
 	enum block_status status;
 	struct el_block *b = el_find(&f->object, f->at);
-	uint64_t end = 0, start;
+	uint64_t end = 0, start, bytes = 0;
 	int err = b ? 0 : find_end(f, deadline_ns, &b);
 
 	*done = 0;
@@ -186,18 +251,23 @@ static int append_some(struct aq_file *f, struct aq_record *records,
 	start = b->start;
 	err = el_send(&f->object, f->at, BLOCK_APPEND, start, v, count, done,
 		      &status, &end, deadline_ns);
-	for (unsigned i = 0; i < *done; i++)
+	for (unsigned i = 0; i < *done; i++) {
 		records[i].offset = start + v[i].answer;
+		bytes += v[i].len_bytes;
+	}
 	if (err == -ENODEV) {
 		f->at = UINT64_MAX; /* it could not be made */
 		return 0;
 	}
-	if (err || status == BLOCK_OK || status == BLOCK_LATER)
-		return err;
 	if (status == BLOCK_SEALED) {
-		f->at = UINT64_MAX; /* the next one */
+		go_on(f, end);
 		return 0;
 	}
+	if (*done)
+		look_ahead(f, v[*done - 1].answer + v[*done - 1].len_bytes,
+			   bytes);
+	if (err || status == BLOCK_OK || status == BLOCK_LATER)
+		return err;
 	return status == BLOCK_TOO_LONG
 		       ? error_set(-EMSGSIZE,
 				   "a record of %s has at most %llu bytes",

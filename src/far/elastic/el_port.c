@@ -208,45 +208,74 @@ int el_port_post(struct ibv_qp *qp, const struct ibv_mr *mr, const uint8_t *at,
 		       : 0;
 }
 
-int el_port_exchange(struct el_object *o, struct el_port *p,
-		     const struct block_op *ops, unsigned count,
-		     struct block_result *results, uint64_t acked,
-		     uint64_t deadline_ns)
+int el_port_send(struct el_object *o, struct el_port *p,
+		 const struct el_mail *at, const struct block_op *ops,
+		 unsigned count, uint64_t acked)
 {
 	struct block_message m = {
 		.tag = ++p->tag,
 		.acked = acked,
-		.reply_at = (uintptr_t)o->buf + REPLY_AT,
-		.reply_key = o->mr->rkey,
+		.reply_at = (uintptr_t)at->buf + REPLY_AT,
+		.reply_key = at->mr->rkey,
 		.reply_bytes = BLOCK_REPLY_MAX,
 	};
-	const struct block_reply_wire *reply =
-		(const void *)(o->buf + REPLY_AT);
 	struct block_writer w;
-	unsigned got = 0;
-	uint32_t tag = 0;
 	int err = 0;
 
 	memcpy(m.session, o->session, sizeof(m.session));
-	block_message_begin(&w, o->buf + MESSAGE_AT, BLOCK_MESSAGE_MAX);
+	block_message_begin(&w, at->buf + MESSAGE_AT, BLOCK_MESSAGE_MAX);
 	for (unsigned i = 0; i < count && !err; i++)
 		err = block_message_add(&w, &ops[i]);
-	ASSERT(err == 0); /* el_value.c sees to it */
-	if (el_port_post(p->link->qp, o->mr, o->buf + MESSAGE_AT,
-			 block_message_end(&w, &m)))
-		err = error_set(-EHOSTDOWN, "the connection to node %s broke",
-				p->name);
-	if (!err)
-		err = el_port_await(p, EL_WR_RECEIVE, m.tag, deadline_ns);
+	ASSERT(err == 0); /* who packs them sees to it */
+	return el_port_post(p->link->qp, at->mr, at->buf + MESSAGE_AT,
+			    block_message_end(&w, &m))
+		       ? error_set(-EHOSTDOWN,
+				   "the connection to node %s broke", p->name)
+		       : 0;
+}
+
+int el_port_receive(struct el_port *p, const struct el_mail *at, unsigned count,
+		    struct block_result *results, uint64_t deadline_ns)
+{
+	const struct block_reply_wire *reply =
+		(const void *)(at->buf + REPLY_AT);
+	unsigned got = 0;
+	uint32_t tag = 0;
+	int err = el_port_await(p, EL_WR_RECEIVE, p->tag, deadline_ns);
+
 	if (err)
 		return err;
 	err = block_reply_parse(
 		reply, u32_min(be32_get(reply->bytes), BLOCK_REPLY_MAX), &tag,
 		results, &got);
-	if (err || tag != m.tag || got != count)
+	if (err || tag != p->tag || got != count)
 		return error_set(-EPROTO, "node %s answered something else",
 				 p->name);
 	return 0;
+}
+
+int el_port_exchange(struct el_object *o, struct el_port *p,
+		     const struct block_op *ops, unsigned count,
+		     struct block_result *results, uint64_t acked,
+		     uint64_t deadline_ns)
+{
+	const struct el_mail at = {o->buf, o->mr};
+	int err = el_port_send(o, p, &at, ops, count, acked);
+
+	return err ? err : el_port_receive(p, &at, count, results, deadline_ns);
+}
+
+int el_port_own(struct el_object *o, struct el_port *p)
+{
+	if (p->own.mr)
+		return 0;
+	p->own.buf = aligned_alloc(4096, STAGING_AT);
+	p->own.mr = p->own.buf ? el_register(o, p->own.buf, STAGING_AT) : NULL;
+	if (p->own.mr)
+		return 0;
+	free(p->own.buf);
+	p->own.buf = NULL;
+	return error_set(-ENOMEM, "no memory for messages");
 }
 
 /* ---- with a handle ------------------------------------------------------- */
@@ -342,8 +371,12 @@ void el_close(struct el_object *o)
 	for (unsigned i = 0; i < o->port_count; i++) {
 		say_bye(o, o->port[i]);
 		el_port_hang_up(o->port[i]);
+		if (o->port[i]->own.mr)
+			el_unregister(o, o->port[i]->own.mr);
+		free(o->port[i]->own.buf);
 		free(o->port[i]);
 	}
+	el_stage_drop(o);
 	if (o->mr)
 		(void)o->verbs->dereg_mr(o->mr);
 	free(o->buf);

@@ -17,6 +17,7 @@ enum {
 	EL_PATH_MAX = 1024,
 	EL_TICKET_BYTES = 128,
 	EL_STAGING_BYTES = 1 << 20,
+	EL_READ_BYTES = 4 << 20, /* of a READ, in parts */
 	EL_BLOCKS_MAX = 1 << 16, /* of an object */
 	EL_PAUSE_US = 50,	 /* the first between two tries */
 	EL_PAUSE_MAX_US = 5000,
@@ -48,6 +49,12 @@ struct el_block {
 	uint64_t end;
 };
 
+/* Where a message and its answer lie. */
+struct el_mail {
+	uint8_t *buf;
+	struct ibv_mr *mr;
+};
+
 /* The way to a node. */
 struct el_port {
 	uint32_t node; /* index in the rack */
@@ -58,6 +65,16 @@ struct el_port {
 	bool has_changed; /* something, in this session */
 	bool sleeps;	  /* while it waits for an answer, if that takes long */
 	bool is_armed;	  /* an answer will end a sleep */
+	/* For a message beside those of other ports; NULL: not made. */
+	struct el_mail own;
+};
+
+/* Memory that nodes fetch values from. */
+struct el_stage {
+	uint8_t *at;
+	struct ibv_mr *mr; /* NULL: there is none, or it is plain */
+	bool is_plain;	   /* it is the staging memory; nobody can map it */
+	bool is_doubtful;  /* a node may still fetch from it */
 };
 
 struct el_object {
@@ -81,6 +98,7 @@ struct el_object {
 	uint8_t *buf;
 	struct ibv_mr *mr;
 	const struct client_verbs *verbs;
+	struct el_stage stage;
 };
 
 /* ---- el_map.c ------------------------------------------------------------ */
@@ -126,9 +144,19 @@ int el_port_exchange(struct el_object *o, struct el_port *p,
 		     const struct block_op *ops, unsigned count,
 		     struct block_result *results, uint64_t acked,
 		     uint64_t deadline_ns) MUST_CHECK;
+/* The same in two steps, so that messages to several nodes are under way. */
+int el_port_send(struct el_object *o, struct el_port *p,
+		 const struct el_mail *at, const struct block_op *ops,
+		 unsigned count, uint64_t acked) MUST_CHECK;
+int el_port_receive(struct el_port *p, const struct el_mail *at, unsigned count,
+		    struct block_result *results,
+		    uint64_t deadline_ns) MUST_CHECK;
+/* Makes the port's own place. */
+int el_port_own(struct el_object *o, struct el_port *p) MUST_CHECK;
 /* Until a completion of that kind, whose immediate value is the tag. */
 int el_port_await(struct el_port *p, unsigned kind, uint32_t tag,
 		  uint64_t deadline_ns) MUST_CHECK;
+/* Data of answers is brought there. */
 uint8_t *el_staging(struct el_object *o);
 /* Memory of the caller that a node fetches from or brings to; NULL: there is no
  * room for its key. */
@@ -138,6 +166,13 @@ void el_unregister(const struct el_object *o, struct ibv_mr *mr);
 void el_close(struct el_object *o);
 /* The words of a status that is an error for the caller. */
 int el_error(const struct el_object *o, enum block_status status);
+
+/* ---- el_stage.c ---------------------------------------------------------- */
+
+/* EL_STAGING_BYTES for values of the next message, and their key. There is a
+ * connection, and no message under way. */
+uint8_t *el_stage(struct el_object *o, uint32_t *key);
+void el_stage_drop(struct el_object *o);
 
 /* ---- el_call.c ----------------------------------------------------------- */
 
@@ -160,6 +195,13 @@ int el_call_as(struct el_object *o, uint64_t number, struct block_op *ops,
 int el_call_once(struct el_object *o, uint64_t number, struct block_op *ops,
 		 unsigned count, struct block_result *results, uint64_t acked,
 		 uint64_t deadline_ns) MUST_CHECK;
+/* Fills in the port's handle. */
+void el_port_address(struct el_port *p, struct block_op *ops, unsigned count);
+/* The same for operations on several blocks of a node, which the caller has
+ * filled in, except for the handle. */
+int el_call_node(struct el_object *o, struct el_port *p, struct block_op *ops,
+		 unsigned count, struct block_result *results, uint64_t acked,
+		 bool is_repeat, uint64_t deadline_ns) MUST_CHECK;
 /* Until an event of these kinds happened to the block since its entry of that
  * serial, or so long. The object's links have channels. */
 int el_wait(struct el_object *o, uint64_t number, uint64_t serial,

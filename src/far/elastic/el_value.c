@@ -41,10 +41,9 @@ static bool load(struct el_object *o, struct cargo *c, const struct el_value *v,
 	}
 	if (!o->mr || c->staging_bytes + inside > EL_STAGING_BYTES)
 		return false;
-	at = el_staging(o) + c->staging_bytes;
+	at = el_stage(o, &op->key) + c->staging_bytes;
 	memcpy(at, v->data, v->len_bytes);
 	op->address = (uintptr_t)at;
-	op->key = o->mr->rkey;
 	c->staging_bytes += inside;
 	c->message_bytes += EACH;
 	c->count++;

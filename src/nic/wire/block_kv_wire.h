@@ -21,8 +21,11 @@
  *   BIND    at the target; value: block_kv_end_wire, the source. Answers with a
  *           token.
  *   START   at the source; value: block_kv_end_wire, the target
- *   EXPORT  at the source; arg: the first part that is wanted; value: the
- *           target, as in START
+ *   EXPORT  at the source; arg: the first part that is wanted, and whether
+ *           the mover can read the block (BLOCK_KV_LIST); value: the target, as
+ *           in START. Answers with a batch, or BLOCK_KV_LISTED and a batch that
+ *           has a block_kv_listed_wire instead of each record, or
+ *           BLOCK_KV_SINGLE and one record.
  *   IMPORT  at the target; arg: token and number of the batch; value: batch.
  *           Answers with the first part that is still wanted, or BLOCK_KV_DONE.
  *   SETTLE  at the source; arg: number of the batch, and whether the target
@@ -49,6 +52,14 @@ enum {
 #define BLOCK_KV_MORE UINT64_MAX
 #define BLOCK_KV_DONE UINT64_MAX
 #define BLOCK_KV_HAS  (1ull << 31)
+#define BLOCK_KV_LIST (1ull << 32)
+
+/* The value of an answer to EXPORT. */
+enum block_kv_given {
+	BLOCK_KV_WHOLE,
+	BLOCK_KV_SINGLE,
+	BLOCK_KV_LISTED,
+};
 
 enum block_kv_how {
 	BLOCK_KV_SUM,
@@ -90,7 +101,8 @@ STATIC_ASSERT(sizeof(struct block_kv_look_wire) == 96, "kv look");
 /* Slots with all that is in them. Part 0 are the answers of sessions, each
  * record is one more. */
 struct block_kv_batch_wire {
-	be64 room[4]; /* for the target */
+	be64 room[4]; /* for the target; of a list: the address of the block's
+		       * first byte, as BLOCK_STAT says it, and `moves` */
 	be32 lo, hi;
 	be32 first; /* part */
 	be32 parts; /* of the whole batch */
@@ -119,6 +131,21 @@ struct block_kv_record_wire {
 	struct block_kv_wire head;
 };
 STATIC_ASSERT(sizeof(struct block_kv_record_wire) == 48, "kv record");
+
+/* Where a record lies that moves. It is there as long as the header's `moves`
+ * is what the list says, which is read after the record; its first
+ * BLOCK_KV_OWN_BYTES are the source's and change. */
+struct block_kv_listed_wire {
+	be32 at8;  /* from the block's first byte, in eights of bytes */
+	be32 size; /* bytes */
+};
+STATIC_ASSERT(sizeof(struct block_kv_listed_wire) == 8, "kv listed");
+
+enum {
+	BLOCK_KV_OWN_BYTES = sizeof(struct block_kv_record_wire) -
+			     sizeof(struct block_kv_wire),
+	BLOCK_KV_LIST_MAX = 128 << 10, /* bytes of a batch that is listed */
+};
 
 /* Which slot a key is in, and its place in the order of scans. */
 uint64_t block_kv_hash(const void *key, size_t key_bytes);

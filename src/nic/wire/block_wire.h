@@ -247,7 +247,8 @@ struct block_head {
 	be32 unused;
 	be64 end;   /* bytes behind the header */
 	be64 start; /* of a file's block in the file, if BLOCK_HAS_START */
-	uint8_t rest[24];
+	be64 moves; /* how often records of a store's block have moved */
+	uint8_t rest[16];
 };
 STATIC_ASSERT(sizeof(struct block_head) == BLOCK_HEAD_BYTES, "block head");
 

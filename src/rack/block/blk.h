@@ -232,6 +232,8 @@ enum block_status blk_seal_status(const struct blk_block *b);
 enum block_status blk_way(const struct blk_request *r, uint32_t length);
 /* Set flags, the end and the start where readers see them. */
 void blk_head_write(struct blk_block *b, uint64_t end, uint64_t start);
+/* Records will move: who reads them finds out. */
+void blk_head_moves(struct blk_block *b, uint64_t moves);
 
 /* ---- blk_session.c ------------------------------------------------------- */
 

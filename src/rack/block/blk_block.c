@@ -118,6 +118,22 @@ void blk_head_write(struct blk_block *b, uint64_t end, uint64_t start)
 	put(b, offsetof(struct block_head, flags), (uint64_t)b->flags << 32);
 }
 
+/* BLK-2: the other end is a client that READs records where a list says they
+ * are, and then this. */
+void blk_head_moves(struct blk_block *b, uint64_t moves)
+{
+	be64 be = be64_put(moves);
+	uint64_t word;
+
+	memcpy(&word, &be, sizeof(word));
+	/* BLK-2: nothing is moved before who reads can see it. */
+	(void)atomic_exchange_explicit(
+		(_Atomic uint64_t *)(void *)(b->mem +
+					     offsetof(struct block_head,
+						      moves)),
+		word, memory_order_acq_rel);
+}
+
 /* ---- operations ---------------------------------------------------------- */
 
 /* True: it is answered. */

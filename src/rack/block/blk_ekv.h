@@ -70,6 +70,7 @@ struct blk_ekv {
 	uint64_t live; /* bytes of records that are not dead */
 	uint64_t items;
 	uint64_t clock; /* the largest version */
+	uint64_t moves; /* times that the heap was compacted */
 	uint32_t bucket_count;
 	uint32_t *bucket; /* first record of each; places begin at 1, 0: none */
 	uint32_t *slot;	  /* the same, the youngest first */

@@ -4,7 +4,8 @@
  * them. The parts of a batch have numbers: 0 are all answers, then come the
  * records in the order of their slots' lists, which does not change while they
  * are frozen. What is small is put together in the scratch; a large record
- * leaves alone from where it lies.
+ * leaves alone from where it lies. A mover that can read the block is told
+ * where records are instead.
  */
 #include "base/plant.h"
 #include "blk.h"
@@ -46,9 +47,9 @@ static unsigned count_answers(const struct blk_block *b)
 	return n;
 }
 
-/* Chooses the slots that leave next; false: too many clients have not
- * acknowledged their answers. */
-static bool freeze(struct blk_block *b, uint32_t limit)
+/* Chooses the slots that leave next, some with so many bytes; false: too many
+ * clients have not acknowledged their answers. */
+static bool freeze(struct blk_block *b, uint32_t limit, uint32_t most_bytes)
 {
 	struct blk_ekv *e = &b->ekv;
 	struct blk_ekv_out *o = &e->out;
@@ -60,7 +61,7 @@ static bool freeze(struct blk_block *b, uint32_t limit)
 	while (n < left && n < SLOTS_MAX) {
 		bytes +=
 			slot_bytes(b, o->is_bottom ? e->lo + n : e->hi - 1 - n);
-		if (n && bytes > limit / 2)
+		if (n && bytes > most_bytes)
 			break;
 		n++;
 	}
@@ -139,6 +140,53 @@ static uint32_t put_records(const struct blk_block *b, uint32_t from,
 	return part;
 }
 
+/* Bytes of a batch that the mover puts together itself. The target must have
+ * room for all of it behind its last record. */
+static uint32_t list_bytes(const struct blk_block *b)
+{
+	return (uint32_t)u64_min(BLOCK_KV_LIST_MAX, b->ekv.room / 8);
+}
+
+/* Where records are, from a part on. *whole has bytes of the batch already.
+ * Returns how many there are in all. */
+static uint32_t put_list(const struct blk_block *b, uint32_t from,
+			 uint32_t limit, uint32_t whole,
+			 struct block_kv_batch_wire *head, uint8_t *out,
+			 uint32_t *used, struct blk_record **large)
+{
+	const struct blk_ekv_out *o = &b->ekv.out;
+	uint32_t part = 1, taken = 0;
+	bool is_full = false;
+
+	for (uint32_t s = o->lo; s < o->hi; s++) {
+		struct blk_record *r = blk_record_at(b, b->ekv.slot[s]);
+
+		for (; r; r = blk_record_at(b, r->slot_next), part++) {
+			struct block_kv_listed_wire w = {
+				.at8 = be32_put((
+					uint32_t)(((uint8_t *)r - b->mem) / 8)),
+				.size = be32_put(r->size)};
+
+			if (part < from || is_full)
+				continue;
+			is_full = *used + sizeof(w) > limit ||
+				  r->size > 2 * list_bytes(b) - whole;
+			if (is_full) {
+				*large = taken ? NULL : r;
+				continue;
+			}
+			memcpy(out + *used, &w, sizeof(w));
+			*used += sizeof(w);
+			whole += r->size;
+			taken++;
+		}
+	}
+	head->room[0] = be64_put((uintptr_t)b->mem);
+	head->room[1] = be64_put(b->ekv.moves);
+	head->records = be32_put(taken);
+	return part;
+}
+
 static void give(struct blk_block *b, const struct blk_request *r,
 		 uint32_t from, uint32_t limit, struct blk_answer *a)
 {
@@ -157,8 +205,16 @@ static void give(struct blk_block *b, const struct blk_request *r,
 
 	a->length = HEAD + answers * EACH;
 	head.answers = be32_put(answers);
-	head.parts = be32_put(put_records(b, u32_max(from, 1), limit, &head,
-					  out, &a->length, &large));
+	if (r->arg & BLOCK_KV_LIST) {
+		head.parts =
+			be32_put(put_list(b, u32_max(from, 1), limit, a->length,
+					  &head, out, &a->length, &large));
+		a->value = BLOCK_KV_LISTED;
+	} else {
+		head.parts =
+			be32_put(put_records(b, u32_max(from, 1), limit, &head,
+					     out, &a->length, &large));
+	}
 	memcpy(out, &head, sizeof(head));
 	a->data = out;
 	a->is_inside = true;
@@ -167,7 +223,7 @@ static void give(struct blk_block *b, const struct blk_request *r,
 	a->length = large->size;
 	a->status = blk_way(r, a->length);
 	a->data = a->status == BLOCK_OK ? (const uint8_t *)large : NULL;
-	a->value = 1;
+	a->value = BLOCK_KV_SINGLE;
 	a->pins = &large->pins;
 	a->is_inside = false;
 }
@@ -185,7 +241,10 @@ void blk_ekv_export(struct blk_block *b, const struct blk_request *r,
 	if (!blk_ekv_is_under_way(b))
 		return;
 	a->status = BLOCK_LATER;
-	if (limit < HEAD + EACH || (!o->is_frozen && !freeze(b, limit)) ||
+	if (limit < HEAD + EACH ||
+	    (!o->is_frozen &&
+	     !freeze(b, limit,
+		     r->arg & BLOCK_KV_LIST ? list_bytes(b) : limit / 2)) ||
 	    (!(uint32_t)r->arg && HEAD + count_answers(b) * EACH > limit))
 		return;
 	a->status = BLOCK_OK;

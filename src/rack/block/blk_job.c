@@ -3,7 +3,7 @@
  * A message, operation by operation. It stops where a value has to be fetched,
  * or where another message fetches one for the same block, and goes on later;
  * it holds one block at a time, so nobody waits for ever. After an operation
- * that was refused the rest is not executed: what a client sends together
+ * that could not be done the rest is not executed: what a client sends together
  * happens in that order.
  */
 #include <endian.h>
@@ -211,12 +211,20 @@ static void request_of(const struct blk_job *j, const struct block_op *op,
 	};
 }
 
+/* That there is no such key, or another version of it, is an answer: what
+ * follows does not hang on it. */
+static bool stops(enum block_status status)
+{
+	return status != BLOCK_OK && status != BLOCK_NO_KEY &&
+	       status != BLOCK_VERSION && status != BLOCK_NO_NUMBER;
+}
+
 static void add(struct blk_job *j, const struct block_result *r)
 {
 	int err = block_reply_add(&j->reply, r);
 
 	ASSERT(err == 0); /* inside_room leaves room for all */
-	if (r->status != BLOCK_OK)
+	if (stops(r->status))
 		j->has_failed = true;
 	j->since_ns = 0;
 	j->at++;

@@ -157,7 +157,9 @@ int memory_make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
 int memory_make_readable(struct mem_node *node, struct ibv_pd *pd,
 			 uint64_t size_bytes, struct memory *out)
 {
-	return make(node, pd, size_bytes, 0, READABLE_ACCESS, out);
+	/* Peers map only what says so: decision 80. */
+	return make(node, pd, size_bytes, AQDV_ALLOC_READ_ONLY, READABLE_ACCESS,
+		    out);
 }
 
 int memory_make_sparse(struct mem_node *node, struct ibv_pd *pd,
