@@ -205,13 +205,15 @@ int aq_kv_batch(struct aq_kv_client *c, struct aq_kv_op *ops, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct aq_kv_op *op = &ops[i];
+		struct aq_kv_put_options o = {.flags = op->flags,
+					      .expire_at_ms = op->expire_at_ms};
 
 		if (op->kind == AQ_KV_OP_GET)
 			op->err = aq_kv_get(c, op->key, op->key_len, op->value,
 					    op->value_len, &op->len);
 		else if (op->kind == AQ_KV_OP_PUT)
 			op->err = aq_kv_put(c, op->key, op->key_len, op->value,
-					    op->value_len, NULL);
+					    op->value_len, &o);
 		else if (op->kind == AQ_KV_OP_DEL)
 			op->err = aq_kv_del(c, op->key, op->key_len);
 		else
