@@ -42,42 +42,10 @@ static void tell_end(struct es_client *c, enum block_opcode opcode,
 	memcpy(c->ask.bytes, &w, sizeof(w));
 }
 
-/* Reads what the list says, as it is by now. False: records have moved. */
-static bool load_list(struct es *s, struct es_client *c)
-{
-	const uint8_t *mem = s->block[c->from].mem;
-	const struct block_head *block = (const void *)mem;
-	uint32_t used =
-		HEAD + be32_get(c->head.answers) *
-			       (uint32_t)sizeof(struct block_kv_answer_wire);
-
-	memcpy(c->carried, c->list, used);
-	memset(c->carried, 0, sizeof(c->head.room));
-	c->carried_bytes = used;
-	for (uint32_t i = 0; i < be32_get(c->head.records); i++) {
-		struct block_kv_listed_wire w;
-		uint32_t size;
-
-		memcpy(&w, c->list + used + i * sizeof(w), sizeof(w));
-		size = be32_get(w.size);
-		ASSERT(c->carried_bytes + size <= sizeof(c->carried));
-		memcpy(c->carried + c->carried_bytes,
-		       mem + 8ull * be32_get(w.at8), size);
-		c->carried_bytes += size;
-	}
-	/* A block that was given back has lost its key. */
-	return s->block[c->from].block.generation == c->from_generation &&
-	       be64_get(block->moves) == be64_get(c->head.room[1]);
-}
-
 void es_mover_ask(struct es *s, struct es_client *c)
 {
 	uint64_t batch = c->batch & (BLOCK_KV_HAS - 1);
 
-	if (c->step == ES_IMPORT && c->has_list && !load_list(s, c)) {
-		s->n->moved++;
-		c->step = ES_EXPORT;
-	}
 	switch (c->step) {
 	case ES_LOOK:
 	case ES_REST_AT:
@@ -98,8 +66,6 @@ void es_mover_ask(struct es *s, struct es_client *c)
 		tell_end(c, BLOCK_KV_EXPORT, c->from, c->from_generation, c->to,
 			 c->to_generation);
 		c->ask.arg = c->part;
-		if (sim_rand_below(&s->run->rand, 2))
-			c->ask.arg |= BLOCK_KV_LIST;
 		break;
 	case ES_IMPORT:
 		tell(c, BLOCK_KV_IMPORT, c->to, c->to_generation, batch);
@@ -218,12 +184,7 @@ static void heard_export(struct es *s, struct es_client *c,
 	}
 	c->step = ES_IMPORT;
 	c->carried_bytes = r->length;
-	c->has_list = r->value == BLOCK_KV_LISTED;
-	if (c->has_list) {
-		memcpy(c->list, r->data, r->length);
-		memcpy(&c->head, r->data, sizeof(c->head));
-		s->n->listed++;
-	} else if (!r->value) {
+	if (!r->value) {
 		memcpy(c->carried, r->data, r->length);
 		memcpy(&c->head, r->data, sizeof(c->head));
 	} else {

@@ -21,8 +21,6 @@
 	X(items, "items of queues that were delivered")                 \
 	X(batches, "batches of slots that moved to another block")      \
 	X(alone, "records that moved alone")                            \
-	X(listed, "batches that movers put together")                   \
-	X(moved, "of them, begun again: records had moved")             \
 	X(helped, "moves that another client went on with")             \
 	X(renewed, "blocks that were given back empty")                 \
 	X(events, "events that a watcher was told")                     \

@@ -84,9 +84,6 @@ struct es_client {
 	struct block_kv_batch_wire head;
 	uint32_t carried_bytes;
 	uint8_t carried[ES_PAYLOAD];
-	/* A batch whose records are read when it is sent. */
-	bool has_list;
-	uint8_t list[BLOCK_BATCH_MAX];
 };
 
 struct es_way {
