@@ -39,7 +39,7 @@ from ._structs import (
     RegionOptions,
     RegionStat,
     Response,
-    SharedStat,
+    SharedInfo,
     Taken,
     WalkInfo,
     WalkOptions,
@@ -316,4 +316,4 @@ aq_shared_addr = _f("aq_shared_addr", _ptr, _ptr)
 aq_shared_size = _f("aq_shared_size", _u64, _ptr)
 aq_shared_flush = _f("aq_shared_flush", c.c_int, _ptr, _u64, _u64)
 aq_shared_fetch = _f("aq_shared_fetch", c.c_int, _ptr, _u64, _u64, c.c_int)
-aq_shared_stat = _f("aq_shared_stat", c.c_int, _ptr, _ref(SharedStat))
+aq_shared_stat = _f("aq_shared_stat", c.c_int, _ptr, _ref(SharedInfo))

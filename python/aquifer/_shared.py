@@ -202,7 +202,7 @@ class SharedMemory:
 
     def info(self) -> SharedInfo:
         """Asks this machine's cache, and the memory node."""
-        found = _structs.SharedStat()
+        found = _structs.SharedInfo()
         self._call(lib.aq_shared_stat, found)
         return SharedInfo(
             *(getattr(found, field[0]) for field in found._fields_)

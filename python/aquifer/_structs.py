@@ -418,7 +418,7 @@ class WatchOptions(c.Structure):
     ]
 
 
-class SharedStat(c.Structure):
+class SharedInfo(c.Structure):
     """struct aq_shared_info"""
 
     _fields_ = [

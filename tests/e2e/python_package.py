@@ -650,7 +650,7 @@ class Structures(unittest.TestCase):
                 want.append(getattr(kind, field).offset)
         program = ("#include <aquifer/index.h>\n#include <aquifer/kv.h>\n"
                    "#include <aquifer/walk.h>\n"
-                   "#include <aquifer/elastic.h>\n"
+                   "#include <aquifer/elastic.h>\n#include <aquifer/shared.h>\n"
                    "#include <stdio.h>\nint main(void)\n{\n" +
                    "".join(f'printf("%zu\\n", {line});\n' for line in lines) + "}\n")
         with tempfile.TemporaryDirectory() as folder:
