@@ -19,11 +19,13 @@ sys.exit(not eval(sys.argv[2]))' "$TMP/nodes" "$1" 2>/dev/null; then
 	fail "never: $1 in $(cat "$TMP/nodes" "$TMP/err")"
 }
 
-# up_two: a rack of a controller and two memory nodes that have joined it.
-up_two() {
+# up_two_with SETTING: a rack of a controller and two memory nodes that have
+# joined it, with one more line in [rack].
+up_two_with() {
 	cat >"$TMP/rack.ini" <<-END
 		[rack]
 		control = c0
+		$1
 		[memory m0]
 		size = 64M
 		[memory m1]
@@ -31,6 +33,11 @@ up_two() {
 	END
 	expect 0 "$AQUIFER" up
 	until_node 'd["m0"]["state"] == d["m1"]["state"] == "up"'
+}
+
+# up_two: the same without.
+up_two() {
+	up_two_with ""
 }
 
 # as TOKEN COMMAND...

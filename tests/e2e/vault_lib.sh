@@ -34,15 +34,5 @@ until_used() {
 # A rack of two nodes whose vault is the folder $TMP/vault.
 up_with_folder() {
 	mkdir "$TMP/vault"
-	cat >"$TMP/rack.ini" <<END
-[rack]
-control = c0
-vault = $TMP/vault
-[memory m0]
-size = 64M
-[memory m1]
-size = 64M
-END
-	expect 0 "$AQUIFER" up
-	until_node 'd["m0"]["state"] == d["m1"]["state"] == "up"'
+	up_two_with "vault = $TMP/vault"
 }
