@@ -29,10 +29,17 @@ def command(*words):
 
 
 def answer_end(buf, at):
-    """Where the answer that begins at `at` ends, or -1. No arrays."""
+    """Where the answer that begins at `at` ends, or -1."""
     end = buf.find(b"\r\n", at)
     if end < 0:
         return -1
+    if buf[at:at + 1] == b"*":
+        count, end = int(buf[at + 1:end]), end + 2
+        for _ in range(count):
+            end = answer_end(buf, end) if end < len(buf) else -1
+            if end < 0:
+                break
+        return end
     if buf[at:at + 1] != b"$" or buf[at:end] == b"$-1":
         return end + 2
     end += 2 + int(buf[at + 1:end]) + 2
@@ -67,6 +74,11 @@ class Peer:
         return answers
 
 
+def many_keys(r):
+    """Sometimes more than a batch."""
+    return [r.choice(KEYS) for _ in range(r.choice([2, 5, 300]))]
+
+
 def random_command(r):
     key = r.choice(KEYS)
     # Some stand beside the index, and some no longer fit once more comes.
@@ -91,8 +103,11 @@ def random_command(r):
         lambda: ("pexpireat", key, 1000),
         lambda: ("pexpiretime", key),
         lambda: ("del", key),
-        lambda: ("del", key, r.choice(KEYS), r.choice(KEYS)),
-        lambda: ("mset", key, value, r.choice(KEYS), "m"),
+        lambda: ("del", *many_keys(r)[:5]),
+        lambda: ("mset", *(w for i, k in enumerate(many_keys(r)) for w in (k, i))),
+        lambda: ("mset", key, value, r.choice(KEYS), "m", key, value + "2"),
+        lambda: ("mget", *many_keys(r)),
+        lambda: ("exists", *many_keys(r)),
         lambda: ("incr", key),
         lambda: ("decrby", key, r.choice(["5", "x", "9223372036854775807"])),
         lambda: ("get", key),

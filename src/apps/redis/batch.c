@@ -250,32 +250,32 @@ bool batch_add(struct gateway *g, struct client *s, const struct command *cmd,
 }
 
 /* A value that did not fit; it is read once more, alone. */
-static void answer_long_get(struct gateway *g, struct client *s,
-			    const struct aq_kv_op *op)
+static void answer_long_get(struct call *c, const struct aq_kv_op *op)
 {
-	struct call c = {.gateway = g, .client = s, .out = &s->out};
+	struct reply *scratch = &c->gateway->scratch;
 	struct resp_str key = {op->key, op->key_len};
-	int err = call_get(&c, key, &g->scratch);
+	int err = call_get(c, key, scratch);
 
 	if (!err)
-		reply_bulk(&s->out, g->scratch.buf, g->scratch.len);
+		reply_bulk(c->out, scratch->buf, scratch->len);
 	else if (err == -ENOENT)
-		reply_nil(&s->out);
+		reply_nil(c->out);
 }
 
-static void answer_get(struct gateway *g, struct client *s,
-		       const struct aq_kv_op *op)
+void call_answer_get(struct call *c, const struct aq_kv_op *op)
 {
+	struct gateway *g = c->gateway;
+
 	g->stats.hits += !op->err || op->err == -EMSGSIZE;
 	g->stats.misses += op->err == -ENOENT;
 	if (!op->err)
-		reply_bulk(&s->out, op->value, op->len);
+		reply_bulk(c->out, op->value, op->len);
 	else if (op->err == -ENOENT)
-		reply_nil(&s->out);
+		reply_nil(c->out);
 	else if (op->err == -EMSGSIZE)
-		answer_long_get(g, s, op);
+		answer_long_get(c, op);
 	else
-		reply_kv_error(&s->out, op->err);
+		reply_kv_error(c->out, op->err);
 }
 
 static void answer_put(struct client *s, const struct command *cmd,
@@ -309,19 +309,18 @@ static void answer_modify(struct client *s, const struct aq_kv_op *op)
 		reply_int(&s->out, work->end.done);
 }
 
-static void answer_op(struct gateway *g, struct client *s,
-		      const struct command *cmd, const struct aq_kv_op *op)
+static void answer_op(struct call *c, const struct aq_kv_op *op)
 {
 	if (op->kind == AQ_KV_OP_GET)
-		answer_get(g, s, op);
+		call_answer_get(c, op);
 	else if (op->kind == AQ_KV_OP_PUT)
-		answer_put(s, cmd, op);
+		answer_put(c->client, c->command, op);
 	else if (op->kind == AQ_KV_OP_MODIFY)
-		answer_modify(s, op);
+		answer_modify(c->client, op);
 	else if (!op->err || op->err == -ENOENT)
-		reply_int(&s->out, !op->err);
+		reply_int(c->out, !op->err);
 	else
-		reply_kv_error(&s->out, op->err);
+		reply_kv_error(c->out, op->err);
 }
 
 /* One answer, and whether it was an error. */
@@ -337,15 +336,28 @@ static void answer(struct gateway *g, uint32_t i, int err)
 	if (err)
 		reply_kv_error(&s->out, err);
 	else
-		answer_op(g, s, c.command, &g->batch[i]);
+		answer_op(&c, &g->batch[i]);
 	call_count(&c, mark);
+}
+
+int batch_run(struct gateway *g, uint32_t count, uint32_t changes)
+{
+	/* One change waits for another thread's in the table, if for any. */
+	bool is_shared = changes > 1 && g->group->count > 1;
+	int err;
+
+	if (is_shared)
+		group_changes_begin(g->group);
+	err = aq_kv_batch(g->kv_client, g->batch, count);
+	if (is_shared)
+		group_changes_end(g->group);
+	return err;
 }
 
 void batch_flush(struct gateway *g)
 {
 	uint32_t count = g->batch_len;
 	uint64_t start_ns;
-	bool is_shared;
 	int err;
 
 	if (!count)
@@ -355,14 +367,8 @@ void batch_flush(struct gateway *g)
 		memset(g->batch_read, 0, sizeof(g->batch_read));
 	g->batch_has_reads = false;
 	start_ns = clock_mono_ns();
-	/* One change waits for another thread's in the table, if for any. */
-	is_shared = g->batch_changes > 1 && g->group->count > 1;
+	err = batch_run(g, count, g->batch_changes);
 	g->batch_changes = 0;
-	if (is_shared)
-		group_changes_begin(g->group);
-	err = aq_kv_batch(g->kv_client, g->batch, count);
-	if (is_shared)
-		group_changes_end(g->group);
 	for (uint32_t i = 0; i < count; i++)
 		answer(g, i, err);
 	hist_record_many(&g->latency, clock_mono_ns() - start_ns, count);

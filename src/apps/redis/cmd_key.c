@@ -15,62 +15,15 @@ enum {
 	KEYS_ROWS = 1024, /* of one step */
 };
 
-void redis_del(struct call *c)
-{
-	int64_t count = 0;
-
-	for (uint32_t i = 1; i < c->argc; i++) {
-		struct resp_str key = call_arg(c, i);
-		int err;
-
-		if (!call_key_ok(c, i))
-			return;
-		err = store_del(c->gateway, key);
-		if (err && err != -ENOENT) {
-			reply_kv_error(c->out, err);
-			return;
-		}
-		count += !err;
-	}
-	reply_int(c->out, count);
-}
-
-/* 1: it is there; 0: not; -1: answered. */
-static int exists(struct call *c, struct resp_str key)
-{
-	size_t len;
-	int err = store_length(c->gateway, key, &len);
-
-	if (err && err != -ENOENT) {
-		reply_kv_error(c->out, err);
-		return -1;
-	}
-	return err != -ENOENT;
-}
-
-void redis_exists(struct call *c)
-{
-	int64_t count = 0;
-
-	for (uint32_t i = 1; i < c->argc; i++) {
-		int there;
-
-		if (!call_key_ok(c, i))
-			return;
-		there = exists(c, call_arg(c, i));
-		if (there < 0)
-			return;
-		count += there;
-	}
-	reply_int(c->out, count);
-}
-
 void redis_type(struct call *c)
 {
-	int there = exists(c, call_arg(c, 1));
+	size_t len;
+	int err = store_length(c->gateway, call_arg(c, 1), &len);
 
-	if (there >= 0)
-		reply_simple(c->out, there ? "string" : "none");
+	if (err && err != -ENOENT)
+		reply_kv_error(c->out, err);
+	else
+		reply_simple(c->out, err ? "none" : "string");
 }
 
 /* ---- when a key ends ---------------------------------------------------- */

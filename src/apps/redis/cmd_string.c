@@ -23,26 +23,6 @@ void redis_get(struct call *c)
 	}
 }
 
-/* An array that ends with errors instead of values where a node is lost: the
- * client sees which ones. */
-void redis_mget(struct call *c)
-{
-	reply_array(c->out, c->argc - 1);
-	for (uint32_t i = 1; i < c->argc && !c->out->is_lost; i++) {
-		struct resp_str key = call_arg(c, i);
-		int err;
-
-		if (!call_key_ok(c, i))
-			continue;
-		err = call_get(c, key, &c->gateway->scratch);
-		if (err == -ENOENT)
-			reply_nil(c->out);
-		else if (!err)
-			reply_bulk(c->out, c->gateway->scratch.buf,
-				   c->gateway->scratch.len);
-	}
-}
-
 /* The length of a value, 0 without one; false after an answer. */
 static bool value_length(struct call *c, size_t *len)
 {
@@ -345,30 +325,6 @@ void redis_getset(struct call *c)
 
 	if (change_run(&ch, set_fn))
 		answer_old(&ch);
-}
-
-/* Not one step: others may see some of the keys set and others not yet. */
-void redis_mset(struct call *c)
-{
-	if (c->argc % 2 == 0) {
-		reply_error(c->out,
-			    "ERR wrong number of arguments for 'mset' command");
-		return;
-	}
-	for (uint32_t i = 1; i < c->argc; i += 2)
-		if (!call_key_ok(c, i))
-			return;
-	for (uint32_t i = 1; i < c->argc; i += 2) {
-		struct resp_str key = call_arg(c, i);
-		struct resp_str value = call_arg(c, i + 1);
-		int err = store_put(c->gateway, key, value, NULL);
-
-		if (err) {
-			reply_kv_error(c->out, err);
-			return;
-		}
-	}
-	reply_simple(c->out, "OK");
 }
 
 /* ---- reading and changing ----------------------------------------------- */

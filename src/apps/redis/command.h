@@ -56,6 +56,11 @@ void batch_flush(struct gateway *g);
  * and their relatives. */
 bool batch_add(struct gateway *g, struct client *s, const struct command *cmd,
 	       const char *buf);
+/* Runs the first operations of g->batch, so many of them changes. As
+ * aq_kv_batch. */
+int batch_run(struct gateway *g, uint32_t count, uint32_t changes);
+/* Answers a GET of it. */
+void call_answer_get(struct call *c, const struct aq_kv_op *op);
 
 static inline struct resp_str call_arg(const struct call *c, uint32_t i)
 {
@@ -91,8 +96,6 @@ void redis_setex(struct call *c);
 void redis_getset(struct call *c);
 void redis_getdel(struct call *c);
 void redis_getex(struct call *c);
-void redis_mget(struct call *c);
-void redis_mset(struct call *c);
 void redis_strlen(struct call *c);
 void redis_getrange(struct call *c);
 void redis_setrange(struct call *c);
@@ -105,8 +108,6 @@ void redis_incrbyfloat(struct call *c);
 
 /* ---- cmd_key.c ---------------------------------------------------------- */
 
-void redis_del(struct call *c);
-void redis_exists(struct call *c);
 void redis_type(struct call *c);
 void redis_expire(struct call *c);
 void redis_ttl(struct call *c);
@@ -121,6 +122,13 @@ void redis_flushall(struct call *c);
 bool command_when(unsigned flags, int64_t n, int64_t *when_ms);
 /* The same of an argument; false after an answer. */
 bool call_when(struct call *c, uint32_t i, unsigned flags, int64_t *when_ms);
+
+/* ---- cmd_many.c --------------------------------------------------------- */
+
+void redis_mget(struct call *c);
+void redis_mset(struct call *c);
+void redis_del(struct call *c);
+void redis_exists(struct call *c);
 
 /* ---- cmd_multi.c --------------------------------------------------------- */
 
