@@ -196,6 +196,11 @@ int run_tiers_zero(struct pager *p, struct space *s, uint64_t page, unsigned n)
 					   p->tiers.fill[TIER_SLOW]};
 	unsigned done = 0;
 
+	/* What is new is likely to be hot, and no sample has seen it yet. So it
+	 * takes of what top may have too much, less than what keeps pages from
+	 * being promoted and more than what begins to demote others. */
+	if (p->tiers.promotes)
+		fill[TIER_TOP].limit_pages += p->policy.slack_pages / 4 * 3;
 	while (done < n) {
 		unsigned run = aim(p, s, page + done, n - done, fill);
 		int got = run_uffd_copy(s->uffd, run_space_addr(s, page + done),
