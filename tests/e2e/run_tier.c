@@ -4,24 +4,17 @@
  *
  *	run_tier place PAGES		fills pages and says on which NUMA nodes
  *					they are
- *	run_tier churn PAGES PARTS ROUNDS
- *					works on one of so many parts after the
- *					other, each until it is hot; with one
- *					more word also forks, and children check
- *					and write
- *	run_tier zipf PAGES READS	reads pages, of which few are wanted
- *					often: for each of some rounds a line
- *					with the ns per page; how many times
- *					1/1,000 of what the same work takes on
- *					a page beside the processor; and how
- *					many in 1,000 reads are of node 0, and
- *					here at all. With one more word it reads
- *					until pages that move have settled, and
- *					begins then
- *	run_tier loop PAGES		fills pages, says so, and reads them for
- *					ever
- *	run_tier count FILE BYTES	stands for a counter of the kernel: the
- *					file has so many bytes more each second
+ *	run_tier newest PAGES		fills pages, and then a few new ones
+ *again and again, until most of those are on node 0 run_tier churn PAGES PARTS
+ *ROUNDS works on one of so many parts after the other, each until it is hot;
+ *with one more word also forks, and children check and write run_tier zipf
+ *PAGES READS	reads pages, of which few are wanted often: for each of some
+ *rounds a line with the ns per page; how many times 1/1,000 of what the same
+ *work takes on a page beside the processor; and how many in 1,000 reads are of
+ *node 0, and here at all. With one more word it reads until pages that move
+ *have settled, and begins then run_tier loop PAGES		fills pages,
+ *says so, and reads them for ever run_tier count FILE BYTES	stands for a
+ *counter of the kernel: the file has so many bytes more each second
  */
 #include <errno.h>
 #include <signal.h>
@@ -40,6 +33,7 @@
 enum {
 	NODES_MAX = 8,
 	CHUNK = 256,
+	NEWEST = 32,
 	HOT_TOUCHES = 6, /* of every hot page in a round */
 	FORK_ROUNDS = 5, /* between two forks */
 	ZIPF_ROUNDS = 15,
@@ -103,6 +97,25 @@ static void place(uint64_t pages)
 	check(mem, pages, 1, 0);
 	weigh_nodes(mem, pages, NULL, on);
 	printf("%.0f %.0f\n", on[0], on[1]);
+}
+
+static void newest(uint64_t pages)
+{
+	void *mem = map(pages);
+	double on[NODES_MAX];
+
+	fill(mem, pages, 1);
+	do {
+		void *few = map(NEWEST);
+
+		memset(on, 0, sizeof(on));
+		fill(few, NEWEST, 2);
+		weigh_nodes(few, NEWEST, NULL, on);
+		CHECK(munmap(few, NEWEST * PAGE) == 0);
+		usleep(10000);
+	} while (on[0] < 0.75 * NEWEST);
+	check(mem, pages, 1, 0);
+	puts("on top");
 }
 
 /* ---- pages that become hot and cold -------------------------------------- */
@@ -335,6 +348,8 @@ int main(int argc, char **argv)
 	count = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
 	if (strcmp(argv[1], "place") == 0)
 		place(pages);
+	else if (strcmp(argv[1], "newest") == 0)
+		newest(pages);
 	else if (strcmp(argv[1], "churn") == 0)
 		churn(pages, count, argc > 4 ? strtoull(argv[4], NULL, 10) : 1,
 		      argc > 5);

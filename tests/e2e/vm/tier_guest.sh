@@ -82,6 +82,9 @@ scenario_place() {
 	echo "none: $top and $slow of 3000 pages"
 	((top + slow == 3000 && top <= 2048 && top >= 1536)) || fail "not so"
 	[[ $(report promoted) == 0 && $(report loads) == 0 ]] || fail "moved"
+	# While pages are promoted, the top node has room for new ones.
+	tiers --tier top=8M@0,slow=24M@1 -- newest 3000 || fail "new pages"
+	echo "new pages: $(<"$TMP/out"), demoted $(report demoted)"
 }
 
 # ---- pages that move --------------------------------------------------------
@@ -172,7 +175,7 @@ scenario_guard() {
 		counting=$!
 		wait_for test -s "$counter"
 		moves --tier top=4M@0,slow=96M@1 --top-peak 100M -- \
-			churn 3000 1 40
+			churn 3000 1 20
 		kill "$counting"
 		wait "$counting" || true
 		promoted+=("$(report promoted)")
@@ -207,7 +210,7 @@ scenario_cxl() {
 	head -n 1 /sys/devices/system/node/node1/meminfo
 }
 
-# zipf READS OPTIONS... [-- settle]: sets COST, the median of the rounds' time for
+# zipf READS OPTIONS... [settle]: sets COST, the median of the rounds' time for
 # a read, 1,000 being that of a page beside the processor; TOP, of 1,000 reads
 # those of pages on the top node; and HERE, those of pages on any node.
 zipf() {
