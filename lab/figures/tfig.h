@@ -160,7 +160,7 @@ void tfig_judge_spark(struct figure_run *r);
 void tfig_judge_llm(struct figure_run *r);
 
 enum {
-	TFIG_CLAIMS = 76,
+	TFIG_CLAIMS = 77,
 };
 
 extern const struct figure_claim tfig_claims[];

@@ -62,8 +62,11 @@
 	X(llm_backend_threads, 12, "threads", PUBLISHED, "[C] 4.3")            \
 	X(llm_model_mb, 4100, "MB", PUBLISHED, "[C] 4.3: read for each token") \
 	X(llm_line_ps, 61246, "ps", FITTED,                                    \
-	  "work on a line of 64 bytes beside memory: what makes 24.2 GB/s at " \
-	  "24 threads, which llm prints")
+	  "work on a line of 64 bytes of weights beside memory: what makes "   \
+	  "24.2 GB/s at 24 threads, which llm prints")                         \
+	X(llm_kv_line_ps, 34366, "ps", FITTED,                                 \
+	  "the same of a backend that serves, whose keys and values are read " \
+	  "as well: what makes 21 GB/s of one backend, which llm prints")
 
 struct tfig_costs {
 	TFIG_COSTS(MODEL_FIELD)

@@ -156,22 +156,6 @@ static void place_all(struct pages *p)
 	share_out(p);
 }
 
-/* The oldest pages are given up, and their memory is taken by the newest. */
-static void make_group(struct pages *p)
-{
-	for (uint32_t i = 0; i < GROUPS; i++) {
-		struct group *g = &p->group[i];
-
-		g->rank = g->rank + 1 == GROUPS ? 0 : g->rank + 1;
-		if (g->rank)
-			continue;
-		take(p, g);
-		g->number = p->made++;
-		place(p, g);
-	}
-	share_out(p);
-}
-
 /* ---- movement ----------------------------------------------------------- */
 
 static double visits_s(const struct pages *p, const struct group *g,
@@ -210,6 +194,42 @@ static void demote_one(struct pages *p, double ops_s)
 	}
 	if (g && g->tier == TIER_TOP)
 		move(p, g, tier_demote(TIER_TOP, &p->slow));
+}
+
+/* A page that is touched first while pages are promoted goes to the top node
+ * although that is full, and the hand makes room, as the pager does it
+ * (run/tiers.c) and the kernel. */
+static void place_new(struct pages *p, struct group *g, double ops_s)
+{
+	struct tier_fill top = p->top;
+
+	if (!p->c->is_promoted || !p->c->top_bytes) {
+		place(p, g);
+		return;
+	}
+	top.limit_pages += g->pages;
+	put(p, g, tier_place(&p->c->ratio, &top, &p->slow, g->number));
+	g->hand_s = p->now_s;
+	for (unsigned i = 0; i < GROUPS && p->top.pages > p->top.limit_pages;
+	     i++)
+		demote_one(p, ops_s);
+}
+
+/* The oldest pages are given up, and their memory is taken by the newest. */
+static void make_group(struct pages *p, double ops_s)
+{
+	struct group *newest = NULL;
+
+	for (uint32_t i = 0; i < GROUPS; i++) {
+		struct group *g = &p->group[i];
+
+		g->rank = g->rank + 1 == GROUPS ? 0 : g->rank + 1;
+		newest = g->rank ? newest : g;
+	}
+	take(p, newest);
+	newest->number = p->made++;
+	place_new(p, newest, ops_s);
+	share_out(p);
 }
 
 static bool fits(const struct tier_fill *f, const struct group *g)
@@ -326,10 +346,10 @@ static void step(struct pages *p, bool is_counted)
 	p->faults = p->moves = 0;
 	if (p->c->is_promoted)
 		scan(p, r.ops_s);
-	charge(p);
 	p->made_left += r.ops_s * p->c->made * STEP_S;
 	for (; p->made_left >= p->all / GROUPS; p->made_left -= p->all / GROUPS)
-		make_group(p);
+		make_group(p, r.ops_s);
+	charge(p);
 	if (is_counted)
 		count(p, &r);
 }

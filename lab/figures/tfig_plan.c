@@ -33,7 +33,9 @@ static const struct setting all_local = {"MMEM", {0, 0}, false, 0};
 static const struct setting ratios[] = {{"3:1", {3, 1}, false, 0},
 					{"1:1", {1, 1}, false, 0},
 					{"1:3", {1, 3}, false, 0}};
-static const struct setting promotion = {"promotion", {1, 1}, true, 0};
+/* Half of the data fits on top. It is not interleaved: Linux promotes no pages
+ * of a mapping with a policy of its own. */
+static const struct setting promotion = {"promotion", {0, 0}, true, 0};
 
 /* ---- memories ----------------------------------------------------------- */
 
@@ -260,7 +262,7 @@ static struct tfig_row *add_llm(struct figure_run *r, const char *panel,
 
 	q->load = (struct tfig_load){
 		.threads = threads,
-		.compute_ns = (double)tfig_costs.llm_line_ps / 1e3,
+		.compute_ns = (double)tfig_costs.llm_kv_line_ps / 1e3,
 		.lines = 1,
 		.under_way = (double)tfig_costs.prefetched};
 	q->pages.stream = TFIG_EVEN;
@@ -273,8 +275,12 @@ static struct tfig_row *add_llm(struct figure_run *r, const char *panel,
 
 int tfig_plan_llm(struct figure_run *r)
 {
+	static const struct setting weights = {
+		"weights only", {0, 0}, false, 0};
 	unsigned by = (unsigned)tfig_costs.llm_backend_threads;
 
+	add_llm(r, NULL, &weights, 2 * by)->load.compute_ns =
+		(double)tfig_costs.llm_line_ps / 1e3;
 	for (unsigned n = by; n <= THREADS_MAX; n += by) {
 		(void)add_llm(r, NULL, &all_local, n);
 		for (unsigned i = 0; i < ARRAY_LEN(ratios); i++)
@@ -311,10 +317,12 @@ int tfig_plan_cost(struct figure_run *r)
 
 int tfig_plan_guard(struct figure_run *r)
 {
+	/* Of one start, 1:1, from which promotion goes one way. */
+	static const struct setting free_of_it = {"promotion", {1, 1}, true, 0};
 	static const struct setting guarded = {
 		"promotion, guarded", {1, 1}, true, 0};
 	static const struct setting *const all[] = {&all_local, &ratios[1],
-						    &promotion, &guarded};
+						    &free_of_it, &guarded};
 	unsigned by = (unsigned)tfig_costs.llm_backend_threads;
 
 	for (unsigned i = 0; i < ARRAY_LEN(all); i++) {

@@ -163,6 +163,24 @@ static void promotes_popular_pages_of_a_full_node(void **state)
 	assert_true(after.threshold_ms > 0);
 }
 
+/* What is new is on top although old pages have filled it. */
+static void has_new_pages_on_top_while_it_promotes(void **state)
+{
+	struct tfig_pages_config c = {.stream = TFIG_LATEST,
+				      .bytes = 64000000000ull,
+				      .top_bytes = 32000000000ull,
+				      .made = 0.0125,
+				      .visits = 1,
+				      .seconds = 300};
+	struct tfig_load l = load_of(7, 10000);
+	struct tfig_pages_result before = run(c, l), after;
+
+	c.is_promoted = true;
+	after = run(c, l);
+	assert_true(before.top_share < 0.7);
+	assert_true(after.top_share > 0.9);
+}
+
 static void stops_promoting_into_a_busy_node(void **state)
 {
 	/* Alone on top they would want more than it moves. */
@@ -210,6 +228,7 @@ int main(void)
 		cmocka_unit_test(shares_a_memory_with_pages_on_the_move),
 		cmocka_unit_test(interleaves_as_the_ratio_says),
 		cmocka_unit_test(promotes_popular_pages_of_a_full_node),
+		cmocka_unit_test(has_new_pages_on_top_while_it_promotes),
 		cmocka_unit_test(stops_promoting_into_a_busy_node),
 		cmocka_unit_test(gives_the_same_for_the_same_seed),
 	};

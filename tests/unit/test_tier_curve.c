@@ -16,19 +16,26 @@
 static const struct tier_curve four = {
 	{{20, 110}, {1, 100}, {40, 190}, {45, 400}}, 4};
 
-static void reads_latency_off_straight_lines(void **state)
+/*
+ * By hand: the lines' slopes are 10/19, 4 and 42. The second point's tangent is
+ * 1 / (59/117 / (10/19) + 58/117 / 4) = 0.924171, the third's 1 / (0.4 / 4 +
+ * 0.6 / 42) = 8.75. In the middle of a line the curve is an eighth of its width
+ * times the difference of the tangents at both ends off it.
+ */
+static void reads_latency_off_a_smooth_curve(void **state)
 {
 	static const struct {
 		double gbs, ns;
-	} rows[] = {{0, 100},  {1, 100},    {10.5, 105}, {20, 110},
-		    {30, 150}, {42.5, 295}, {45, 400},	 {90, 400}};
+	} rows[] = {{0, 100},	       {1, 100},	 {10.5, 104.055095},
+		    {20, 110},	       {30, 130.435427}, {40, 190},
+		    {42.5, 274.21875}, {45, 400},	 {90, 400}};
 	struct tier_curve c = four;
 
 	tier_curve_sort(&c);
 	assert_true(tier_curve_idle_ns(&c) == 100);
 	assert_true(tier_curve_peak_gbs(&c) == 45);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		if (fabs(tier_curve_ns(&c, rows[i].gbs) - rows[i].ns) > 1e-9)
+		if (fabs(tier_curve_ns(&c, rows[i].gbs) - rows[i].ns) > 1e-6)
 			fail_msg("%g GB/s: %g ns, not %g", rows[i].gbs,
 				 tier_curve_ns(&c, rows[i].gbs), rows[i].ns);
 }
@@ -52,6 +59,26 @@ static void survives_points_with_one_bandwidth(void **state)
 	tier_curve_sort(&c);
 	assert_true(isfinite(tier_curve_knee_gbs(&c)));
 	assert_true(isfinite(tier_curve_ns(&c, 5)));
+}
+
+/* Noise of a measurement: latency that falls, steps, points above each other.
+ */
+static void never_leaves_the_points_on_both_sides(void **state)
+{
+	struct tier_curve c = {
+		{{1, 100}, {2, 90}, {2, 95}, {9, 95}, {10, 300}, {40, 299}}, 6};
+
+	for (unsigned i = 0; i + 1 < c.count; i++)
+		for (double t = 0; t < 1; t += 0.01) {
+			const struct tier_point *p = &c.point[i];
+			double gbs = p[0].gbs + t * (p[1].gbs - p[0].gbs);
+			double ns = tier_curve_ns(&c, gbs);
+
+			if (p[1].gbs > p[0].gbs)
+				assert_true(
+					ns >= fmin(p[0].ns, p[1].ns) - 1e-9 &&
+					ns <= fmax(p[0].ns, p[1].ns) + 1e-9);
+		}
 }
 
 static void reads_lists_of_the_kernel(void **state)
@@ -121,9 +148,10 @@ static void reads_numbers_of_the_kernel(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_latency_off_straight_lines),
+		cmocka_unit_test(reads_latency_off_a_smooth_curve),
 		cmocka_unit_test(finds_the_knee_where_latency_is_half_more),
 		cmocka_unit_test(survives_points_with_one_bandwidth),
+		cmocka_unit_test(never_leaves_the_points_on_both_sides),
 		cmocka_unit_test(reads_lists_of_the_kernel),
 		cmocka_unit_test(reads_numbers_of_the_kernel),
 	};

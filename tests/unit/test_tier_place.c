@@ -115,6 +115,25 @@ static void guard_closes_above_three_quarters_of_the_peak(void **state)
 	}
 }
 
+static void guard_forgets_what_it_saw_long_ago(void **state)
+{
+	struct tier_guard g;
+
+	tier_guard_init(&g, 1000000);
+	tier_guard_count(&g, 0, 0);
+	tier_guard_count(&g, 100 * MS, 100000);
+	assert_true(tier_guard_is_closed(&g));
+	tier_guard_miss(&g, 1100 * MS);
+	assert_true(tier_guard_is_closed(&g));
+	tier_guard_miss(&g, 1101 * MS);
+	assert_false(tier_guard_is_closed(&g));
+	/* And begins anew: the gap is in no window. */
+	tier_guard_count(&g, 1200 * MS, 90000000);
+	assert_false(tier_guard_is_closed(&g));
+	tier_guard_count(&g, 1300 * MS, 90100000);
+	assert_true(tier_guard_is_closed(&g));
+}
+
 static void guard_without_a_peak_never_closes(void **state)
 {
 	struct tier_guard g;
@@ -136,6 +155,7 @@ int main(void)
 		cmocka_unit_test(
 			pages_leave_for_the_slow_node_while_it_has_room),
 		cmocka_unit_test(guard_closes_above_three_quarters_of_the_peak),
+		cmocka_unit_test(guard_forgets_what_it_saw_long_ago),
 		cmocka_unit_test(guard_without_a_peak_never_closes),
 	};
 

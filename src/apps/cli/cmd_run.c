@@ -221,6 +221,25 @@ static void print_line(const struct line *l, bool as_json)
 			      l->name, v);
 }
 
+static void print_guard(struct run_stats *s, bool as_json)
+{
+	static const char *const words[] = {
+		[RUN_GUARD_NONE] = "off: nothing is promoted",
+		[RUN_GUARD_NO_COUNTER] = "off: no counter of resctrl",
+		[RUN_GUARD_NO_PEAK] = "off: no --top-peak, no HMAT",
+		[RUN_GUARD_ON] = "on",
+	};
+	uint64_t v = atomic_load_explicit(&s->guard, memory_order_relaxed);
+
+	if (v >= ARRAY_LEN(words))
+		return;
+	if (as_json)
+		(void)fprintf(stderr, ", \"guard\": \"%s\"", words[v]);
+	else
+		(void)fprintf(stderr, "aquifer: run: %-14s %s\n", "guard",
+			      words[v]);
+}
+
 static void print_tiers(struct run_stats *s, bool as_json)
 {
 	const struct line lines[] = {
@@ -236,6 +255,7 @@ static void print_tiers(struct run_stats *s, bool as_json)
 
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
 		print_line(&lines[i], as_json);
+	print_guard(s, as_json);
 }
 
 static void report(const struct run_result *result,

@@ -110,6 +110,15 @@ struct run_stats {
 	_Atomic uint64_t cold;	  /* of these, too late, or not touched */
 	_Atomic uint64_t limited; /* hot, but too many in a second */
 	_Atomic uint64_t guarded; /* the top node was too busy, or full */
+	_Atomic uint64_t guard;	  /* enum run_guard */
+};
+
+/* Whether promotion stops while the top node is busy; else, what is missing. */
+enum run_guard {
+	RUN_GUARD_NONE,	      /* nothing is promoted anyway */
+	RUN_GUARD_NO_COUNTER, /* the kernel does not say what the node moves */
+	RUN_GUARD_NO_PEAK,    /* nobody says how much it can */
+	RUN_GUARD_ON,
 };
 
 enum {

@@ -150,12 +150,19 @@ static void give_back_some(struct pager *p, uint64_t now)
 
 /* ---- taking -------------------------------------------------------------- */
 
-static void watch_top(struct tiers *t, uint64_t now)
+static void watch_top(struct pager *p, uint64_t now)
 {
+	struct tiers *t = &p->tiers;
 	uint64_t bytes;
 
-	if (t->guard.peak_bytes_s && bandwidth_read(&t->bandwidth, &bytes) == 0)
-		tier_guard_count(&t->guard, now, bytes);
+	if (!t->guard.peak_bytes_s)
+		return;
+	if (bandwidth_read(&t->bandwidth, &bytes) != 0) {
+		tier_guard_miss(&t->guard, now);
+		return;
+	}
+	tier_guard_count(&t->guard, now, bytes);
+	show(&p->stats->guard, RUN_GUARD_ON);
 }
 
 /* One batch of each space at a time, so that pages go on leaving. While the top
@@ -191,7 +198,7 @@ void run_sample_tick(struct pager *p)
 		return;
 	t->tick_ns = now + TICK_NS;
 	lock_take(&p->lock);
-	watch_top(t, now);
+	watch_top(p, now);
 	give_back_some(p, now);
 	/* What would not be promoted anyway need not be found. */
 	if (!look_at_top(p).is_guarded && !run_policy_must_wait(p, false))

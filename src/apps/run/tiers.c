@@ -73,7 +73,7 @@ static uint32_t sample_buffers(const struct tiers *t,
 	return (uint32_t)u64_max(1, u64_min(pages, SAMPLES_MAX));
 }
 
-static void open_guard(struct tiers *t, uint64_t peak_bytes_s)
+static enum run_guard open_guard(struct tiers *t, uint64_t peak_bytes_s)
 {
 	uint32_t node = t->node[TIER_TOP];
 	int err = bandwidth_open(&t->bandwidth, &bandwidth_roots, node);
@@ -87,6 +87,8 @@ static void open_guard(struct tiers *t, uint64_t peak_bytes_s)
 	if (!peak_bytes_s)
 		peak_bytes_s = bandwidth_promised(&bandwidth_roots, node);
 	tier_guard_init(&t->guard, err ? 0 : peak_bytes_s);
+	/* A counter is only believed to be one when it was read. */
+	return peak_bytes_s || err ? RUN_GUARD_NO_COUNTER : RUN_GUARD_NO_PEAK;
 }
 
 /* Buffers are on the larger node; and what may be here too much for a moment is
@@ -131,7 +133,7 @@ int run_tiers_open(struct pager *p, uint32_t buffers)
 		t->fill[TIER_TOP].limit_pages + t->fill[TIER_SLOW].limit_pages;
 	tier_promote_init(&t->promote, &rule, clock_mono_ns());
 	if (t->promotes)
-		open_guard(t, o->peak_bytes_s);
+		show(&p->stats->guard, open_guard(t, o->peak_bytes_s));
 	t->zeros = mmap(NULL, RUN_ZERO_WINDOW_MAX * RUN_PAGE_BYTES, PROT_READ,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	return t->zeros == MAP_FAILED ? -ENOMEM : (int)samples;
@@ -194,6 +196,11 @@ int run_tiers_zero(struct pager *p, struct space *s, uint64_t page, unsigned n)
 					   p->tiers.fill[TIER_SLOW]};
 	unsigned done = 0;
 
+	/* What is new is likely to be hot, and no sample has seen it yet. So it
+	 * takes of what top may have too much, less than what keeps pages from
+	 * being promoted and more than what begins to demote others. */
+	if (p->tiers.promotes)
+		fill[TIER_TOP].limit_pages += p->policy.slack_pages / 4 * 3;
 	while (done < n) {
 		unsigned run = aim(p, s, page + done, n - done, fill);
 		int got = run_uffd_copy(s->uffd, run_space_addr(s, page + done),

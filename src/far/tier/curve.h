@@ -32,8 +32,13 @@ struct tier_curve {
 void tier_curve_sort(struct tier_curve *c);
 double tier_curve_idle_ns(const struct tier_curve *c);
 double tier_curve_peak_gbs(const struct tier_curve *c);
-/* Between points on a straight line; below the first its latency, and from the
- * peak on the last one's, which is the highest that was seen. */
+/*
+ * Through all points, between them smooth and never beyond them (monotone cubic
+ * interpolation, Fritsch and Butland's tangents). Not on straight lines:
+ * latency grows faster and faster with load, so between points that are far
+ * apart a line is far above it. Below the first point its latency, and from the
+ * peak on the last one's, which is the highest that was seen.
+ */
 double tier_curve_ns(const struct tier_curve *c, double gbs);
 /* Bandwidth from which latency is above TIER_KNEE_FACTOR of idle, between
  * points on a straight line; the peak where it never is. */

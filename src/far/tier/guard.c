@@ -29,6 +29,12 @@ void tier_guard_count(struct tier_guard *g, uint64_t now_ns, uint64_t bytes)
 	begin(g, now_ns, bytes);
 }
 
+void tier_guard_miss(struct tier_guard *g, uint64_t now_ns)
+{
+	if (now_ns - g->since_ns > TIER_GUARD_BLIND_MS * 1000000ull)
+		tier_guard_init(g, g->peak_bytes_s);
+}
+
 bool tier_guard_is_closed(const struct tier_guard *g)
 {
 	return g->peak_bytes_s &&

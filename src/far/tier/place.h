@@ -7,6 +7,8 @@
  *				k mod (N + M) < N; without, every page does
  *	... its node is full	the other node, if that one has room; else its
  *				own, and the hand makes room there
+ *	... for the first time	as that; while pages are promoted the caller
+ *				lets top have a little more, and demotes
  *	a page leaves top	for the slow node while that has room, else far
  *	a page leaves slow	far
  */
