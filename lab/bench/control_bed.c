@@ -151,7 +151,7 @@ int control_bed_etcd(struct control_bed *bed)
 
 int control_bed_start(struct control_bed *bed, unsigned i)
 {
-	unsigned flags = PLACE_QUIET | (bed->is_pinned ? PLACE_SERVER : 0);
+	unsigned flags = PLACE_QUIET | bed->cores;
 	const char *option = bed->store[0] ? "--store"
 			     : bed->port   ? "--listen"
 					   : NULL;

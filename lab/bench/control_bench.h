@@ -26,7 +26,7 @@ struct control_bed {
 	/* Of TCP on loopback, for a controller with a store of its own; 0:
 	 * none. */
 	unsigned port;
-	bool is_pinned; /* the controller has the server's core to itself */
+	unsigned cores; /* of controllers: PLACE_SERVER, PLACE_UNBOUND, or 0 */
 	pid_t control[CONTROL_MANY]; /* 0: it does not run */
 	struct client_node at[CONTROL_MANY];
 	pid_t etcd[CONTROL_MANY];

@@ -12,6 +12,7 @@
 #include "control_bench.h"
 #include "kv_bench.h"
 #include "loadgen.h"
+#include "place.h"
 #include "shield.h"
 #include "ticks.h"
 
@@ -90,7 +91,7 @@ static int start(struct renew *r)
 	int err = control_bed_make(&r->bed);
 
 	r->bed.port = control_bed_port();
-	r->bed.is_pinned = true;
+	r->bed.cores = PLACE_SERVER;
 	if (!err)
 		err = control_bed_start(&r->bed, 0);
 	if (!err)

@@ -231,6 +231,7 @@ static void harm_controller(struct world *w, unsigned i)
 static void kill_node(struct world *w, unsigned i)
 {
 	controller_break(w, i, true);
+	regions_die(w, i);
 	node_start(w, i);
 }
 

@@ -42,6 +42,7 @@ static char *beat_of(struct node *n)
 	(void)json_object_set_new(beat, "used", json_integer((json_int_t)used));
 	(void)json_object_set_new(beat, "shares", rows);
 	blocks_say(n, beat);
+	regions_say(n, beat);
 	text = json_dumps(beat, JSON_COMPACT);
 	json_decref(beat);
 	return text;
@@ -94,6 +95,7 @@ void node_look(struct world *w, unsigned i)
 	struct node *n = &w->node[i];
 
 	world_at(w, w->now_ns + between_ms(w, 20, 80), EV_NODE, i);
+	regions_tick(n);
 	if (n->asked && w->now_ns < n->late_ns)
 		return;
 	if (n->asked) /* no answer */
@@ -146,6 +148,7 @@ static void take_answer(struct world *w, struct node *n, const json_t *answer,
 	if (!n->is_joining) {
 		take_shares(w, n, answer);
 		blocks_hear(w, n, answer);
+		regions_hear(w, n, answer);
 		return;
 	}
 	n->is_known = true;

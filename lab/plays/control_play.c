@@ -21,12 +21,29 @@ enum {
 };
 
 const enum plant control_bugs[] = {
-	PLANT_ctl_no_guard,    PLANT_ctl_answer_early, PLANT_ctl_unknown_failed,
-	PLANT_ctl_any_version, PLANT_ctl_any_epoch,    PLANT_ctl_join_resets,
-	PLANT_ctl_no_reload,   PLANT_ctl_old_clock,    PLANT_ctl_create_twice,
-	PLANT_ctl_forget_up,   PLANT_ctl_sum_up,       PLANT_ctl_keep_limit,
-	PLANT_ctl_no_lease,    PLANT_ctl_old_lease,    PLANT_ctl_reuse_early,
-	PLANT_ctl_any_run,     PLANT_ctl_ids_again,    PLANT_none,
+	PLANT_ctl_no_guard,
+	PLANT_ctl_answer_early,
+	PLANT_ctl_unknown_failed,
+	PLANT_ctl_any_version,
+	PLANT_ctl_any_epoch,
+	PLANT_ctl_join_resets,
+	PLANT_ctl_no_reload,
+	PLANT_ctl_old_clock,
+	PLANT_ctl_create_twice,
+	PLANT_ctl_forget_up,
+	PLANT_ctl_sum_up,
+	PLANT_ctl_keep_limit,
+	PLANT_ctl_no_lease,
+	PLANT_ctl_old_lease,
+	PLANT_ctl_reuse_early,
+	PLANT_ctl_any_run,
+	PLANT_ctl_ids_again,
+	PLANT_ctl_take_ungiven,
+	PLANT_ctl_take_silent,
+	PLANT_ctl_drop_ungiven,
+	PLANT_ctl_drain_unsaved,
+	PLANT_ctl_left_early,
+	PLANT_none,
 };
 
 /* Peace: leases run out, and all memory comes back. */
@@ -38,6 +55,7 @@ static void play_end(struct world *w)
 	while (w->now_ns < end_ns && world_step(w))
 		;
 	blocks_judge_end(w);
+	regions_judge_end(w);
 }
 
 int control_play(const struct control_options *o, struct control_result *out)
@@ -91,7 +109,11 @@ static void print_usage(FILE *f)
 		      "Programs with names renew leases and let files and "
 		      "queues grow: no lease is shorter than its period, no "
 		      "block has two owners, what was written is there while "
-		      "its map says so, and at the end all memory is back.",
+		      "its map says so, and at the end all memory is back. "
+		      "Nodes are drained, and movers that die before any step "
+		      "take regions from one to the other: each is at one "
+		      "node, has what was written last, and is lost only with "
+		      "its node; a drained node gets nothing new.",
 		      f);
 	opt_help(options, f);
 	opt_help_text("Exit code 0: all promises held, or with --bug it was "
@@ -106,12 +128,14 @@ static void print_text(uint64_t seed, const struct control_result *r)
 	       " beats, %" PRIu64 " joins, %" PRIu64 " grants, %" PRIu64
 	       " refusals, %" PRIu64 " changes of tenants, %" PRIu64
 	       " renewals, %" PRIu64 " blocks made, %" PRIu64 " maps, %" PRIu64
-	       " commits, %" PRIu64 " of an older term, %" PRIu64
-	       " unknown, hash %016" PRIx64 ": %s\n",
+	       " writes to regions, %" PRIu64 " moves, %" PRIu64
+	       " settled by the controller, %" PRIu64 " commits, %" PRIu64
+	       " of an older term, %" PRIu64 " unknown, hash %016" PRIx64
+	       ": %s\n",
 	       seed, r->failovers, r->virtual_s, r->steps, r->beats, r->joins,
 	       r->grants, r->refused, r->changes, r->renewals, r->blocks,
-	       r->maps, r->commits, r->stale, r->unknown, r->hash,
-	       r->wrong[0] ? r->wrong : "holds");
+	       r->maps, r->writes, r->moves, r->settled, r->commits, r->stale,
+	       r->unknown, r->hash, r->wrong[0] ? r->wrong : "holds");
 }
 
 static void print_json(struct json_out *j, uint64_t seed,
@@ -131,6 +155,9 @@ static void print_json(struct json_out *j, uint64_t seed,
 	json_out_u64(j, "renewals", r->renewals);
 	json_out_u64(j, "blocks", r->blocks);
 	json_out_u64(j, "maps", r->maps);
+	json_out_u64(j, "writes", r->writes);
+	json_out_u64(j, "moves", r->moves);
+	json_out_u64(j, "settled", r->settled);
 	json_out_u64(j, "commits", r->commits);
 	json_out_u64(j, "stale", r->stale);
 	json_out_u64(j, "unknown", r->unknown);

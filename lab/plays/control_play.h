@@ -20,7 +20,8 @@ struct control_result {
 	uint64_t failovers, steps, commits, stale, unknown, grants, refused;
 	uint64_t beats, breaks, joins, changes, virtual_s, hash;
 	uint64_t renewals, blocks, maps;
-	char wrong[200]; /* "": all promises held */
+	uint64_t writes, moves, settled; /* of regions */
+	char wrong[200];		 /* "": all promises held */
 };
 
 /* Bugs that must be found; ends with PLANT_none. */

@@ -155,6 +155,8 @@ void world_ask(struct world *w, const struct message *m, bool may_double)
 	if (times && may_double && goes_wrong(w, DOUBLED_PERCENT))
 		times = 2;
 	/* The second one comes when nobody thinks of it any more. */
+	if (m->is_undrain)
+		w->drained[m->about].undrains += times;
 	for (unsigned i = 0; i < times; i++)
 		push(w, (struct event){
 				.at_ns = w->now_ns +
@@ -201,6 +203,8 @@ static void take_message(struct world *w, struct event *e)
 {
 	struct message *m = e->message;
 
+	if (m->is_undrain && e->kind == EV_REQUEST)
+		w->drained[m->about].undrains--;
 	if (!reaches(w, m)) {
 		message_free(m);
 		return;
@@ -213,6 +217,8 @@ static void take_message(struct world *w, struct event *e)
 		node_reply(w, m);
 	else if (m->is_program)
 		program_reply(w, m);
+	else if (m->is_mover)
+		mover_reply(w, m);
 	else
 		client_reply(w, m);
 	message_free(m);
@@ -249,6 +255,16 @@ static void take(struct world *w, struct event *e)
 	case EV_PROGRAM:
 		program_look(w, e->who);
 		break;
+	case EV_REGION:
+		region_work(w, e->who);
+		break;
+	case EV_MOVER:
+		mover_look(w, e->who);
+		break;
+	case EV_ORDER:
+		(void)region_obey(w, e->order_late); /* nobody waits for it */
+		free(e->order_late);
+		break;
 	case EV_FAULT:
 		world_fault(w);
 		break;
@@ -275,6 +291,7 @@ bool world_step(struct world *w)
 	for (unsigned i = 0; i < CONTROLLERS; i++)
 		controller_pump(w, i);
 	judge_step(w);
+	judge_regions(w);
 	return true;
 }
 
@@ -310,6 +327,18 @@ void world_txn(struct world *w, struct txn *t, enum event_kind kind)
 						 : between_ms(w, 1, 15)),
 			       .kind = kind,
 			       .txn = t});
+}
+
+void world_order(struct world *w, const struct order *o)
+{
+	struct order *copy = malloc(sizeof(*copy));
+
+	ASSERT(copy);
+	*copy = *o;
+	push(w, (struct event){.at_ns = w->now_ns +
+					between_ms(w, 1, LATE_MAX_MS / 2),
+			       .kind = EV_ORDER,
+			       .order_late = copy});
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -349,6 +378,10 @@ int world_open(struct world *w, const struct control_options *o,
 		w->program[i].last = -1;
 		world_at(w, between_ms(w, 3000, 4000), EV_PROGRAM, i);
 	}
+	for (unsigned i = 0; i < REGIONS; i++)
+		world_at(w, between_ms(w, 3000, 4000), EV_REGION, i);
+	for (unsigned i = 0; i < MOVERS; i++)
+		world_at(w, between_ms(w, 4000, 5000), EV_MOVER, i);
 	world_at(w, 5000 * MS, EV_FAULT, 0);
 	return 0;
 }
@@ -363,6 +396,7 @@ void world_close(struct world *w)
 			message_free(e.message);
 		if (e.txn)
 			txn_free(e.txn);
+		free(e.order_late);
 	}
 	for (unsigned i = 0; i < CONTROLLERS; i++) {
 		controller_end(w, i);

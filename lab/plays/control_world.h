@@ -26,6 +26,9 @@ enum {
 	PROGRAMS = 4,	 /* that have names and blocks */
 	PLACES = 24,	 /* for blocks, at each node */
 	OWNERS = 1 << 16,
+	REGIONS = 3, /* that move from node to node */
+	MOVERS = 6,
+	IDS = 16,	/* of moves, that a node remembers */
 	END_MS = 60000, /* of peace, at the end */
 };
 
@@ -41,13 +44,18 @@ enum event_kind {
 	EV_WORK,    /* of a node: memory is taken or given back */
 	EV_CLIENT,
 	EV_PROGRAM,
+	EV_REGION, /* its program writes */
+	EV_MOVER,
+	EV_ORDER, /* a second one, that comes late */
 	EV_FAULT,
 };
 
 struct message {
 	unsigned controller;
 	/* Who asked: a node's run, a program, or the administrator. */
-	bool is_node, is_program;
+	bool is_node, is_program, is_mover;
+	bool is_undrain; /* of the node `about` */
+	unsigned about;
 	unsigned who;
 	uint64_t run, id;
 	uint64_t sent_ns; /* by its own clock */
@@ -73,6 +81,7 @@ struct event {
 	uint64_t number;
 	struct message *message;
 	struct txn *txn;
+	struct order *order_late;
 };
 
 /* A request that waits at a controller. */
@@ -126,6 +135,70 @@ struct news {
 	uint64_t generation[PLACES];
 };
 
+/* The steps of a move, in their order (memnode/move.h). */
+enum step {
+	STEP_ARRIVE,
+	STEP_LEAVE,
+	STEP_COPY,
+	STEP_SEAL,
+	STEP_GIVE,
+	STEP_TAKE,
+	STEP_END,
+};
+
+struct order {
+	enum step step;
+	unsigned node, region;
+	uint64_t move, birth, version;
+	unsigned from;
+	uint64_t from_run;
+};
+
+enum stage {
+	AT_NONE,
+	AT_HOME,
+	AT_LEAVING,
+	AT_SEALED,
+	AT_ARRIVING,
+};
+
+/* A region at a node. */
+struct region {
+	enum stage stage;
+	uint64_t birth, version, move;
+	uint64_t until_ns; /* by the node's clock */
+	unsigned from;
+	uint64_t from_run;
+};
+
+/* What its program knows of a region. */
+struct written {
+	uint64_t birth, version;
+	bool may_be_lost; /* its node was killed */
+};
+
+struct ids {
+	uint64_t id[IDS];
+	unsigned next;
+};
+
+/* What is known of a node's drain. */
+struct drained {
+	bool is_sure; /* it was answered, and nobody has changed it since */
+	uint64_t sure_ns;
+	unsigned changes;
+	unsigned undrains; /* on their way to controllers */
+};
+
+struct mover {
+	unsigned doing, tries, change;
+	bool is_clean; /* no undrain was on its way when it drained */
+	unsigned from, to;
+	uint64_t from_run;
+	uint64_t asked, asked_ns, late_ns;
+	struct order order;
+};
+
 struct node {
 	struct process p;
 	uint64_t run;
@@ -143,6 +216,10 @@ struct node {
 	struct place place[PLACES];
 	struct news freed, failed;
 	unsigned freed_said, failed_said;
+	bool is_drained;
+	uint64_t drain_order;
+	struct region region[REGIONS];
+	struct ids given, kept; /* moves from here */
 };
 
 /* What may be, as far as a client knows. */
@@ -190,6 +267,9 @@ struct world {
 	bool is_ending; /* nothing goes wrong any more, nobody wants more */
 	struct program program[PROGRAMS];
 	struct owner owner[OWNERS];
+	struct written written[REGIONS];
+	struct drained drained[NODES];
+	struct mover mover[MOVERS];
 	struct control_result *result;
 };
 
@@ -211,6 +291,8 @@ void world_reply(struct world *w, struct message *m);
 /* A transaction on its way, or its result; it is given away. */
 void world_txn(struct world *w, struct txn *t, enum event_kind kind);
 void txn_free(struct txn *t);
+/* The same order once more, later. */
+void world_order(struct world *w, const struct order *o);
 /* Takes the next event; false: the end. */
 bool world_step(struct world *w);
 void world_wrong(struct world *w, const char *fmt, ...) PRINTF(2, 3);
@@ -256,6 +338,24 @@ void program_reply(struct world *w, const struct message *m);
 void blocks_say(struct node *n, json_t *beat);
 void blocks_hear(struct world *w, struct node *n, const json_t *answer);
 void blocks_judge_end(struct world *w);
+
+/* ---- control_regions.c -------------------------------------------------- */
+
+/* Whether the node has done it. */
+bool region_obey(struct world *w, struct order *o);
+void regions_tick(struct node *n);
+void regions_say(const struct node *n, json_t *beat);
+void regions_hear(struct world *w, struct node *n, const json_t *answer);
+/* The node is killed. */
+void regions_die(struct world *w, unsigned node);
+void region_work(struct world *w, unsigned i);
+void judge_regions(struct world *w);
+void regions_judge_end(struct world *w);
+
+/* ---- control_mover.c ---------------------------------------------------- */
+
+void mover_look(struct world *w, unsigned i);
+void mover_reply(struct world *w, const struct message *m);
 
 /* ---- control_judge.c ---------------------------------------------------- */
 

@@ -253,7 +253,17 @@
 	X(ctl_any_run, "any-run",                                              \
 	  "blocks of a node's former run are taken for good")                  \
 	X(ctl_ids_again, "ids-again",                                          \
-	  "a new leader gives generations that were given before")
+	  "a new leader gives generations that were given before")             \
+	X(ctl_take_ungiven, "take-ungiven",                                    \
+	  "a copy counts before the node that has the region has given it")    \
+	X(ctl_take_silent, "take-from-silent",                                 \
+	  "what a silent node has is taken for gone, and its copy counts")     \
+	X(ctl_drop_ungiven, "drop-ungiven",                                    \
+	  "a copy ends because nobody has said yet that it was given")         \
+	X(ctl_drain_unsaved, "drain-unsaved",                                  \
+	  "a new leader does not know which nodes are drained")                \
+	X(ctl_left_early, "left-early",                                        \
+	  "what is on a drained node is called all before it has heard of it")
 
 enum plant {
 	PLANT_none,

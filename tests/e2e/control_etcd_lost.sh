@@ -46,9 +46,12 @@ echo "ok: without two"
 
 etcd_start 0
 etcd_start 2
+until_ok curl -sSf -m 1 "${ETCD_CLIENT[0]}/health"
+healthy=${EPOCHREALTIME/./}
 until_ok "$AQUIFER" tenant create back --token-file "$TMP/b.token"
+accepted=${EPOCHREALTIME/./}
 expect 0 "$AQUIFER" tenant ls --json
 json "$TMP/out" '{"one", "killed0", "killed1", "killed2", "stopped", "back"} <=
 	set(t["name"] for t in d["tenants"])' >/dev/null
 until_node 'd["m0"]["state"] == "up" and d["m0"]["regions"] == 1'
-echo "ok: back again"
+echo "ok: back again, $(((accepted - healthy) / 1000)) ms after etcd was healthy"

@@ -477,6 +477,7 @@ static void a_map_has_a_ticket_that_nodes_believe(void **state)
  * when the node has heard of it. */
 static void a_node_is_known_with_all_that_is_on_it(void **state)
 {
+	char drained[64];
 	struct bed b;
 	uint64_t epoch;
 	json_t *row;
@@ -495,7 +496,11 @@ static void a_node_is_known_with_all_that_is_on_it(void **state)
 			     "{\"drain\":true}"),
 			 200);
 	assert_false(json_is_true(json_object_get(b.answer, "left_last")));
-	assert_int_equal(say(&b, "m0", epoch, FIRST, ",\"drained\":true"), 200);
+	assert_int_equal(say(&b, "m0", epoch, FIRST, ""), 200);
+	snprintf(drained, sizeof(drained),
+		 ",\"drained\":true,\"drain_order\":%llu",
+		 (unsigned long long)number(&b, "drain_order"));
+	assert_int_equal(say(&b, "m0", epoch, FIRST, drained), 200);
 	assert_int_equal(ask(&b, TOKEN_ADMIN, "GET /v1/nodes/m0", NULL), 200);
 	assert_true(json_is_true(json_object_get(b.answer, "left_last")));
 	assert_true(json_is_true(json_object_get(b.answer, "left_complete")));

@@ -49,7 +49,7 @@ static const struct row rows[] = {
 			"\"wish\":0}],\"names\":[{\"tenant\":\"t\",\"name\":"
 			"\"r\","
 			"\"size\":1}],\"own\":[],\"conflicts\":[\"u\"],"
-			"\"given\":[\"" FIRST
+			"\"given\":[\"" FIRST "\"],\"kept\":[\"" SECOND
 			"\"],\"sealed\":[{\"move\":\"" FIRST
 			"\",\"from\":\"m0\",\"run\":\"" FIRST "\"}],"
 			"\"moving\":1,\"moved\":2}",
@@ -370,6 +370,7 @@ static const struct field fields[] = {
 	{"conflicts", LIST, false, {"[{}]"}},
 	{"drain", FLAG, false, {NULL}},
 	{"drained", FLAG, false, {NULL}},
+	{"drain_order", NUMBER, false, {NULL}},
 	{"copies", NUMBER, false, {"0", "17"}},
 	{"policy", WORD, false, {"\"\"", "\"most\""}},
 	{"token", WORD, false, {"\"\"", "\"short\"", "\"" T8("0123456G") "\""}},
@@ -391,6 +392,7 @@ static const struct field fields[] = {
 	{"chained", LIST, false, {"[[]]", "[[1,2,3]]", "[[0,1,2,-1]]"}},
 	{"links", LIST, false, {"[[]]", "[{\"peer\":1}]"}},
 	{"given", LIST, false, {"[7]", "[\"12\"]"}},
+	{"kept", LIST, false, {"[7]", "[\"12\"]"}},
 	{"sealed", LIST, false, {"[[]]", "[{\"move\":\"12\"}]"}},
 	{"moving", NUMBER, false, {NULL}},
 	{"moved", NUMBER, false, {NULL}},

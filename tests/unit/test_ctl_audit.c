@@ -111,6 +111,43 @@ static void refusals_are_limited_and_counted(void **state)
 	}
 }
 
+/* Lines of one transaction reach the file together, more of them than one write
+ * has room for, and what should not be there is left out of the middle. */
+static void several_are_written_together(void **state)
+{
+	enum {
+		COUNT = 60
+	};
+	struct ctl_audit_entry entry[COUNT];
+	struct ctl_request q = {.method = CTL_POST,
+				.path = "/v1/\"quoted\\",
+				.peer = "10.0.0.9:1234",
+				.certificate = "CN=\"m0\""};
+	struct fixture f;
+	char *text;
+
+	for (unsigned i = 0; i < COUNT; i++)
+		entry[i] = (struct ctl_audit_entry){
+			.request = &q,
+			.event = {.who = "alpha", .is_quiet = i == COUNT - 1},
+			.status = i == 7 ? 409 : 201};
+	start(&f, true);
+	ctl_audit_note_all(f.audit, entry, COUNT, 1);
+	text = stop(&f);
+	assert_int_equal(lines(text), COUNT - 2);
+	for (char *at = text; *at; at = strchr(at, '\n') + 1) {
+		json_t *tree = json_loadb(at, strcspn(at, "\n"), 0, NULL);
+
+		assert_string_equal(
+			json_string_value(json_object_get(tree, "path")),
+			q.path);
+		assert_string_equal(
+			json_string_value(json_object_get(tree, "certificate")),
+			q.certificate);
+		json_decref(tree);
+	}
+}
+
 /* The last lines can be asked for, also after a restart; a file that is large
  * is followed by another one, and old ones go. */
 static void its_own_file_turns_over(void **state)
@@ -172,6 +209,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(changes_and_refusals_are_written),
 		cmocka_unit_test(refusals_are_limited_and_counted),
+		cmocka_unit_test(several_are_written_together),
 		cmocka_unit_test(its_own_file_turns_over),
 		cmocka_unit_test(only_files_are_appended_to),
 	};

@@ -273,6 +273,55 @@ static void the_controller_says_that_it_was_given(void **state)
 	fixture_stop(&f);
 }
 
+/* The mover died before: the copy is nobody's. */
+static void a_copy_that_never_counts_ends(void **state)
+{
+	struct mem_fixture f = {0};
+	json_t *answer = json_pack("{s:[s, s]}", "drop", OTHER, ID);
+
+	fixture_start(&f);
+	assert_int_equal(ask(&f, "POST /v1/regions", ARRIVE), 201);
+	assert_int_equal(
+		ask(&f, "PATCH /v1/moves/" ID, "{\"ms\":1000,\"seal\":true}"),
+		204);
+	assert_int_equal(pool_used(&f), 8192);
+	mem_node_hear(f.node, answer);
+	assert_int_equal(pool_used(&f), 0);
+	assert_int_equal(ask(&f, "POST /v1/moves/" ID "/take", NULL), 404);
+	/* What is there by now under the name is left alone. */
+	assert_int_equal(
+		ask(&f, "POST /v1/regions", "{\"name\":\"r\",\"size\":8192}"),
+		201);
+	mem_node_hear(f.node, answer);
+	assert_int_equal(ask(&f, "GET /v1/regions/r", NULL), 200);
+	json_decref(answer);
+	fixture_stop(&f);
+}
+
+/* A request that comes late could else give what was written since away. */
+static void a_move_that_was_given_up_does_not_begin_again(void **state)
+{
+	struct mem_fixture f = {0};
+	json_t *beat = json_object();
+
+	make(&f);
+	assert_int_equal(
+		ask(&f, "POST /v1/moves", LEAVE(ID, "[\"r\"]", "1000")), 200);
+	pass(&f, LATE_MS);
+	assert_int_equal(
+		ask(&f, "POST /v1/moves", LEAVE(ID, "[\"r\"]", "1000")), 410);
+	assert_int_equal(ask(&f, "GET /v1/regions/r", NULL), 200);
+	mem_node_say(f.node, beat);
+	assert_string_equal(json_string_value(json_array_get(
+				    json_object_get(beat, "kept"), 0)),
+			    ID);
+	assert_int_equal(
+		ask(&f, "POST /v1/moves", LEAVE(OTHER, "[\"r\"]", "1000")),
+		200);
+	json_decref(beat);
+	fixture_stop(&f);
+}
+
 static unsigned give_one(struct mem_fixture *f, const char *token, unsigned i)
 {
 	char line[64], body[128];
@@ -343,6 +392,8 @@ int main(void)
 		cmocka_unit_test(what_arrives_is_hidden_until_it_is_taken),
 		cmocka_unit_test(a_copy_that_is_not_whole_ends_with_its_mover),
 		cmocka_unit_test(the_controller_says_that_it_was_given),
+		cmocka_unit_test(a_copy_that_never_counts_ends),
+		cmocka_unit_test(a_move_that_was_given_up_does_not_begin_again),
 		cmocka_unit_test(moves_of_others_are_not_there),
 		cmocka_unit_test(a_tenant_gives_its_share),
 	};

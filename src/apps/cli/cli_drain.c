@@ -2,8 +2,8 @@
 /*
  * What is on a drained node: tables, regions and indexes move
  * (cli_drain_move.c), and the controller moves blocks that have copies, which
- * is waited for. Other blocks have one place, pages belong to programs that
- * run, and of the rest its node says why it cannot leave.
+ * is waited for (cli_drain_copies.c). Other blocks have one place, pages belong
+ * to programs that run, and of the rest its node says why it cannot leave.
  */
 #include "cli_drain.h"
 
@@ -36,7 +36,6 @@ static const char *const kind_name[] = {
 
 enum {
 	KEY_BYTES = 160,
-	COPY_KEY_BYTES = 640, /* with a whole path */
 };
 
 /* Something that moves as a whole: a region belongs to one. */
@@ -60,18 +59,6 @@ struct drain {
 	json_t *stays;	/* [{"tenant", "name", "kind", "size", "why"}] */
 };
 
-static const char *text(const json_t *row, const char *key)
-{
-	const char *s = json_string_value(json_object_get(row, key));
-
-	return s ? s : "";
-}
-
-static uint64_t number(const json_t *row, const char *key)
-{
-	return (uint64_t)json_integer_value(json_object_get(row, key));
-}
-
 static void pause_briefly(void)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
@@ -94,9 +81,9 @@ static int ask_node(const struct drain *d, json_t **out)
 /* What the region of that row is, or is a part of. */
 static void thing_of(const json_t *row, struct thing *t)
 {
-	const char *region = text(row, "name");
+	const char *region = cli_drain_text(row, "name");
 
-	t->tenant = text(row, "tenant");
+	t->tenant = cli_drain_text(row, "tenant");
 	t->kind = aq_kv_owns_region(region, t->name)	  ? TABLE
 		  : aq_index_owns_region(region, t->name) ? INDEX
 							  : REGION;
@@ -124,7 +111,7 @@ static int regions_of(const struct drain *d, const json_t *rows,
 			return error_set(-EOPNOTSUPP,
 					 "it has more than %d regions here",
 					 CLIENT_MOVE_MAX);
-		out->name[out->count++] = text(row, "name");
+		out->name[out->count++] = cli_drain_text(row, "name");
 	}
 	return 0;
 }
@@ -225,61 +212,6 @@ static bool is_behind(const struct drain *d, const json_t *answer)
 	return false;
 }
 
-/* ---- copies of blocks ---------------------------------------------------- */
-
-/* How many blocks with copies are there; whose they are is remembered. */
-static uint64_t count_copies(struct drain *d, const json_t *answer)
-{
-	const json_t *rows = json_object_get(answer, "blocks"), *row;
-	char key[COPY_KEY_BYTES];
-	uint64_t n = 0;
-	size_t i;
-
-	json_array_foreach(rows, i, row)
-	{
-		if (number(row, "copies") < 2)
-			continue;
-		n += number(row, "blocks");
-		(void)snprintf(key, sizeof(key), "%s %s", text(row, "tenant"),
-			       text(row, "path"));
-		(void)json_object_set(d->copied, key, (json_t *)(uintptr_t)row);
-	}
-	return n;
-}
-
-static bool is_left(const json_t *answer, const json_t *copied)
-{
-	const json_t *rows = json_object_get(answer, "blocks"), *row;
-	size_t i;
-
-	json_array_foreach(rows, i, row)
-	{
-		if (!strcmp(text(row, "tenant"), text(copied, "tenant")) &&
-		    !strcmp(text(row, "path"), text(copied, "path")))
-			return true;
-	}
-	return false;
-}
-
-static void list_copies(struct drain *d, const json_t *answer)
-{
-	const json_t *row;
-	const char *key;
-
-	json_object_foreach(d->copied, key, row)
-	{
-		if (is_left(answer, row))
-			continue;
-		(void)json_array_append_new(
-			d->moved,
-			json_pack("{s:s, s:s}", "tenant", text(row, "tenant"),
-				  text(row, "kind"), text(row, "path")));
-		if (!d->as_json)
-			printf("blocks of %s of tenant %s: moved\n",
-			       text(row, "path"), text(row, "tenant"));
-	}
-}
-
 /* ---- the rest ------------------------------------------------------------ */
 
 static void add_stay(struct drain *d, const json_t *row, const char *name,
@@ -288,8 +220,8 @@ static void add_stay(struct drain *d, const json_t *row, const char *name,
 	(void)json_array_append_new(
 		d->stays,
 		json_pack("{s:s, s:s, s:s, s:I, s:s}", "tenant",
-			  text(row, "tenant"), "name", name, "kind", kind,
-			  "size", (json_int_t)bytes, "why", why));
+			  cli_drain_text(row, "tenant"), "name", name, "kind",
+			  kind, "size", (json_int_t)bytes, "why", why));
 }
 
 static void add_region(struct drain *d, const json_t *row)
@@ -301,29 +233,30 @@ static void add_region(struct drain *d, const json_t *row)
 	why = json_string_value(json_object_get(d->failed, t.key));
 	if (!why)
 		why = json_string_value(json_object_get(d->fixed, t.key));
-	add_stay(d, row, text(row, "name"), kind_name[t.kind],
-		 number(row, "size"),
+	add_stay(d, row, cli_drain_text(row, "name"), kind_name[t.kind],
+		 cli_drain_number(row, "size"),
 		 why ? why : "it was made meanwhile; drain again");
 }
 
 static void list_rest(struct drain *d, const json_t *answer)
 {
 	const json_t *rows = json_object_get(answer, "left"), *row;
-	uint64_t named = 0, used = number(answer, "used");
+	uint64_t named = 0, used = cli_drain_number(answer, "used");
 	size_t i;
 
 	json_array_foreach(rows, i, row)
 	{
-		named += number(row, "size");
+		named += cli_drain_number(row, "size");
 		add_region(d, row);
 	}
 	rows = json_object_get(answer, "blocks");
 	json_array_foreach(rows, i, row)
 	{
-		named += number(row, "bytes");
-		add_stay(d, row, text(row, "path"), text(row, "kind"),
-			 number(row, "bytes"),
-			 number(row, "copies") > 1
+		named += cli_drain_number(row, "bytes");
+		add_stay(d, row, cli_drain_text(row, "path"),
+			 cli_drain_text(row, "kind"),
+			 cli_drain_number(row, "bytes"),
+			 cli_drain_number(row, "copies") > 1
 				 ? "no other node has room for its copies, or "
 				   "one with a copy is down"
 				 : "blocks without copies do not move; they go "
@@ -346,14 +279,16 @@ static void print_rest(const struct drain *d, const json_t *answer)
 
 	json_array_foreach(d->stays, i, row)
 	{
-		(void)cli_rack_size(number(row, "size"), size);
-		if (*text(row, "name"))
+		(void)cli_rack_size(cli_drain_number(row, "size"), size);
+		if (*cli_drain_text(row, "name"))
 			printf("  %s of tenant %s (%s) stays: %s\n",
-			       text(row, "name"), text(row, "tenant"), size,
-			       text(row, "why"));
+			       cli_drain_text(row, "name"),
+			       cli_drain_text(row, "tenant"), size,
+			       cli_drain_text(row, "why"));
 		else
-			printf("  %s (%s) stays: %s\n", text(row, "kind"), size,
-			       text(row, "why"));
+			printf("  %s (%s) stays: %s\n",
+			       cli_drain_text(row, "kind"), size,
+			       cli_drain_text(row, "why"));
 	}
 	if (!json_is_true(json_object_get(answer, "left_complete")))
 		printf("There is more than the controller knows by name.\n");
@@ -379,7 +314,8 @@ static int await_node(const struct drain *d)
 					"node %s is %s and has not heard yet "
 					"that it is drained, so nothing was "
 					"moved; drain it again when it is back",
-					d->node, text(answer, "state"));
+					d->node,
+					cli_drain_text(answer, "state"));
 		json_decref(answer);
 		if (err || is_last)
 			return err;
@@ -401,7 +337,7 @@ static int move_all(struct drain *d, json_t **out)
 		err = ask_node(d, &answer);
 		if (err)
 			break;
-		copies = count_copies(d, answer);
+		copies = cli_drain_copies_note(d->copied, answer);
 		if (move_things(d, answer) || copies < before)
 			end_ms = clock_mono_ms() + SETTLE_MS;
 		else if ((!copies && !is_behind(d, answer)) ||
@@ -434,7 +370,7 @@ int cli_drain_run(struct cli_admin *m, const char *node, bool as_json)
 		cli_error("%s", error_last());
 		code = CLI_FAILED;
 	} else {
-		list_copies(&d, answer);
+		cli_drain_copies_list(d.copied, answer, d.moved, as_json);
 		list_rest(&d, answer);
 		if (json_object_size(d.failed))
 			code = CLI_FAILED;

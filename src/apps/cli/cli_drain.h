@@ -16,6 +16,28 @@ struct cli_drain_right;
  */
 int cli_drain_run(struct cli_admin *m, const char *node, bool as_json);
 
+/* Members of the controller's answers; "" and 0 where they are missing. */
+static inline const char *cli_drain_text(const json_t *row, const char *key)
+{
+	const char *s = json_string_value(json_object_get(row, key));
+
+	return s ? s : "";
+}
+
+static inline uint64_t cli_drain_number(const json_t *row, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(row, key));
+}
+
+/* ---- cli_drain_copies.c -------------------------------------------------- */
+
+/* How many blocks with copies are there, as the controller says of the node;
+ * whose they are is remembered in the object `copied`. */
+uint64_t cli_drain_copies_note(json_t *copied, const json_t *answer);
+/* Adds to `moved` those that are not there any more. */
+void cli_drain_copies_list(json_t *copied, const json_t *answer, json_t *moved,
+			   bool as_json);
+
 /* ---- cli_drain_right.c --------------------------------------------------- */
 
 /* The right of a tenant, until it is closed or this process ends. `m` outlives

@@ -17,7 +17,9 @@
 
 enum {
 	LINE_BYTES = 1024,
+	LINES_BYTES = 16 * LINE_BYTES, /* that are written at once */
 	WORD_BYTES = 160,
+	QUOTED_BYTES = 2 * WORD_BYTES,
 	BUCKETS = 64, /* of callers, for limits */
 };
 
@@ -177,32 +179,50 @@ static const char *plain(const char *text, char out[WORD_BYTES])
 	return out;
 }
 
-/* One line without its end, as JSON. NULL: no memory. */
-static char *format_json(const struct ctl_request *q, const char *when,
-			 char word[5][WORD_BYTES], unsigned status,
-			 uint32_t left_out)
+/* As in a text of JSON. All characters are plain. */
+static const char *quoted(const char *word, char out[QUOTED_BYTES])
 {
-	json_t *tree = json_pack(
-		"{s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:i, s:i}", "time", when,
-		"refused", is_refusal(status), "who", word[0], "from", word[1],
-		"method", ctl_method_name(q->method), "path", word[2], "name",
-		word[3], "status", (int)status, "left_out", (int)left_out);
-	char *text;
+	char *at = out;
 
-	if (tree && q->certificate)
-		(void)json_object_set_new(
-			tree, "certificate",
-			json_string(plain(q->certificate, word[4])));
-	text = tree ? json_dumps(tree, JSON_COMPACT) : NULL;
-	json_decref(tree);
-	return text;
+	for (; *word; word++) {
+		if (*word == '"' || *word == '\\')
+			*at++ = '\\';
+		*at++ = *word;
+	}
+	*at = 0;
+	return out;
 }
 
-static int format(struct ctl_audit *a, char line[LINE_BYTES],
-		  const struct ctl_request *q, const struct ctl_audit_event *e,
-		  unsigned status, uint32_t left_out)
+/* One line as JSON, with its end; its length, or more than there is room for.
+ */
+static int format_json(const struct ctl_request *q, const char *when,
+		       char word[4][WORD_BYTES], unsigned status,
+		       uint32_t left_out, char line[LINE_BYTES])
 {
-	char when[32], word[5][WORD_BYTES], *text = NULL;
+	char text[5][QUOTED_BYTES], certificate[WORD_BYTES];
+
+	for (unsigned i = 0; i < 4; i++)
+		(void)quoted(word[i], text[i]);
+	text[4][0] = 0;
+	if (q->certificate)
+		(void)quoted(plain(q->certificate, certificate), text[4]);
+	return snprintf(
+		line, LINE_BYTES,
+		"{\"time\":\"%s\",\"refused\":%s,\"who\":\"%s\","
+		"\"from\":\"%s\",\"method\":\"%s\",\"path\":\"%s\","
+		"\"name\":\"%s\",\"status\":%u,\"left_out\":%u%s%s%s}\n",
+		when, is_refusal(status) ? "true" : "false", text[0], text[1],
+		ctl_method_name(q->method), text[2], text[3], status, left_out,
+		q->certificate ? ",\"certificate\":\"" : "", text[4],
+		q->certificate ? "\"" : "");
+}
+
+/* The line that the file gets; the ring's are JSON always. */
+static int format(struct ctl_audit *a, const struct ctl_request *q,
+		  const struct ctl_audit_event *e, unsigned status,
+		  uint32_t left_out, char line[LINE_BYTES])
+{
+	char when[32], word[4][WORD_BYTES];
 	time_t now = time(NULL);
 	struct tm tm;
 	int n = -1;
@@ -214,9 +234,9 @@ static int format(struct ctl_audit *a, char line[LINE_BYTES],
 	(void)gmtime_r(&now, &tm);
 	(void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	if (a->json || a->ring)
-		text = format_json(q, when, word, status, left_out);
-	if (text && a->ring)
-		audit_ring_add(a->ring, text);
+		n = format_json(q, when, word, status, left_out, line);
+	if (a->ring && n > 0 && n < LINE_BYTES)
+		audit_ring_add(a->ring, line, (size_t)n - 1);
 	if (!a->json)
 		n = snprintf(line, LINE_BYTES,
 			     "%s %s %s from=%s %s %s name=%s status=%u "
@@ -224,9 +244,6 @@ static int format(struct ctl_audit *a, char line[LINE_BYTES],
 			     when, is_refusal(status) ? "refused" : "done",
 			     word[0], word[1], ctl_method_name(q->method),
 			     word[2], word[3], status, left_out);
-	else if (text)
-		n = snprintf(line, LINE_BYTES, "%s\n", text);
-	free(text);
 	return n;
 }
 
@@ -245,42 +262,85 @@ static void turn_over(struct ctl_audit *a)
 	a->fd = fd;
 }
 
-static void put(struct ctl_audit *a, const char *line, int len)
-{
-	bool failed = len <= 0 || len >= LINE_BYTES;
+/* Lines on their way to the file: one write for all of them. */
+struct lines {
+	size_t bytes;
+	bool has_failed;
+	char text[LINES_BYTES];
+};
 
-	if (!failed && a->is_own && a->bytes >= CTL_AUDIT_BYTES)
+static void put(struct ctl_audit *a, struct lines *lines)
+{
+	bool failed = lines->has_failed;
+
+	if (a->is_own && a->bytes >= CTL_AUDIT_BYTES)
 		turn_over(a);
-	if (!failed && a->fd < 0)
-		log_info("audit", "%.*s", len - 1, line);
-	else if (!failed)
-		failed = write(a->fd, line, (size_t)len) != len;
+	if (lines->bytes &&
+	    write(a->fd, lines->text, lines->bytes) != (ssize_t)lines->bytes)
+		failed = true;
+	else
+		a->bytes += lines->bytes;
 	if (failed && !a->has_failed)
 		log_warn("audit", "a line could not be written: %s",
 			 strerror(errno));
 	a->has_failed = failed;
-	a->bytes += failed ? 0 : (unsigned)len;
+	lines->bytes = 0;
+	lines->has_failed = false;
+}
+
+static void add(struct ctl_audit *a, const struct ctl_audit_entry *e,
+		uint64_t now_ns, struct lines *lines)
+{
+	const struct ctl_request *q = e->request;
+	bool refused = is_refusal(e->status);
+	char *line = lines->text + lines->bytes;
+	uint32_t left_out = 0;
+	int len;
+
+	if (!refused &&
+	    (e->status >= 300 || q->method == CTL_GET || e->event.is_quiet))
+		return;
+	if (refused &&
+	    !log_limit_pass(
+		    &a->limit[bucket_of(e->event.who, q->peer ? q->peer : "")],
+		    now_ns, &left_out))
+		return;
+	len = format(a, q, &e->event, e->status, left_out, line);
+	if (len <= 0 || len >= LINE_BYTES)
+		lines->has_failed = true;
+	else if (a->fd < 0)
+		log_info("audit", "%.*s", len - 1, line);
+	else
+		lines->bytes += (size_t)len;
+}
+
+void ctl_audit_note_all(struct ctl_audit *a,
+			const struct ctl_audit_entry *entry, unsigned count,
+			uint64_t now_ns)
+{
+	struct lines lines;
+
+	if (!a->ring && !a->path && a->fd < 0 && !log_enabled(LOG_LEVEL_INFO))
+		return;
+	lines.bytes = 0;
+	lines.has_failed = false;
+	pthread_mutex_lock(&a->lock);
+	for (unsigned i = 0; i < count; i++) {
+		add(a, &entry[i], now_ns, &lines);
+		if (lines.has_failed ||
+		    lines.bytes > LINES_BYTES - LINE_BYTES ||
+		    (lines.bytes && i + 1 == count))
+			put(a, &lines);
+	}
+	pthread_mutex_unlock(&a->lock);
 }
 
 void ctl_audit_note(struct ctl_audit *a, const struct ctl_request *q,
 		    const struct ctl_audit_event *e, unsigned status,
 		    uint64_t now_ns)
 {
-	bool refused = is_refusal(status);
-	uint32_t left_out = 0;
-	char line[LINE_BYTES];
-	int len;
+	const struct ctl_audit_entry one = {
+		.request = q, .event = *e, .status = status};
 
-	if (!refused && (status >= 300 || q->method == CTL_GET || e->is_quiet))
-		return;
-	if (!a->ring && !a->path && a->fd < 0 && !log_enabled(LOG_LEVEL_INFO))
-		return;
-	pthread_mutex_lock(&a->lock);
-	if (!refused ||
-	    log_limit_pass(&a->limit[bucket_of(e->who, q->peer ? q->peer : "")],
-			   now_ns, &left_out)) {
-		len = format(a, line, q, e, status, left_out);
-		put(a, line, len);
-	}
-	pthread_mutex_unlock(&a->lock);
+	ctl_audit_note_all(a, &one, 1, now_ns);
 }

@@ -11,7 +11,7 @@ struct audit_ring {
 	unsigned next;
 };
 
-void audit_ring_add(struct audit_ring *r, const char *text);
+void audit_ring_add(struct audit_ring *r, const char *text, size_t text_bytes);
 void audit_ring_release(struct audit_ring *r);
 /* Oldest first. */
 json_t *audit_ring_json(const struct audit_ring *r);

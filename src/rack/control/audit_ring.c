@@ -17,9 +17,9 @@ enum {
 	PATH_BYTES = 512,
 };
 
-void audit_ring_add(struct audit_ring *r, const char *text)
+void audit_ring_add(struct audit_ring *r, const char *text, size_t text_bytes)
 {
-	char *copy = strdup(text);
+	char *copy = strndup(text, text_bytes);
 
 	if (!copy)
 		return; /* the file has it */
@@ -80,7 +80,7 @@ int audit_ring_fill(struct audit_ring *r, const char *path)
 		(void)strsep(&rest, "\n");
 	while (n > 0 && (line = strsep(&rest, "\n")))
 		if (*line)
-			audit_ring_add(r, line);
+			audit_ring_add(r, line, strlen(line));
 	free(text);
 	return n < 0 ? error_set((int)n, "cannot read the audit log %s: %s",
 				 path, strerror((int)-n))

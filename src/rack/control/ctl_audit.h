@@ -30,6 +30,12 @@ struct ctl_audit_event {
 	bool is_quiet; /* a success changes nothing */
 };
 
+struct ctl_audit_entry {
+	const struct ctl_request *request;
+	struct ctl_audit_event event;
+	unsigned status; /* of the reply */
+};
+
 /* Opens a file for appending, "-" for stderr, or NULL for the log at the level
  * info. With json every line is one object. error_last() has the words. */
 int ctl_audit_open(const char *path, bool json,
@@ -51,5 +57,9 @@ json_t *ctl_audit_last(struct ctl_audit *a);
 void ctl_audit_note(struct ctl_audit *a, const struct ctl_request *request,
 		    const struct ctl_audit_event *event, unsigned status,
 		    uint64_t now_ns);
+/* The same of several, whose lines reach the file together. */
+void ctl_audit_note_all(struct ctl_audit *a,
+			const struct ctl_audit_entry *entry, unsigned count,
+			uint64_t now_ns);
 
 #endif

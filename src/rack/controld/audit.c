@@ -21,18 +21,25 @@ void cd_audit_remember(const struct ctl_call *call, const struct cd_who *who,
 			 call->route->run == cd_handle_renew;
 }
 
-void cd_core_audit(struct cd_core *core, const struct ctl_request *request,
-		   const struct cd_held *held, const struct ctl_reply *reply)
+struct ctl_audit_entry cd_audit_entry(const struct ctl_request *request,
+				      const struct cd_held *held,
+				      const struct ctl_reply *reply)
 {
-	struct ctl_audit_event e = {
-		.who = held->who,
-		.name = held->name,
-		.is_quiet = held->is_quiet,
+	return (struct ctl_audit_entry){
+		.request = request,
+		.event = {.who = held->who,
+			  .name = held->name,
+			  .is_quiet = held->is_quiet},
+		.status = reply->status,
 	};
+}
 
+void cd_core_audit(struct cd_core *core, const struct ctl_audit_entry *entry,
+		   unsigned count)
+{
 	if (core->audit)
-		ctl_audit_note(core->audit, request, &e, reply->status,
-			       env_now_ns(core->env));
+		ctl_audit_note_all(core->audit, entry, count,
+				   env_now_ns(core->env));
 }
 
 void cd_handle_audit(void *ctx, struct ctl_call *call)

@@ -140,7 +140,7 @@ static int check_lists(const json_t *body)
 static int check_soft(const json_t *body)
 {
 	static const char *const numbers[] = {"used", "regions", "connections",
-					      "ops"};
+					      "ops", "drain_order"};
 	const json_t *complete = json_object_get(body, "names_complete");
 	const json_t *drained = json_object_get(body, "drained");
 	const json_t *tenants = json_object_get(body, "tenants");
@@ -216,7 +216,9 @@ static void take_soft(struct cd_core *core, struct cd_node *n,
 	n->connections = number_of(body, "connections");
 	cd_node_ops(core, n, number_of(body, "ops"));
 	n->promised_bytes = 0;
-	n->is_drained = json_is_true(json_object_get(body, "drained"));
+	n->is_drained =
+		json_is_true(json_object_get(body, "drained")) &&
+		number_of(body, "drain_order") == cd_node_drain_order(core, n);
 	n->has_beaten = true;
 	cd_node_seen(core, n);
 	if (names) {
@@ -374,10 +376,12 @@ void cd_core_answer(struct cd_core *core, const struct cd_held *held,
 		return;
 	}
 	cd_tenants_name(core, tenants);
-	tree = json_pack("{s:I, s:I, s:b, s:s, s:o, s:b}", "term",
+	tree = json_pack("{s:I, s:I, s:b, s:I, s:s, s:o, s:b}", "term",
 			 cd_int(core->term), "epoch", cd_int(n->epoch), "drain",
-			 n->drain, "tenants_name", tenants, "shares",
-			 shares_for(core, n), "wants_names", !n->names);
+			 n->drain, "drain_order",
+			 cd_int(cd_node_drain_order(core, n)), "tenants_name",
+			 tenants, "shares", shares_for(core, n), "wants_names",
+			 !n->names);
 	/* Others have no use for hashes of tokens. */
 	if (n->kind == CD_MEMORY && strcmp(tenants, held->tenants) != 0)
 		(void)json_object_set_new(tree, "tenants",

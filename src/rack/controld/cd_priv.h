@@ -104,12 +104,14 @@ struct cd_node {
 	bool names_complete;
 	json_t *conflicts;    /* tenants that it has under another token */
 	bool is_drained;      /* it has heard so, and takes nothing new */
+	uint64_t drain_order; /* which its beats repeat; 0: the row's */
 	bool lends;	      /* blocks, as its beats say */
 	struct cd_lent *lent; /* its blocks; NULL: none (tree_priv.h) */
 	json_t *links;	      /* what it offers to other nodes, or NULL */
-	/* Moves from it that nobody has confirmed, copies there that wait for
-	 * that, or NULL; regions on their way, and gone since its start. */
-	json_t *given, *sealed;
+	/* Moves from it that nobody has confirmed, those that were given up,
+	 * copies there that wait for either, or NULL; regions on their way, and
+	 * gone since its start. */
+	json_t *given, *kept, *sealed;
 	uint64_t moving, moved;
 };
 
@@ -273,12 +275,16 @@ int cd_node_is_gone(const struct cd_core *core,
 		    const struct cd_node *n) MUST_CHECK;
 /* Silence, and connections that are gone. */
 void cd_nodes_tick(struct cd_core *core);
+/* Of the last change of its drain, for this leader: only a beat that repeats it
+ * tells that the node has heard of that one. */
+uint64_t cd_node_drain_order(const struct cd_core *core,
+			     const struct cd_node *n);
 
 /* ---- given.c: regions that have moved ----------------------------------- */
 
 int cd_given_check(const json_t *beat) MUST_CHECK;
 void cd_given_hear(struct cd_node *n, const json_t *beat);
-/* Whether there is something to take that it may not know of. */
+/* Whether there is something to take or to drop that it may not know of. */
 bool cd_given_is_due(const struct cd_core *core, const struct cd_node *n);
 void cd_given_say(const struct cd_core *core, const struct cd_node *n,
 		  json_t *answer);
@@ -287,7 +293,8 @@ void cd_given_say(const struct cd_core *core, const struct cd_node *n,
 
 /* Adds to the row of a node what is on it: regions as "left", as it said last,
  * and files and queues that have "blocks" there. Returns the row. */
-json_t *cd_left_add(const struct cd_node *n, json_t *row);
+json_t *cd_left_add(const struct cd_core *core, const struct cd_node *n,
+		    json_t *row);
 
 /* ---- share.c ------------------------------------------------------------ */
 

@@ -31,13 +31,15 @@ struct cd_server {
 	bool ends;
 	pthread_t thread;   /* the ledger's */
 	uint64_t flight_ns; /* since when the ledger commits; 0: it does not */
-	/* The last transaction: how long it took, and its changes. */
+	/* The last transaction: how long it took, and its changes with those
+	 * that came meanwhile. */
 	uint64_t commit_ns;
-	unsigned commit_count;
-	unsigned wanted;   /* changes for which its thread is woken */
-	uint64_t tried_ms; /* to lead */
-	uint64_t kept_ms;  /* that it leads */
-	bool is_read;	   /* the core has all rows of the ledger */
+	unsigned expected_count;
+	unsigned at_once_count; /* transactions that wait for nobody */
+	unsigned wanted;	/* changes for which its thread is woken */
+	uint64_t tried_ms;	/* to lead */
+	uint64_t kept_ms;	/* that it leads */
+	bool is_read;		/* the core has all rows of the ledger */
 	char told[ERROR_TEXT_MAX];
 	char address[LEDGER_WHO_MAX];
 	struct ctl_server *http; /* while it runs */

@@ -16,6 +16,7 @@ enum {
 
 /* Zero-initialised. */
 struct cd_waits {
+	unsigned count;
 	struct cd_wait {
 		uint64_t id; /* of ctl_hold; 0: none is here */
 		struct cd_held held;

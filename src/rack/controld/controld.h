@@ -19,6 +19,7 @@
 #include "base/base.h"
 #include "base/env.h"
 #include "cd_limits.h"
+#include "control/ctl_audit.h"
 #include "control/ctl_http.h"
 #include "daemon/daemon.h"
 #include "ledger/ledger.h"
@@ -132,9 +133,13 @@ const char *cd_route_members(const struct ctl_route *route);
  * may leave before its mark is settled. */
 void cd_core_handle(struct cd_core *core, const struct ctl_request *request,
 		    struct ctl_reply *reply, struct cd_held *held);
-/* Notes how a request has ended: when its mark is settled. */
-void cd_core_audit(struct cd_core *core, const struct ctl_request *request,
-		   const struct cd_held *held, const struct ctl_reply *reply);
+/* Notes how requests have ended: when their marks are settled. */
+void cd_core_audit(struct cd_core *core, const struct ctl_audit_entry *entry,
+		   unsigned count);
+/* What there is to note of one; it refers to all three. */
+struct ctl_audit_entry cd_audit_entry(const struct ctl_request *request,
+				      const struct cd_held *held,
+				      const struct ctl_reply *reply);
 /* Whether a beat need not wait any longer. */
 bool cd_core_is_due(const struct cd_core *core, const struct cd_held *held);
 /* A beat that the node's next one has replaced is answered with 204: all that

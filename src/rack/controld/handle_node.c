@@ -129,6 +129,7 @@ static int join(struct cd_core *core, const struct joining *j,
 	n->epoch = core->term << 20 | (++core->joins & 0xfffff);
 	cd_node_seen(core, n);
 	n->has_beaten = false;
+	n->is_drained = false; /* this run has not said so */
 	for (unsigned i = 0; PLANTED(ctl_join_resets) && i < core->tenant_count;
 	     i++)
 		core->tenant[i]->share[n->slot] =
@@ -272,7 +273,7 @@ void cd_handle_node_get(void *ctx, struct ctl_call *call)
 		ctl_reply_last_error(call->reply, err);
 	else
 		ctl_reply_json(call->reply, 200,
-			       cd_left_add(n, describe(core, n, true)));
+			       cd_left_add(core, n, describe(core, n, true)));
 }
 
 /* What is there stays there until somebody moves it; the answer says what. */
@@ -292,12 +293,15 @@ void cd_handle_node_drain(void *ctx, struct ctl_call *call)
 		return;
 	}
 	n->drain = !wish || json_is_true(wish);
-	cd_stage_node(core, n);
+	n->drain_order = core->term << 20 | (++core->joins & 0xfffff);
+	n->is_drained = false;
+	if (!PLANTED(ctl_drain_unsaved))
+		cd_stage_node(core, n);
 	cd_order(n);
 	cd_event_staged(core, CD_ABOUT_NODE, n->name, "%s",
 			n->drain ? "takes nothing new" : "takes memory again");
 	ctl_reply_json(call->reply, 200,
-		       cd_left_add(n, describe(core, n, true)));
+		       cd_left_add(core, n, describe(core, n, true)));
 }
 
 /* Its memory is taken for gone: what it could hand out returns to the quotas.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is on a memory node, by name: for who wants to empty it. */
+#include "base/plant.h"
 #include "tree_priv.h"
 
 /* One row for each object, with its blocks added up. False: there are too many
@@ -51,17 +52,21 @@ static json_t *blocks_of(const struct cd_node *n, bool *is_complete)
 	return rows;
 }
 
-json_t *cd_left_add(const struct cd_node *n, json_t *row)
+json_t *cd_left_add(const struct cd_core *core, const struct cd_node *n,
+		    json_t *row)
 {
 	bool is_complete = n->names && n->names_complete;
 	json_t *blocks = blocks_of(n, &is_complete);
+	bool is_last;
 
 	(void)json_object_set_new(
 		row, "left", n->names ? json_incref(n->names) : json_array());
 	(void)json_object_set_new(row, "blocks", blocks);
-	/* Nothing will be added to it. */
-	(void)json_object_set_new(row, "left_last",
-				  json_boolean(n->drain && n->is_drained));
+	/* Nothing will be added to it. Who led before only knows what was. */
+	is_last = n->drain && cd_core_is_sure(core) && n->is_drained;
+	if (PLANTED(ctl_left_early))
+		is_last = n->drain;
+	(void)json_object_set_new(row, "left_last", json_boolean(is_last));
 	(void)json_object_set_new(row, "left_complete",
 				  json_boolean(is_complete));
 	return row;

@@ -144,3 +144,9 @@ void cd_node_ops(const struct cd_core *core, struct cd_node *n, uint64_t ops)
 	n->ops = ops;
 	n->ops_ns = now;
 }
+
+uint64_t cd_node_drain_order(const struct cd_core *core,
+			     const struct cd_node *n)
+{
+	return n->drain_order ? n->drain_order : core->term << 20;
+}

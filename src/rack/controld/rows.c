@@ -71,6 +71,7 @@ void cd_node_free(struct cd_core *core, struct cd_node *n)
 	json_decref(n->conflicts);
 	json_decref(n->links);
 	json_decref(n->given);
+	json_decref(n->kept);
 	json_decref(n->sealed);
 	free(n);
 }

@@ -73,6 +73,7 @@ static void answer(struct cd_server *s, const struct ctl_request *request,
 		   const struct cd_held *held, struct ctl_reply *reply)
 {
 	uint64_t mark = cd_core_mark(s->core);
+	struct ctl_audit_entry entry;
 
 	if (!held->is_hint && (is_news(request) || cd_core_waiting(s->core)))
 		wake(s);
@@ -82,7 +83,8 @@ static void answer(struct cd_server *s, const struct ctl_request *request,
 			return;
 		settle(s, mark, reply);
 	}
-	cd_core_audit(s->core, request, held, reply);
+	entry = cd_audit_entry(request, held, reply);
+	cd_core_audit(s->core, &entry, 1);
 }
 
 static bool is_for_nodes(const struct ctl_request *request)

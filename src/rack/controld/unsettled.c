@@ -126,13 +126,27 @@ void cd_unsettled_take(struct cd_unsettleds *u, struct cd_core *core,
 	}
 }
 
+static void audit(const struct cd_unsettleds *u, struct cd_core *core)
+{
+	struct ctl_audit_entry entry[LEDGER_CHANGES_MAX];
+	unsigned count = 0;
+
+	for (const struct cd_unsettled *w = u->first; w; w = w->next) {
+		entry[count++] =
+			cd_audit_entry(&w->request, &w->held, &w->reply);
+		if (count == ARRAY_LEN(entry) || !w->next) {
+			cd_core_audit(core, entry, count);
+			count = 0;
+		}
+	}
+}
+
 void cd_unsettled_send(struct cd_unsettleds *u, struct cd_core *core,
 		       struct ctl_server *http)
 {
 	/* What is answered is on record; and who is answered first does not
 	 * take the processor from this thread before the last one is. */
-	for (const struct cd_unsettled *w = u->first; w; w = w->next)
-		cd_core_audit(core, &w->request, &w->held, &w->reply);
+	audit(u, core);
 	while (u->first) {
 		struct cd_unsettled *w = u->first;
 

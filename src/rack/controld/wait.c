@@ -15,13 +15,15 @@ bool cd_waits_hold(struct cd_waits *w, const struct ctl_request *request,
 	if (b == w->wait + CD_WAITS_MAX || ctl_hold(request, &id))
 		return false;
 	*b = (struct cd_wait){.id = id, .held = *held};
+	w->count++;
 	return true;
 }
 
-static void forget(struct cd_wait *b)
+static void forget(struct cd_waits *w, struct cd_wait *b)
 {
 	ctl_reply_release(&b->reply);
 	*b = (struct cd_wait){0};
+	w->count--;
 }
 
 bool cd_waits_gone(struct cd_waits *w, struct cd_core *core, uint64_t id)
@@ -30,21 +32,21 @@ bool cd_waits_gone(struct cd_waits *w, struct cd_core *core, uint64_t id)
 		if (b->id != id)
 			continue;
 		cd_core_broke(core, &b->held);
-		forget(b);
+		forget(w, b);
 		return true;
 	}
 	return false;
 }
 
 /* Who has hung up meanwhile is told of by `gone`. */
-static void send(struct ctl_server *http, struct cd_wait *b)
+static void send(struct cd_waits *w, struct ctl_server *http, struct cd_wait *b)
 {
 	if (ctl_server_answer(http, b->id, &b->reply) == 0)
-		forget(b);
+		forget(w, b);
 }
 
-static void answer(struct cd_core *core, struct ctl_server *http,
-		   struct cd_wait *b)
+static void answer(struct cd_waits *w, struct cd_core *core,
+		   struct ctl_server *http, struct cd_wait *b)
 {
 	enum cd_settled how;
 
@@ -59,7 +61,7 @@ static void answer(struct cd_core *core, struct ctl_server *http,
 		ctl_reply_release(&b->reply);
 		b->reply = (struct ctl_reply){0};
 		cd_core_put_off(core, &b->reply);
-		send(http, b);
+		send(w, http, b);
 		return;
 	}
 	how = b->has_reply ? cd_core_settled(core, b->mark) : CD_PENDING;
@@ -67,7 +69,7 @@ static void answer(struct cd_core *core, struct ctl_server *http,
 		return;
 	if (how != CD_COMMITTED)
 		cd_core_excuse(core, how, &b->reply);
-	send(http, b);
+	send(w, http, b);
 }
 
 void cd_waits_answer(struct cd_waits *w, struct cd_core *core,
@@ -75,5 +77,5 @@ void cd_waits_answer(struct cd_waits *w, struct cd_core *core,
 {
 	for (struct cd_wait *b = w->wait; b < w->wait + CD_WAITS_MAX; b++)
 		if (b->id)
-			answer(core, http, b);
+			answer(w, core, http, b);
 }

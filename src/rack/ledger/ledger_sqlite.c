@@ -25,7 +25,7 @@ enum {
 struct sqlite_ledger {
 	struct ledger base;
 	sqlite3 *db;
-	sqlite3_stmt *put, *drop, *term;
+	sqlite3_stmt *begin, *commit, *put, *drop, *term;
 	int lock_fd;
 	char path[PATH_BYTES];
 };
@@ -94,9 +94,19 @@ static int execute(const struct sqlite_ledger *s, const char *sql,
 
 /* ---- transactions ------------------------------------------------------- */
 
+static int run(sqlite3_stmt *q)
+{
+	int rc = sqlite3_step(q);
+
+	(void)sqlite3_reset(q); /* the step has told */
+	return rc;
+}
+
 static int begin(struct sqlite_ledger *s)
 {
-	return execute(s, "BEGIN IMMEDIATE", "begin a change");
+	int rc = run(s->begin);
+
+	return rc == SQLITE_DONE ? 0 : fail(s, rc, "begin a change");
 }
 
 static void roll_back(struct sqlite_ledger *s)
@@ -110,10 +120,10 @@ static void roll_back(struct sqlite_ledger *s)
  * end: the next start may find it there. */
 static int end(struct sqlite_ledger *s)
 {
-	int rc = sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL);
+	int rc = run(s->commit);
 	int err;
 
-	if (rc == SQLITE_OK)
+	if (rc == SQLITE_DONE)
 		return 0;
 	err = fail(s, rc, "commit");
 	roll_back(s);
@@ -158,8 +168,7 @@ static int apply(struct sqlite_ledger *s, uint64_t term,
 		(void)sqlite3_bind_text(q, 3, c->value, -1, SQLITE_STATIC);
 		(void)sqlite3_bind_int64(q, 4, (sqlite3_int64)term);
 	}
-	rc = sqlite3_step(q);
-	(void)sqlite3_reset(q); /* the step has told */
+	rc = run(q);
 	(void)sqlite3_clear_bindings(q);
 	return rc == SQLITE_DONE ? 0 : fail(s, rc, "change a row");
 }
@@ -384,6 +393,10 @@ static int open_file(struct sqlite_ledger *s)
 			      "PRAGMA synchronous = FULL",
 			      "be set up");
 	if (!err)
+		err = prepare(s, "BEGIN IMMEDIATE", &s->begin);
+	if (!err)
+		err = prepare(s, "COMMIT", &s->commit);
+	if (!err)
 		err = prepare(s, "INSERT OR REPLACE INTO row VALUES(?,?,?,?)",
 			      &s->put);
 	if (!err)
@@ -396,6 +409,8 @@ static void sqlite_close(struct ledger *l)
 {
 	struct sqlite_ledger *s = of(l);
 
+	(void)sqlite3_finalize(s->begin);
+	(void)sqlite3_finalize(s->commit);
 	(void)sqlite3_finalize(s->put);
 	(void)sqlite3_finalize(s->drop);
 	(void)sqlite3_finalize(s->term);

@@ -64,6 +64,8 @@ void handle_move_create(void *ctx, struct ctl_call *call)
 		err = ctl_field_u64(call->body, "ms", true, 1, MEM_MOVE_MS_MAX,
 				    &ms);
 	if (!err)
+		err = move_may_begin(node, call->caller, id);
+	if (!err)
 		err = parse_regions(node, call, region, &count);
 	if (!err)
 		err = move_leave(node, id, env_now_ns(node->env) + ms * 1000000,

@@ -389,7 +389,8 @@ struct mem_node {
 	/* The controller, if there is one (ruled.h). */
 	struct mem_control control;
 	bool is_drained;
-	json_t *conflicts; /* names of tenants */
+	uint64_t drain_order; /* as it was told; 0: not yet */
+	json_t *conflicts;    /* names of tenants */
 	/* Counts changes: when names were last told, and in the beat under
 	 * way. */
 	uint64_t names_told, names_now;
@@ -400,6 +401,10 @@ struct mem_node {
 	 * which nobody has said that the other node took them (move.h). */
 	uint64_t given_count;
 	struct mem_given given[MEM_GIVEN_MAX];
+	/* Moves that were given up here, the last ones: none of them gives
+	 * anything any more. */
+	uint64_t kept[MEM_GIVEN_MAX];
+	unsigned kept_next;
 
 	struct mem_switch at_switch;
 	struct mem_shared *shared; /* coherent shared memory; or NULL */

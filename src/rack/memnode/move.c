@@ -212,6 +212,45 @@ static int change_key(struct mem_node *node, struct mem_region *r,
 	return err;
 }
 
+static bool was_given(const struct mem_node *node,
+		      const struct mem_tenant *tenant, uint64_t id)
+{
+	for (unsigned i = 0; i < MEM_GIVEN_MAX; i++)
+		if (node->given[i].id == id &&
+		    strcmp(node->given[i].tenant, tenant->name) == 0)
+			return true;
+	return false;
+}
+
+static bool was_kept(const struct mem_node *node, uint64_t id)
+{
+	for (unsigned i = 0; i < MEM_GIVEN_MAX; i++)
+		if (node->kept[i] == id)
+			return true;
+	return false;
+}
+
+/* One that was pushed out by later ones is settled by the next drain. */
+static void note_kept(struct mem_node *node, const struct mem_region *r)
+{
+	if (was_kept(node, r->move.id) ||
+	    was_given(node, r->tenant, r->move.id))
+		return;
+	node->kept[node->kept_next] = r->move.id;
+	node->kept_next = (node->kept_next + 1) % MEM_GIVEN_MAX;
+}
+
+int move_may_begin(const struct mem_node *node, const struct mem_tenant *tenant,
+		   uint64_t id)
+{
+	return was_kept(node, id) || was_given(node, tenant, id)
+		       ? error_set(-ESTALE,
+				   "move %016" PRIx64
+				   " is over; another one has another number",
+				   id)
+		       : 0;
+}
+
 /* A leaving one is as it was before, with other keys. */
 static int stay(struct mem_node *node, struct mem_region *r)
 {
@@ -219,6 +258,7 @@ static int stay(struct mem_node *node, struct mem_region *r)
 
 	if (err)
 		return err;
+	note_kept(node, r);
 	r->move = (struct mem_move){.stage = MEM_STAGE_HOME};
 	declare_region_anew(node, r);
 	return 0;
@@ -266,16 +306,6 @@ static struct mem_region *next_of(const struct mem_node *node,
 			return r;
 	}
 	return NULL;
-}
-
-static bool was_given(const struct mem_node *node,
-		      const struct mem_tenant *tenant, uint64_t id)
-{
-	for (unsigned i = 0; i < MEM_GIVEN_MAX; i++)
-		if (node->given[i].id == id &&
-		    strcmp(node->given[i].tenant, tenant->name) == 0)
-			return true;
-	return false;
 }
 
 /* What was given and not taken yet is all that is known of a region, so it is

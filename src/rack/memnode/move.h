@@ -13,7 +13,8 @@
  * The node that gives decides: until then the region is its own, and comes back
  * to life when nothing is heard of the mover for a while; and what is arriving
  * ends. A sealed one stays until the mover, or the controller, says that it was
- * given (move_told.c), or the mover gives it up.
+ * given (move_told.c), or never will be: a move that was given up here does not
+ * begin again.
  */
 #ifndef AQ_MEM_MOVE_H
 #define AQ_MEM_MOVE_H
@@ -47,6 +48,9 @@ int move_parse_id(const char *what, const char *text, uint64_t *out) MUST_CHECK;
 
 /* No region of a move, and no end of one. */
 int move_none(uint64_t id) MUST_CHECK;
+/* Whether a move may begin: -ESTALE, it was given up here, or is over. */
+int move_may_begin(const struct mem_node *node, const struct mem_tenant *tenant,
+		   uint64_t id) MUST_CHECK;
 /* Why the region cannot leave: -EOPNOTSUPP, -EBUSY. */
 int move_may_leave(const struct mem_region *r) MUST_CHECK;
 /* All of them, which may leave. They let the lock go for a while. */
@@ -69,9 +73,10 @@ void move_tick(struct mem_node *node);
 /* ---- move_told.c: with the controller -------------------------------------
  */
 
-/* How much moves and has moved, what was given, and what waits for that. */
+/* How much moves and has moved, what was given and what never will be, and what
+ * waits for that. */
 void move_say(const struct mem_node *node, json_t *beat);
-/* Takes what was given, though nobody told it. */
+/* Takes what was given, though nobody told it; and what never will be ends. */
 void move_hear(struct mem_node *node, const json_t *answer);
 
 #endif

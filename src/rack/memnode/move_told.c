@@ -1,26 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the controller is told of moves, and tells: where a mover died between
- * the two last steps, the controller hears from the one node what it has given
- * and from the other what waits for that.
+ * the last steps, the controller hears from the one node what it has given, or
+ * has kept for good, and from the other what waits for that.
  */
 #include <string.h>
 
+#include "base/error.h"
+#include "base/log.h"
 #include "move.h"
 
-static void add_given(const struct mem_node *node, json_t *beat)
+static void add_id(json_t *ids, uint64_t id)
 {
-	json_t *ids = json_array();
+	char text[CTL_INCARNATION_TEXT];
+
+	if (!id)
+		return;
+	ctl_incarnation_format(id, text);
+	(void)json_array_append_new(ids, json_string(text));
+}
+
+/* Only where there are any: a controller of a release before knows neither. */
+static void add_ids(const struct mem_node *node, json_t *beat)
+{
+	json_t *given = json_array(), *kept = json_array();
 
 	for (unsigned i = 0; i < MEM_GIVEN_MAX; i++) {
-		char id[CTL_INCARNATION_TEXT];
-
-		if (!node->given[i].id)
-			continue;
-		ctl_incarnation_format(node->given[i].id, id);
-		(void)json_array_append_new(ids, json_string(id));
+		add_id(given, node->given[i].id);
+		add_id(kept, node->kept[i]);
 	}
-	(void)json_object_set_new(beat, "given", ids);
+	if (node->given_count)
+		(void)json_object_set(beat, "given", given);
+	if (json_array_size(kept))
+		(void)json_object_set(beat, "kept", kept);
+	json_decref(given);
+	json_decref(kept);
 }
 
 void move_say(const struct mem_node *node, json_t *beat)
@@ -42,8 +56,7 @@ void move_say(const struct mem_node *node, json_t *beat)
 						      id, "from", r->move.from,
 						      "run", r->move.from_run));
 	}
-	if (node->given_count)
-		add_given(node, beat);
+	add_ids(node, beat);
 	if (json_array_size(sealed))
 		(void)json_object_set(beat, "sealed", sealed);
 	json_decref(sealed);
@@ -52,26 +65,42 @@ void move_say(const struct mem_node *node, json_t *beat)
 				  json_integer((json_int_t)node->given_count));
 }
 
-void move_hear(struct mem_node *node, const json_t *answer)
+/* The tenant whose sealed regions are those of the move; NULL: none is. Those
+ * of one move are one tenant's. */
+static const struct mem_tenant *sealed_by(const struct mem_node *node,
+					  const json_t *text, uint64_t *id)
 {
-	const json_t *ids = json_object_get(answer, "take"), *text;
+	if (!json_is_string(text) ||
+	    move_parse_id("take", json_string_value(text), id))
+		return NULL;
+	for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
+		const struct mem_region *r = node->regions[i];
+
+		if (r && r->move.id == *id && r->move.stage == MEM_STAGE_SEALED)
+			return r->tenant;
+	}
+	return NULL;
+}
+
+static void settle(struct mem_node *node, const json_t *ids,
+		   int (*how)(struct mem_node *node,
+			      const struct mem_tenant *tenant, uint64_t id))
+{
+	const json_t *text;
 	size_t at;
 
 	json_array_foreach(ids, at, text)
 	{
-		uint64_t id;
+		uint64_t id = 0;
+		const struct mem_tenant *t = sealed_by(node, text, &id);
 
-		if (!json_is_string(text) ||
-		    move_parse_id("take", json_string_value(text), &id))
-			continue;
-		for (unsigned i = 0; i < MEM_REGION_MAX; i++) {
-			const struct mem_region *r = node->regions[i];
-
-			/* Those of one move are one tenant's. */
-			if (r && r->move.id == id &&
-			    r->move.stage == MEM_STAGE_SEALED &&
-			    move_take(node, r->tenant, id) == 0)
-				break;
-		}
+		if (t && how(node, t, id))
+			log_warn("memnode", "%s", error_last());
 	}
+}
+
+void move_hear(struct mem_node *node, const json_t *answer)
+{
+	settle(node, json_object_get(answer, "take"), move_take);
+	settle(node, json_object_get(answer, "drop"), move_end);
 }

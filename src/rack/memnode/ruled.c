@@ -335,6 +335,10 @@ void mem_node_say(void *ctx, json_t *beat)
 	/* What it has then is all that it will have. */
 	(void)json_object_set_new(beat, "drained",
 				  json_boolean(node->is_drained));
+	if (node->drain_order)
+		(void)json_object_set_new(
+			beat, "drain_order",
+			json_integer((json_int_t)node->drain_order));
 	(void)json_object_set_new(beat, "shares", shares(node));
 	(void)json_object_set_new(beat, "own", own_tenants(node));
 	(void)json_object_set_new(beat, "conflicts",
@@ -360,6 +364,8 @@ void mem_node_hear(void *ctx, const json_t *answer)
 
 	node_enter(node, &visit);
 	node->is_drained = json_is_true(json_object_get(answer, "drain"));
+	node->drain_order = (uint64_t)json_integer_value(
+		json_object_get(answer, "drain_order"));
 	node->names_told = json_is_true(json_object_get(answer, "wants_names"))
 				   ? 0
 				   : node->names_now;
