@@ -280,6 +280,14 @@ if ((full)) && build/aquifer sim kv --help >/dev/null 2>&1; then
 		build/test_play_replicas || true
 fi
 
+if ((full)) && build/aquifer sim swordbox --help >/dev/null 2>&1; then
+	check "sim-swordbox" build/aquifer sim swordbox --seeds 2000 || true
+	for kind in versions tree; do
+		check "sim-index-$kind" build/aquifer sim index --kind "$kind" \
+			--seeds 2000 || true
+	done
+fi
+
 if ((full)) && build/aquifer sim offload --help >/dev/null 2>&1; then
 	check "sim-offload" build/aquifer sim offload --seeds 5000 || true
 	check "sim-offload-points" build/aquifer sim offload --points --seed 11 ||

@@ -163,6 +163,17 @@ double conduct_more(const struct conduct_track *t, unsigned more,
 	return stats_median(v, n);
 }
 
+double conduct_series(const struct conduct_track *t, unsigned series)
+{
+	double v[CONDUCT_ROUNDS_MAX];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < CONDUCT_ROUNDS_MAX; i++)
+		if (t->is_clean[i])
+			v[n++] = t->round[i].series[series].p50_ns;
+	return stats_median(v, n);
+}
+
 void conduct_record(struct conduct_track *track, unsigned round, uint64_t ops,
 		    uint64_t elapsed_ns)
 {

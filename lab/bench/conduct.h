@@ -96,6 +96,9 @@ unsigned conduct_paired(const struct conduct_track *ours,
 double conduct_more(const struct conduct_track *t, unsigned more,
 		    bool is_per_op);
 
+/* The median over the kept rounds of a series' median. */
+double conduct_series(const struct conduct_track *t, unsigned series);
+
 /* Records a round that counts, for benchmarks that measure without subjects of
  * two processes. */
 void conduct_record(struct conduct_track *track, unsigned round, uint64_t ops,

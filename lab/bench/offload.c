@@ -112,6 +112,11 @@ static void add_keys(struct bench *b, const struct conduct_group *g,
 				row, keys[i].key,
 				json_real(conduct_more(t, keys[i].more,
 						       keys[i].is_per_op)));
+	if (g->metric == METRIC_CALLER)
+		json_object_update_new(row,
+				       json_pack("{s:f, s:f}", "issue",
+						 conduct_series(t, 0), "poll",
+						 conduct_series(t, 1)));
 	if (p->is_at_switch)
 		add_switch_keys(t, row);
 }
@@ -189,6 +194,8 @@ static const struct bench_option options[] = {
 };
 static const char *const columns[] = {"p50",
 				      "p99",
+				      "issue",
+				      "poll",
 				      "packets_per_op",
 				      "wire_bytes_per_op",
 				      "memory_cpu",

@@ -59,6 +59,7 @@ struct offload_param {
 	bool is_timed;	/* the time inside the library is taken */
 	bool is_lean;	/* the index is looked up in batches, too */
 	bool is_scan;	/* far records one behind the other, no index */
+	bool is_each;	/* a doorbell for each READ */
 	bool is_at_switch;
 	char name[OFFLOAD_NAME_MAX];
 };

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The caller's own time for one read: to issue it, and to take its result when
- * that lies ready. Measured over small bursts, because both are shorter than a
- * look at the clock costs, which is taken off.
+ * that lies ready. Measured over a batch as the paper's probe has it, because
+ * both are shorter than a look at the clock costs, which is taken off.
+ *
+ * Reads are issued one by one, and so are READs where `is_each`, with a
+ * doorbell for each as in the paper's figure 2; otherwise READs are posted as
+ * one list. All are made beforehand but for their addresses, and all
+ * completions are taken with one call.
+ *
+ * A window ends when all its stores have left the core: what a way leaves to be
+ * done behind it is its own.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,10 +22,16 @@
 #include "ticks.h"
 
 enum {
-	BURST = 8,
+	BURST = OFFLOAD_BATCH,
 	SEED = 7,
-	PAUSE_NS = 10 * 1000, /* for the results to arrive; grows if it must */
-	PAUSE_MAX_NS = 20 * 1000 * 1000,
+	/* For the results to arrive. A poll that comes too early makes it
+	 * longer, and all others a little shorter, until one in some twenty is
+	 * early: who waits for longer than that finds sleepers at the other
+	 * ends, and the next post pays for waking them. */
+	PAUSE_NS = 20 * 1000,
+	PAUSE_MAX_NS = 2 * 1000 * 1000,
+	PAUSE_GROWS = 16, /* by this part of it */
+	PAUSE_SHRINKS = 320,
 	CQ_DEPTH = 2 * BURST,
 };
 
@@ -30,6 +44,8 @@ struct state {
 	/* By verbs ... */
 	struct client_link *link;
 	struct ibv_mr *mr;
+	struct ibv_send_wr wr[BURST];
+	struct ibv_sge sge[BURST];
 	/* ... or by local stores. */
 	struct aq_async *async;
 	struct aq_poll *poll;
@@ -51,7 +67,24 @@ static int setup_verbs(struct side *s, struct state *st)
 	st->mr = st->link->verbs->reg_mr(st->link->pd, st->buf,
 					 (size_t)BURST * p->record_bytes,
 					 IBV_ACCESS_LOCAL_WRITE);
-	return st->mr ? 0 : side_fail(s, -ENOMEM, "memory region");
+	if (!st->mr)
+		return side_fail(s, -ENOMEM, "memory region");
+	for (unsigned i = 0; i < BURST; i++) {
+		st->sge[i] = (struct ibv_sge){.addr = (uintptr_t)st->buf +
+						      i * p->record_bytes,
+					      .length = p->record_bytes,
+					      .lkey = st->mr->lkey};
+		st->wr[i] = (struct ibv_send_wr){
+			.wr_id = i,
+			.next = p->is_each || i + 1 == BURST ? NULL
+							     : &st->wr[i + 1],
+			.sg_list = &st->sge[i],
+			.num_sge = 1,
+			.opcode = IBV_WR_RDMA_READ,
+			.send_flags = IBV_SEND_SIGNALED,
+			.wr.rdma.rkey = st->link->rkey};
+	}
+	return 0;
 }
 
 static int setup_cow(struct side *s, struct state *st)
@@ -140,27 +173,19 @@ static int post_burst(struct side *s, const uint64_t offset[BURST])
 {
 	const struct offload_param *p = s->param;
 	struct state *st = s->state;
+	struct ibv_send_wr *bad;
 
 	for (unsigned i = 0; i < BURST; i++) {
-		struct ibv_sge sge = {.addr = (uintptr_t)st->buf +
-					      i * p->record_bytes,
-				      .length = p->record_bytes,
-				      .lkey = st->mr->lkey};
-		struct ibv_send_wr wr = {
-			.wr_id = i,
-			.sg_list = &sge,
-			.num_sge = 1,
-			.opcode = IBV_WR_RDMA_READ,
-			.send_flags = IBV_SEND_SIGNALED,
-			.wr.rdma = {.remote_addr = st->link->addr + offset[i],
-				    .rkey = st->link->rkey}};
-		struct ibv_send_wr *bad;
-		int rc = -ibv_post_send(st->link->qp, &wr, &bad);
+		int rc;
 
+		st->wr[i].wr.rdma.remote_addr = st->link->addr + offset[i];
+		if (!p->is_each)
+			continue;
+		rc = -ibv_post_send(st->link->qp, &st->wr[i], &bad);
 		if (rc < 0)
 			return rc;
 	}
-	return 0;
+	return p->is_each ? 0 : -ibv_post_send(st->link->qp, st->wr, &bad);
 }
 
 static int poll_burst(struct side *s, unsigned left)
@@ -228,14 +253,14 @@ static int caller_measure(struct side *s, uint64_t window_ns,
 		draw(s, offset);
 		t0 = bench_ticks();
 		n = cow ? issue_burst(s, offset) : post_burst(s, offset);
-		t1 = bench_ticks();
+		t1 = bench_ticks_drained();
 		if (n < 0)
 			return side_fail(s, n, "issue");
 		pause_ns(s, st->pause_ns);
 		do {
 			t2 = bench_ticks();
 			n = cow ? wait_burst(s, left) : poll_burst(s, left);
-			t3 = bench_ticks();
+			t3 = bench_ticks_drained();
 			if (n < 0)
 				return side_fail(s, n, "poll");
 			left -= (unsigned)n;
@@ -243,10 +268,12 @@ static int caller_measure(struct side *s, uint64_t window_ns,
 		} while (left);
 		side_sample(s, 0, each(s, t0, t1));
 		/* A poll that came too early would measure waiting. */
-		if (polls == 1)
+		if (polls == 1) {
 			side_sample(s, 1, each(s, t2, t3));
-		else if (st->pause_ns < PAUSE_MAX_NS)
-			st->pause_ns += st->pause_ns / 4;
+			st->pause_ns -= st->pause_ns / PAUSE_SHRINKS;
+		} else if (st->pause_ns < PAUSE_MAX_NS) {
+			st->pause_ns += st->pause_ns / PAUSE_GROWS;
+		}
 		out->ops += BURST;
 	} while (t3 < end);
 	return 0;

@@ -24,6 +24,16 @@ static inline uint64_t bench_ticks(void)
 #endif
 }
 
+/* The same when all stores so far have left this core, where that can be
+ * said. */
+static inline uint64_t bench_ticks_drained(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_mfence();
+#endif
+	return bench_ticks();
+}
+
 /* Compares both clocks for about 20 ms. */
 double bench_ticks_per_ns(void);
 

@@ -91,6 +91,8 @@ static const struct config_key keys[] = {
 	{"engine", "sessions", CONFIG_INT, "256",
 	 .help = "application threads that it serves at most", .min = 1,
 	 .max = 256},
+	{"engine", "threads", CONFIG_INT, "1",
+	 .help = "threads of the engine that share them", .min = 1, .max = 32},
 	{"engine", "switch", CONFIG_STRING, "auto",
 	 .help = "the switch whose program cowbird moves the data; auto: one "
 		 "that has it, if any; none"},

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Engines of a rack share the applications: each new one goes to the engine that
 # has the fewest, a full engine says so, and those of a lost engine go to the
-# others.
+# others. Threads of an engine share what it has in the same way.
 # shellcheck source=tests/e2e/lib.sh
 source "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/e2e/rack_lib.sh
@@ -18,6 +18,13 @@ sessions_soon() {
 		sleep 0.1
 	done
 	fail "sessions are $sessions, not $1"
+}
+
+# threads_of ENGINE: which of its threads have its sessions.
+threads_of() {
+	curl -sS --unix-socket "$RUNDIR/$1.engine.sock" -H "Authorization: Bearer $(<"$RUNDIR/engine-token")" \
+		http://e/v1/sessions >"$TMP/out"
+	json "$TMP/out" 'sorted(s["thread"] for s in d["sessions"])'
 }
 
 # attach N: application N, which stays; what it is told comes by file descriptor
@@ -39,12 +46,13 @@ grep -q '^ENOSPC' "$TMP/out" || fail "a full engine: $(<"$TMP/out")"
 grep -q 'engine e0 is full: it serves 1 application threads' "$TMP/err" || fail "$(<"$TMP/err")"
 json <("$AQUIFER" status --json) 'd["engines"][0]["sessions_max"] == 1' >/dev/null
 
-printf '[engine e1]\n[engine e2]\n' >>"$TMP/rack.ini"
+printf '[engine e1]\n[engine e2]\nthreads = 2\n' >>"$TMP/rack.ini"
 expect 0 "$AQUIFER" up
 for n in 1 2 3 4; do
 	attach "$n"
 done
 sessions_soon '[1, 2, 2]'
+[[ $(threads_of e2) == '[0, 1]' ]] || fail "threads of e2: $(<"$TMP/out")"
 
 # Whoever had e1 goes on elsewhere, and not at e0, which is full.
 kill_node e1
@@ -55,6 +63,9 @@ for n in 0 1 2 3 4; do
 	[[ $(wait_line "$TMP/lines$n" 2) == "r 0 "* ]] || fail "$n: $(<"$TMP/lines$n") $(<"$TMP/errors$n")"
 done
 sessions_soon '[1, None, 4]'
+[[ $(threads_of e2) == '[0, 0, 1, 1]' ]] || fail "threads of e2: $(<"$TMP/out")"
+"$AQUIFER" status --json >"$TMP/out" || true # e1 is down
+json "$TMP/out" 'd["engines"][2]["counters"]["reads"] >= 4' >/dev/null || fail "e2 counted $(<"$TMP/out")"
 expect 0 "$AQUIFER" up
 attach 5
 sessions_soon '[1, 1, 4]'

@@ -25,6 +25,8 @@ const struct opt cmd_engine_options[] = {
 		 "limit for copies of applications' rings"),
 	OPT_U32(struct engine_args, serve.sessions, "sessions", "N", 1, 256,
 		"application threads that it serves at most (default 256)"),
+	OPT_U32(struct engine_args, serve.threads, "threads", "N", 1,
+		ENG_THREAD_MAX, "threads that share them (default 1)"),
 	CLI_DAEMON_HTTP(struct engine_args),
 	CLI_DAEMON_CONFINE(struct engine_args),
 	CLI_DAEMON_JSON(struct engine_args,

@@ -46,12 +46,12 @@ static const struct kind memory_kind = {"memory",
 					{"size", "shared", "numa", "listen",
 					 "tls_cert", "tls_key", "tls_ca",
 					 "insecure", "audit", NULL}};
-static const struct kind engine_kind = {"engine",
-					".engine.sock",
-					"e0",
-					{"listen", "tls_cert", "tls_key",
-					 "tls_ca", "insecure", "batch",
-					 "flush_us", "sessions", NULL}};
+static const struct kind engine_kind = {
+	"engine",
+	".engine.sock",
+	"e0",
+	{"listen", "tls_cert", "tls_key", "tls_ca", "insecure", "batch",
+	 "flush_us", "sessions", "threads", NULL}};
 
 static const struct kind control_kind = {
 	"control",

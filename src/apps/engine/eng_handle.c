@@ -186,12 +186,15 @@ static void handle_list(void *ctx, struct ctl_call *call)
 		if (!s)
 			continue;
 		(void)json_array_append_new(
-			rows, json_pack("{s:i, s:s, s:i, s:i, s:i, s:i}",
-					"slot", (int)i, "client", s->client,
-					"nodes", (int)s->node_count, "regions",
-					(int)s->config.region_count, "pending",
-					(int)eng_session_pending(s), "err",
-					-eng_session_err(s)));
+			rows,
+			json_pack("{s:i, s:s, s:i, s:i, s:i, s:i, s:i}", "slot",
+				  (int)i, "client", s->client, "thread",
+				  s->worker ? (int)(s->worker - eng->worker)
+					    : 0,
+				  "nodes", (int)s->node_count, "regions",
+				  (int)s->config.region_count, "pending",
+				  (int)eng_session_pending(s), "err",
+				  -eng_session_err(s)));
 	}
 	ctl_reply_json(call->reply, 200, json_pack("{s:o}", "sessions", rows));
 }
@@ -275,12 +278,9 @@ static void run(struct eng *eng, struct ctl_call *call)
 		json_decref(call->body);
 		return;
 	}
-	/* W0: the loop lets the lock go soon. */
-	atomic_fetch_add_explicit(&eng->waiting, 1, memory_order_relaxed);
-	pthread_mutex_lock(&eng->lock);
-	atomic_fetch_sub_explicit(&eng->waiting, 1, memory_order_relaxed);
+	eng_enter(eng);
 	call->route->run(eng, call);
-	pthread_mutex_unlock(&eng->lock);
+	eng_leave(eng);
 	json_decref(call->body);
 }
 

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine's NIC and its loop. */
+/* The engine as a whole: its NIC, its counters, its beginning and end. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "base/counter.h"
 #include "base/error.h"
-#include "base/relax.h"
-#include "client/verbs_api.h"
 #include "eng_priv.h"
 
 enum {
@@ -41,11 +38,8 @@ static int open_nic(struct eng *eng)
 				 "nic.auth = psk: this NIC cannot authenticate "
 				 "packets");
 	eng->pd = ibv_alloc_pd(eng->context);
-	eng->cq = eng->pd ? ibv_create_cq(eng->context, ENG_CQ_DEPTH, NULL,
-					  NULL, 0)
-			  : NULL;
-	return eng->cq ? 0
-		       : error_set(-errno, "no completion queue: %s",
+	return eng->pd ? 0
+		       : error_set(-errno, "no protection domain: %s",
 				   strerror(errno));
 }
 
@@ -70,15 +64,7 @@ static int make_counters(struct eng *eng, const char *rundir)
 int eng_create(const struct daemon *d, const char *token, struct eng **out)
 {
 	const struct eng_options *o = d->self;
-	struct offload_engine_config c = {.cq_depth = ENG_CQ_DEPTH,
-					  .sessions_max = ENG_SESSION_MAX,
-					  .memory_bytes = o->memory_bytes,
-					  .batch = o->batch,
-					  .flush_ns = 1000ull * o->flush_us,
-					  .probe_max_ns =
-						  1000ull * o->probe_max_us};
 	struct eng *eng = calloc(1, sizeof(*eng));
-	pthread_condattr_t attr;
 	uint64_t incarnation = 0;
 	int err;
 
@@ -86,11 +72,8 @@ int eng_create(const struct daemon *d, const char *token, struct eng **out)
 		return error_set(-ENOMEM, "no memory for an engine");
 	pthread_mutex_init(&eng->lock, NULL);
 	pthread_mutex_init(&eng->rate_lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&eng->wake, &attr);
-	pthread_condattr_destroy(&attr);
 	atomic_init(&eng->waiting, 0);
+	atomic_init(&eng->is_ending, false);
 	(void)snprintf(eng->name, sizeof(eng->name), "%s", d->options.name);
 	eng->has_auth =
 		strcmp(config_string(d->config, "nic", "auth"), "psk") == 0;
@@ -111,14 +94,8 @@ int eng_create(const struct daemon *d, const char *token, struct eng **out)
 		err = eng_switch_open(eng, d);
 	else if (!err)
 		err = open_nic(eng);
-	if (!err && !eng->at_switch) {
-		c.clock = eng->clock;
-		c.verbs = client_verbs_choose();
-		c.pd = eng->pd;
-		c.cq = eng->cq;
-		c.counters = eng->counter;
-		err = offload_engine_create(&c, &eng->core);
-	}
+	if (!err && !eng->at_switch)
+		err = eng_workers_open(eng, o);
 	if (err) {
 		eng_destroy(eng);
 		return err;
@@ -133,68 +110,14 @@ void eng_destroy(struct eng *eng)
 		if (eng->session[i])
 			eng_session_end(eng, eng->session[i]);
 	free(eng->at_switch);
-	if (eng->core)
-		offload_engine_destroy(eng->core);
-	if (eng->cq)
-		(void)ibv_destroy_cq(eng->cq); /* unused by now */
+	eng_workers_close(eng);
 	if (eng->pd)
 		(void)ibv_dealloc_pd(eng->pd);
 	if (eng->context)
 		(void)ibv_close_device(eng->context); /* the end anyway */
 	if (eng->counters)
 		counter_file_destroy(eng->counters);
-	pthread_cond_destroy(&eng->wake);
 	pthread_mutex_destroy(&eng->rate_lock);
 	pthread_mutex_destroy(&eng->lock);
 	free(eng);
-}
-
-static bool is_awaited(struct eng *eng)
-{
-	/* W1, pairs with W0; the lock orders the rest. */
-	return atomic_load_explicit(&eng->waiting, memory_order_relaxed) > 0;
-}
-
-uint64_t eng_run(struct eng *eng)
-{
-	uint64_t now_ns, next_ns;
-	unsigned work = 0, i;
-
-	pthread_mutex_lock(&eng->lock);
-	for (i = 0; i < ENG_STEPS && !is_awaited(eng); i++) {
-		unsigned n = offload_engine_step(eng->core);
-
-		work += n;
-		if (n == 0)
-			break;
-	}
-	now_ns = client_clock_now_ns(eng->clock);
-	if (now_ns >= eng->tick_ns) {
-		eng->tick_ns = now_ns + ENG_TICK_MS * 1000000ull;
-		eng_tick(eng);
-	}
-	next_ns =
-		work || is_awaited(eng) ? 0 : offload_engine_next_ns(eng->core);
-	if (next_ns == 0) {
-		/* Requests are on the wire, or there was something to do. A
-		 * peer that does not answer is not worth a whole processor. */
-		eng->idle = work ? 0 : eng->idle + 1;
-		if (eng->idle > ENG_IDLE_YIELDS)
-			next_ns = now_ns + ENG_NAP_NS;
-	}
-	pthread_mutex_unlock(&eng->lock);
-	if (is_awaited(eng))
-		relax_briefly();
-	return next_ns;
-}
-
-void eng_sleep(struct eng *eng, uint64_t until_ns)
-{
-	struct timespec ts = {.tv_sec = (time_t)(until_ns / 1000000000),
-			      .tv_nsec = (long)(until_ns % 1000000000)};
-
-	pthread_mutex_lock(&eng->lock);
-	/* Whether time or a start ends it does not matter. */
-	(void)pthread_cond_timedwait(&eng->wake, &eng->lock, &ts);
-	pthread_mutex_unlock(&eng->lock);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the engine's process is made of. eng->lock guards everything; the loop
- * holds it while it works and drops it for HTTP requests, which announce
- * themselves in `waiting`.
+ * What the engine's process is made of. eng->lock guards everything but the
+ * workers, and each worker's lock what it serves, which its loop holds while it
+ * works. Who changes sessions (HTTP requests, ticks) has all of them, taken by
+ * eng_enter in this order; loops let go for those that announce themselves in
+ * `waiting`.
  */
 #ifndef AQ_ENG_PRIV_H
 #define AQ_ENG_PRIV_H
@@ -52,6 +54,22 @@ struct eng_far {
 	uint8_t auth_key[AQDV_AUTH_KEY_BYTES];
 };
 
+struct eng;
+
+/* A thread that moves data; the first one is the process's own. */
+struct eng_worker {
+	struct eng *eng;
+	pthread_mutex_t lock;
+	pthread_cond_t wake; /* a session was started */
+	pthread_t thread;
+	bool has_thread;
+	struct ibv_cq *cq;
+	struct offload_engine *core;
+	unsigned session_count; /* open ones, under eng->lock */
+	unsigned idle;
+	uint64_t counter[OFFLOAD_C_COUNT];
+};
+
 struct eng_session {
 	uint64_t nonce;
 	uint32_t slot;
@@ -65,6 +83,7 @@ struct eng_session {
 	struct eng_qp ring;
 	struct eng_qp node[OFFLOAD_NODES_MAX][2]; /* reads, writes */
 	bool is_started;
+	struct eng_worker *worker;    /* NULL: at the switch */
 	struct offload_session *core; /* NULL: not started, or at the switch */
 	struct offload_session_config config;
 	/* At a switch. */
@@ -97,8 +116,8 @@ struct eng_switch {
 
 struct eng {
 	pthread_mutex_t lock;
-	pthread_cond_t wake; /* a session was started */
 	_Atomic uint32_t waiting;
+	atomic_bool is_ending; /* for the loops; carries no other data */
 	char name[ENG_NAME_MAX + 1];
 	char incarnation[CTL_INCARNATION_TEXT];
 	struct ctl_token_hash token;
@@ -108,25 +127,24 @@ struct eng {
 	pthread_mutex_t rate_lock;
 	struct ctl_origins origins;
 	uint64_t start_ns;
-	uint64_t tick_ns;
 	struct awake awake;
-	unsigned idle;
 
 	struct eng_switch *at_switch; /* or NULL: this process moves data */
 	uint32_t batch;		      /* unless an application asks */
 	uint32_t flush_us;
 	struct ibv_context *context;
 	struct ibv_pd *pd;
-	struct ibv_cq *cq;
 	bool has_auth; /* nic.auth = psk: applications must use a MAC */
 	bool can_auth; /* our NIC can use a MAC */
 	enum ibv_mtu mtu;
 	const struct client_clock *clock;
 	struct counter_file *counters;
-	uint64_t *counter;  /* OFFLOAD_C_COUNT */
+	uint64_t *counter;  /* OFFLOAD_C_COUNT: of all workers together */
 	uint64_t *sessions; /* a gauge */
 
-	struct offload_engine *core;
+	struct eng_worker *worker;
+	unsigned worker_count;
+	bool is_shared; /* by several workers */
 	struct eng_session *session[ENG_SESSION_MAX];
 	unsigned session_count;
 	unsigned session_max;
@@ -136,12 +154,32 @@ struct eng {
 
 /* ---- eng_qp.c ----------------------------------------------------------- */
 
-int eng_qp_open(struct eng *eng, uint32_t depth, struct eng_qp *out) MUST_CHECK;
+int eng_qp_open(struct eng *eng, struct ibv_cq *cq, uint32_t depth,
+		struct eng_qp *out) MUST_CHECK;
 /* Moves the queue pair to RTS. A peer that does not answer is given up within
  * that time; 0: within about a second. */
 int eng_qp_connect(struct eng *eng, struct eng_qp *q, const struct eng_far *far,
 		   uint64_t within_ms) MUST_CHECK;
 void eng_qp_close(struct eng_qp *q);
+
+/* ---- eng_worker.c ------------------------------------------------------- */
+
+/* All locks, and no loop works meanwhile. */
+void eng_enter(struct eng *eng);
+void eng_leave(struct eng *eng);
+/* o->threads of them; none has a thread yet. */
+int eng_workers_open(struct eng *eng, const struct eng_options *o) MUST_CHECK;
+void eng_workers_close(struct eng *eng);
+/* For a new session: the one with the fewest. */
+struct eng_worker *eng_worker_choose(struct eng *eng);
+/* Adds up what they counted. */
+void eng_workers_count(struct eng *eng);
+/* Threads for all but the first, which is for the caller's loop. */
+int eng_workers_start(struct eng *eng) MUST_CHECK;
+/* Ends their loops. */
+void eng_workers_join(struct eng *eng);
+/* Works until `look`, which is called at each tick, is false. */
+void eng_worker_loop(struct eng_worker *w, bool (*look)(void *ctx), void *ctx);
 
 /* ---- eng_session.c ------------------------------------------------------ */
 

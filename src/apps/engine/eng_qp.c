@@ -15,10 +15,11 @@ enum {
 	ACK_TIMEOUT_MIN = 10, /* 34 ms for all tries */
 };
 
-int eng_qp_open(struct eng *eng, uint32_t depth, struct eng_qp *out)
+int eng_qp_open(struct eng *eng, struct ibv_cq *cq, uint32_t depth,
+		struct eng_qp *out)
 {
-	struct ibv_qp_init_attr init = {.send_cq = eng->cq,
-					.recv_cq = eng->cq,
+	struct ibv_qp_init_attr init = {.send_cq = cq,
+					.recv_cq = cq,
 					.qp_type = IBV_QPT_RC,
 					.cap = {.max_send_wr = depth,
 						.max_recv_wr = 1,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine as a daemon, and the loop until a signal comes. */
+/* The engine as a daemon, and its work until a signal comes. */
 #include "base/error.h"
 #include "base/log.h"
 #include "eng_priv.h"
@@ -26,32 +26,34 @@ static int allow(struct daemon *d)
 	return 0;
 }
 
+/* At each tick of the first thread. */
+static bool tick(void *ctx)
+{
+	struct daemon *d = ctx;
+	struct eng *eng = d->served;
+
+	eng_enter(eng);
+	eng_tick(eng);
+	eng_workers_count(eng);
+	eng_leave(eng);
+	return !daemon_is_ending(d, 0);
+}
+
 static int work(struct daemon *d)
 {
 	struct eng *eng = d->served;
-	uint64_t look_ns = 0;
+	int err = 0;
 
 	if (eng->at_switch) {
 		while (!daemon_is_ending(d, ENG_TICK_MS))
 			eng_switch_tick(eng);
 		return 0;
 	}
-	for (;;) {
-		uint64_t next_ns = eng_run(eng);
-		uint64_t now_ns = client_clock_now_ns(eng->clock);
-
-		if (now_ns >= look_ns) {
-			look_ns = now_ns + ENG_TICK_MS * 1000000ull;
-			if (daemon_is_ending(d, 0))
-				return 0;
-		}
-		if (next_ns == 0) {
-			client_clock_relax(eng->clock);
-		} else if (next_ns > now_ns) {
-			eng_sleep(eng,
-				  u64_min(next_ns, now_ns + ENG_SLEEP_MAX_NS));
-		}
-	}
+	err = eng_workers_start(eng);
+	if (!err)
+		eng_worker_loop(&eng->worker[0], tick, d);
+	eng_workers_join(eng);
+	return err;
 }
 
 static int run(struct daemon *d)

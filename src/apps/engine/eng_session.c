@@ -60,12 +60,13 @@ static enum ibv_mtu path_mtu(const struct eng *eng, const struct eng_far *far)
 
 static int open_qps(struct eng *eng, struct eng_session *s)
 {
-	int err = eng_qp_open(eng, OFFLOAD_RING_DEPTH, &s->ring);
+	struct ibv_cq *cq = s->worker->cq;
+	int err = eng_qp_open(eng, cq, OFFLOAD_RING_DEPTH, &s->ring);
 
 	for (unsigned i = 0; i < s->node_count && !err; i++) {
-		err = eng_qp_open(eng, OFFLOAD_NODE_DEPTH, &s->node[i][0]);
+		err = eng_qp_open(eng, cq, OFFLOAD_NODE_DEPTH, &s->node[i][0]);
 		if (!err)
-			err = eng_qp_open(eng, OFFLOAD_NODE_DEPTH,
+			err = eng_qp_open(eng, cq, OFFLOAD_NODE_DEPTH,
 					  &s->node[i][1]);
 	}
 	return err;
@@ -95,8 +96,10 @@ int eng_session_open(struct eng *eng, struct eng_session *wish,
 	*s = *wish;
 	s->slot = slot;
 	s->opened_ns = s->seen_ns = client_clock_now_ns(eng->clock);
-	if (!eng->at_switch)
+	if (!eng->at_switch) {
+		s->worker = eng_worker_choose(eng);
 		s->application.mtu = path_mtu(eng, &s->application);
+	}
 	s->application.has_auth = eng->has_auth;
 	err = getrandom(&s->nonce, sizeof(s->nonce), 0) == sizeof(s->nonce) &&
 			      getrandom(s->application.auth_key,
@@ -113,6 +116,8 @@ int eng_session_open(struct eng *eng, struct eng_session *wish,
 	}
 	eng->session[slot] = s;
 	eng->session_count++;
+	if (s->worker)
+		s->worker->session_count++;
 	*out = s;
 	return 0;
 }
@@ -131,7 +136,7 @@ static int start_core(struct eng *eng, struct eng_session *s)
 		c->node[i].write_qp = s->node[i][1].qp;
 		c->node[i].write_psn = s->node[i][1].psn;
 	}
-	return err ? err : offload_session_add(eng->core, c, &s->core);
+	return err ? err : offload_session_add(s->worker->core, c, &s->core);
 }
 
 int eng_session_start(struct eng *eng, struct eng_session *s)
@@ -143,7 +148,8 @@ int eng_session_start(struct eng *eng, struct eng_session *s)
 		return err;
 	s->is_started = true;
 	eng->sessions_started++;
-	pthread_cond_signal(&eng->wake);
+	if (s->worker)
+		pthread_cond_signal(&s->worker->wake);
 	*eng->sessions = eng->session_count;
 	log_debug("engine", "session %u of %s starts: %u nodes, %u regions",
 		  s->slot, s->client, c->node_count, c->region_count);
@@ -166,6 +172,8 @@ void eng_session_end(struct eng *eng, struct eng_session *s)
 		eng_switch_session_end(eng, s);
 	eng->session[s->slot] = NULL;
 	eng->session_count--;
+	if (s->worker)
+		s->worker->session_count--;
 	*eng->sessions = eng->session_count;
 	free_session(s);
 }

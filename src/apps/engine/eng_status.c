@@ -57,6 +57,7 @@ void eng_handle_status(void *ctx, struct ctl_call *call)
 	struct eng *eng = ctx;
 	json_t *counters = json_object(), *tree;
 
+	eng_workers_count(eng);
 	for (unsigned i = 0; i < OFFLOAD_C_COUNT; i++)
 		(void)json_object_set_new(
 			counters, eng_counter_names[i],
@@ -72,6 +73,9 @@ void eng_handle_status(void *ctx, struct ctl_call *call)
 	if (eng->at_switch)
 		(void)json_object_set_new(tree, "switch",
 					  json_string(eng->at_switch->name));
+	else
+		(void)json_object_set_new(tree, "threads",
+					  json_integer(eng->worker_count));
 	ctl_reply_json(call->reply, 200, tree);
 }
 
@@ -84,6 +88,7 @@ void eng_handle_metrics(void *ctx, struct ctl_call *call)
 	int err = ctl_metrics_init(&m);
 
 	if (!err) {
+		eng_workers_count(eng);
 		ctl_metrics_build(&m);
 		ctl_metrics_one(
 			&m, CTL_METRIC_GAUGE, "aquifer_engine_uptime_seconds",

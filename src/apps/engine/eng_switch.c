@@ -52,11 +52,11 @@ int eng_switch_open(struct eng *eng, const struct daemon *d)
 				 "nic.auth = psk: a switch makes packets whose "
 				 "codes it cannot make; use an engine without "
 				 "--switch");
-	if (o->memory_bytes || o->probe_max_us)
+	if (o->memory_bytes || o->probe_max_us || o->threads > 1)
 		return error_set(
 			-EINVAL,
-			"--memory and --probe-max-us are for an engine "
-			"without --switch; the switch has options of "
+			"--memory, --probe-max-us and --threads are for an "
+			"engine without --switch; the switch has options of "
 			"the program cowbird");
 	w = eng->at_switch = calloc(1, sizeof(*w));
 	if (!w)

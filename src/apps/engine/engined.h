@@ -14,6 +14,10 @@ struct ctl_reply;
 struct ctl_request;
 struct eng;
 
+enum {
+	ENG_THREAD_MAX = 32,
+};
+
 /* What d->self of a struct daemon points to. 0: the default. */
 struct eng_options {
 	uint32_t batch;
@@ -21,6 +25,7 @@ struct eng_options {
 	uint32_t probe_max_us;
 	uint64_t memory_bytes;
 	uint32_t sessions;	 /* application threads at most */
+	uint32_t threads;	 /* of ours, that share them */
 	const char *switch_name; /* whose program is the engine; or NULL */
 };
 
@@ -37,10 +42,5 @@ void eng_destroy(struct eng *eng);
 /* A ctl_handle_fn; ctx is the engine. Any thread. */
 void eng_handle(void *ctx, const struct ctl_request *request,
 		struct ctl_reply *reply);
-/* Works until nothing is to be done. Returns when to come again: 0 means soon,
- * else a monotonic time in nanoseconds. */
-uint64_t eng_run(struct eng *eng);
-/* Sleeps until then, or until a session is started. */
-void eng_sleep(struct eng *eng, uint64_t until_ns);
 
 #endif

@@ -122,20 +122,26 @@ static inline int reserve(struct offload_ring *r, unsigned kind,
 }
 
 enum {
-	OWN_AHEAD = 16, /* entries, some lines */
+	OWN_MIN = 16,  /* entries, some lines */
+	OWN_MAX = 128, /* their 48 lines are fetched together */
 	OWN_STEP = CACHE_LINE / sizeof(struct offload_meta),
 	TIMED_MASK = 63,
 };
 
-/* The engine's READs left the lines of the entries that come next with another
- * core, too, and that of the green word: who has taken results issues next, and
- * all its stores would wait behind the first of these lines. A store for which
- * nobody waits takes them back before they are needed; a prefetch does not,
- * since the line is here, if only to read. */
-static inline void own_next(struct offload_ring *r)
+/*
+ * The engine's READs left the lines of the entries that come next with another
+ * core, too, and that of the green word. A store waits for its line, and all
+ * stores behind it wait as well: a core has room for those of three to six
+ * requests, so it would fetch two lines at a time. Who has taken results issues
+ * as many requests next; one store into each of their lines, for which nobody
+ * waits, brings them back together. A prefetch does not, not even one for
+ * writing, since the line is here, if only to read.
+ */
+static inline void own_next(struct offload_ring *r, uint64_t taken)
 {
 	const uint64_t free = r->map.entries - (r->tail - r->head);
-	const uint64_t end = r->tail + u64_min(free, OWN_AHEAD);
+	const uint64_t next = u64_min(u64_max(taken, OWN_MIN), OWN_MAX);
+	const uint64_t end = r->tail + u64_min(free, next);
 
 	for (uint64_t i = r->tail; i < end; i += OWN_STEP)
 		r->meta[i & r->map.mask].rw_type = OFFLOAD_NONE;
@@ -308,7 +314,7 @@ static COLD int break_off(struct offload_ring *r, struct offload_done done)
 HOT int offload_ring_take(struct offload_ring *r, uint64_t word)
 {
 	struct offload_done done;
-	uint64_t reads, writes;
+	uint64_t reads, writes, before;
 
 	if (UNLIKELY(r->err))
 		return r->err;
@@ -320,10 +326,11 @@ HOT int offload_ring_take(struct offload_ring *r, uint64_t word)
 		     writes > r->issued[OFFLOAD_WR]))
 		return break_off(r, done);
 	r->seen = word;
+	before = r->done[OFFLOAD_RD] + r->done[OFFLOAD_WR];
 	harvest(r, OFFLOAD_RD, reads);
 	harvest(r, OFFLOAD_WR, writes);
 	r->head = oldest(r);
-	own_next(r);
+	own_next(r, reads + writes - before);
 	return 0;
 }
 
