@@ -31,6 +31,9 @@ sum_is 300000 a b
 # 320 pages and a cache of 256; then some of them elsewhere.
 on b churn 0 320 >"$TMP/churn" 2>&1 || fail "churn: $(<"$TMP/churn")"
 on a churn 0 100 >"$TMP/churn" 2>&1 || fail "churn: $(<"$TMP/churn")"
+# Something else is mapped over a page: that is the program's own affair.
+on b over 0 300000 >"$TMP/over" 2>&1 || fail "over: $(<"$TMP/over")"
+sum_is 300000 a b
 directory_is_sound
 expect 0 "$AQUIFER" shared check
 # The example, once on each machine.
