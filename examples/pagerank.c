@@ -71,6 +71,8 @@ int main(int argc, char **argv)
 		return fprintf(stderr, "pagerank SELF OF PAGES ROUNDS\n"), 2;
 	r = find(n[0], n[1], n[2]);
 	links = calloc((size_t)n[2], sizeof(*links));
+	if (!links)
+		return perror("pagerank"), 1;
 	for (long i = 0; i < n[2] * LINKS; i++)
 		links[source(i / LINKS, (int)(i % LINKS), n[2])]++;
 	for (long round = 0; round <= n[3]; round++) {

@@ -124,7 +124,7 @@ static int read_where(const char *path, uint64_t *va)
 
 int mind_pass_run(struct bench *b, const struct mind_rack *r, uint64_t *va)
 {
-	char self[MIND_PATH_BYTES], where[MIND_PATH_BYTES];
+	char self[4096], where[MIND_PATH_BYTES];
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	pid_t pid[MIND_MACHINES];
 	int err = 0;

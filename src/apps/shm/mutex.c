@@ -42,23 +42,36 @@ enum {
 
 struct owned {
 	_Atomic uint64_t owner; /* 0: nobody; written by who has the mutex */
-	uint32_t tag;
+	_Atomic uint32_t tag;
 	uint32_t depth;
 };
 _Static_assert(sizeof(struct owned) ==
 		       sizeof(((pthread_mutex_t *)0)->__data.__list),
 	       "libc has the list elsewhere");
 
-/* NULL: libc alone knows it. */
+/* NULL: libc alone knows it. Whoever asks is about to write the mutex: a plain
+ * load would bring its page to read first, and then once more. */
 static struct owned *owned_of(pthread_mutex_t *m)
 {
 	struct owned *o = (struct owned *)(void *)&m->__data.__list;
+	uint32_t tag = 0;
 
-	return shm_owns(m) && shm_is_on() &&
-			       (o->tag == TAG_RECURSIVE ||
-				o->tag == TAG_CHECKED)
-		       ? o
-		       : NULL;
+	if (!shm_owns(m) || !shm_is_on())
+		return NULL;
+	(void)atomic_compare_exchange_strong_explicit(
+		&o->tag, &tag, 0, memory_order_relaxed, memory_order_relaxed);
+	return tag == TAG_RECURSIVE || tag == TAG_CHECKED ? o : NULL;
+}
+
+static bool is_checked(const struct owned *o)
+{
+	return atomic_load_explicit(&o->tag, memory_order_relaxed) ==
+	       TAG_CHECKED;
+}
+
+static void set_tag(struct owned *o, uint32_t tag)
+{
+	atomic_store_explicit(&o->tag, tag, memory_order_relaxed);
 }
 
 /* ---- threads ------------------------------------------------------------- */
@@ -130,8 +143,8 @@ int pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
 	err = next(m, &plain);
 	if (!err) {
 		own(o, 0);
-		o->tag = type == PTHREAD_MUTEX_RECURSIVE ? TAG_RECURSIVE
-							 : TAG_CHECKED;
+		set_tag(o, type == PTHREAD_MUTEX_RECURSIVE ? TAG_RECURSIVE
+							   : TAG_CHECKED);
 	}
 	return err;
 }
@@ -143,7 +156,7 @@ int pthread_mutex_destroy(pthread_mutex_t *m)
 	int err = next ? next(m) : ENOSYS;
 
 	if (!err && o)
-		o->tag = 0;
+		set_tag(o, 0);
 	return err;
 }
 
@@ -154,7 +167,7 @@ static bool is_again(struct owned *o, int deadlock, int *err)
 {
 	if (!o || !is_mine(o))
 		return false;
-	if (o->tag == TAG_CHECKED)
+	if (is_checked(o))
 		*err = deadlock;
 	else
 		*err = o->depth == UINT32_MAX ? EAGAIN : 0;
