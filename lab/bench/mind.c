@@ -22,6 +22,10 @@ static const struct bench_ratio ratios[] = {
 	BENCH_NUMBER("frames_read_miss",
 		     "all frames of a page to read that nobody has", "count",
 		     "==", 4),
+	BENCH_NUMBER("gets_per_mutex_pass",
+		     "gets of a page, mutex and condition variable between two "
+		     "machines that sleep",
+		     "count", "<=", 4),
 	BENCH_RATIO("coh_get_vs_read4k",
 		    "page from the memory node, no fault / READ of 4 KiB "
 		    "through the same switch",

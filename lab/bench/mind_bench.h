@@ -113,6 +113,22 @@ int mind_trace_miss(const struct mind_trace *t, uint64_t va) MUST_CHECK;
 int mind_trace_between(const struct mind_trace *t, uint64_t from_va,
 		       uint64_t to_va) MUST_CHECK;
 
+/* How many gets of the page at `va` there are from the first get of one page to
+ * the first one of another; repeated packets count once. */
+int mind_trace_gets(const struct mind_trace *t, uint64_t va, uint64_t from_va,
+		    uint64_t to_va) MUST_CHECK;
+
+/* ---- mind_pass.c: a turn that sleeping machines give each other ------------
+ */
+
+/* What this program is under `aquifer run --shared`: argv has the file for the
+ * address of its memory, and the side. An exit status. */
+int mind_pass_from(char **argv);
+/* Both of them, on machines that have their servers; *va: their memory. */
+int mind_pass_run(struct bench *b, const struct mind_rack *r,
+		  uint64_t *va) MUST_CHECK;
+void mind_pass_report(struct bench *b, const struct mind_trace *t, uint64_t va);
+
 /* ---- parts; each 0, or -errno after bench_fail ----------------------------
  */
 

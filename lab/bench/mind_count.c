@@ -126,7 +126,8 @@ static void report(struct bench *b, const struct mind_trace *t, uint64_t va)
 }
 
 /* The trace is whole when the switch has ended. */
-static int read_trace(struct bench *b, struct mind_rack *r, uint64_t va)
+static int read_trace(struct bench *b, struct mind_rack *r, uint64_t va,
+		      uint64_t pass_va)
 {
 	struct mind_trace *t = NULL;
 	int err;
@@ -136,6 +137,7 @@ static int read_trace(struct bench *b, struct mind_rack *r, uint64_t va)
 	if (err)
 		return bench_fail(b, err, "the trace cannot be read");
 	report(b, t, va);
+	mind_pass_report(b, t, pass_va);
 	mind_trace_free(t);
 	return 0;
 }
@@ -144,6 +146,7 @@ int mind_bench_count(struct bench *b)
 {
 	struct mind_program p[MIND_MACHINES] = {{0}};
 	struct mind_rack r;
+	uint64_t pass_va = 0;
 	double va = 0;
 	int err = mind_rack_start(b, &r, true);
 
@@ -155,10 +158,12 @@ int mind_bench_count(struct bench *b)
 		err = do_steps(b, p);
 	for (unsigned i = 0; i < MIND_MACHINES; i++)
 		mind_program_end(&p[i]);
+	if (!err)
+		err = mind_pass_run(b, &r, &pass_va);
 	for (unsigned i = 0; i < MIND_MACHINES; i++)
 		mind_rack_leave(&r, i);
 	if (!err)
-		err = read_trace(b, &r, (uint64_t)va);
+		err = read_trace(b, &r, (uint64_t)va, pass_va);
 	mind_rack_stop(&r);
 	return err;
 }

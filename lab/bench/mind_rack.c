@@ -105,7 +105,7 @@ int mind_rack_start(struct bench *b, struct mind_rack *r, bool is_traced)
 		return err;
 	/* It says which pages die with machines that have measured and end. */
 	r->memory = place_start_aquifer(PLACE_QUIET, "memory", "--name", "m0",
-					"--size", "160M", "--shared", "128M",
+					"--size", "160M", "--shared", "132M",
 					(char *)NULL);
 	if (r->memory < 0)
 		return bench_fail(b, (int)r->memory, "no memory node");

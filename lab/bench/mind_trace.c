@@ -19,6 +19,7 @@ struct event {
 	uint8_t opcode;
 	uint32_t port;
 	uint32_t turn; /* of the switch: a batch of frames, or its timers */
+	uint32_t qpn, psn;
 	uint64_t va;
 };
 
@@ -87,6 +88,8 @@ static int take_line(struct mind_trace *t, const char *line, uint32_t *turn)
 			   .opcode = w.opcode,
 			   .port = port,
 			   .turn = *turn,
+			   .qpn = w.dest_qpn,
+			   .psn = w.psn,
 			   .va = w.va};
 	return add(t, &e);
 }
@@ -206,4 +209,33 @@ int mind_trace_between(const struct mind_trace *t, uint64_t from_va,
 	    !find(t, to_va, 0, &next, &last) || next < answer)
 		return -ENOENT;
 	return (int)(next - answer - 1);
+}
+
+/* Whether it is the same packet once more: a lane has one get at a time. */
+static bool is_repeated(const struct mind_trace *t, size_t i)
+{
+	const struct event *e = &t->event[i];
+
+	while (i-- > 0) {
+		const struct event *o = &t->event[i];
+
+		if (o->is_in && o->port == e->port && o->qpn == e->qpn &&
+		    o->opcode == e->opcode)
+			return o->psn == e->psn;
+	}
+	return false;
+}
+
+int mind_trace_gets(const struct mind_trace *t, uint64_t va, uint64_t from_va,
+		    uint64_t to_va)
+{
+	size_t begin, end, ignored;
+	int n = 0;
+
+	if (!find(t, from_va, 0, &begin, &ignored) ||
+	    !find(t, to_va, 0, &end, &ignored) || end < begin)
+		return -ENOENT;
+	for (size_t i = begin; i < end; i++)
+		n += is_get(&t->event[i], va) && !is_repeated(t, i);
+	return n;
 }

@@ -21,5 +21,6 @@ json "$TMP/out" 'all(0 < d["ratios"]["hops_" + k] <= 4
 json "$TMP/out" '0 < d["ratios"]["hops_m_m"] <= 8'
 json "$TMP/out" 'd["ratios"]["frames_hit"] < 20'
 json "$TMP/out" '4 <= d["ratios"]["frames_read_miss"] <= 6'
+json "$TMP/out" '0 < d["ratios"]["gets_per_mutex_pass"] <= 8'
 left=$(find "$TMP" -mindepth 1 -maxdepth 1 -name 'aquifer-*')
 [[ -z $left ]] || fail "it leaves $left"

@@ -14,6 +14,9 @@
  *	show	prints the word that is added to
  *	store	stores COUNT there, says so and waits for ever
  *	flush	the same, after a flush
+ *	bare	closes all descriptors, and touches the memory: SIGBUS
+ *	over	maps something else over what another one wrote: it is no longer
+ *		the segment's, and the rest still is
  */
 #include <aquifer/shared.h>
 #include <signal.h>
@@ -21,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -259,6 +263,31 @@ static int stay(struct aq_shared *s, word *m, uint64_t value, int must_flush)
 	}
 }
 
+/* The mapping ends with its connection: an error, never zeros. */
+static int bare(word *m)
+{
+	unsigned looks = 0;
+
+	(void)close_range(0, ~0u, 0);
+	for (uint64_t sum = m[AT_SUM]; m[AT_SUM] == sum;)
+		rest(&looks);
+	return 1;
+}
+
+static int over(word *m, uint64_t count)
+{
+	word *other = &m[AT_CHURN];
+
+	if (m[AT_SUM] != count || *other != 1 ||
+	    mmap(m, 4096, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != (void *)m)
+		return 1;
+	m[AT_SUM]++;
+	*other += 1;
+	*other -= m[AT_SUM]; /* for who comes next */
+	return m[AT_SUM] != 1 || *other != 1;
+}
+
 static int step(struct aq_shared *s, const char *what, int side, uint64_t n)
 {
 	word *m = aq_shared_addr(s);
@@ -275,6 +304,10 @@ static int step(struct aq_shared *s, const char *what, int side, uint64_t n)
 		return fetch(s, m, n);
 	if (strcmp(what, "store") == 0 || strcmp(what, "flush") == 0)
 		return stay(s, m, n, *what == 'f');
+	if (strcmp(what, "bare") == 0)
+		return bare(m);
+	if (strcmp(what, "over") == 0)
+		return over(m, n);
 	if (strcmp(what, "pass") == 0)
 		pass(m, side, n);
 	else if (strcmp(what, "add") == 0)

@@ -19,6 +19,12 @@ kill -KILL "$PID"
 ends_with 137 "$PID"
 sum_is 41 b a
 
+# One closes all its descriptors: an error for it, and nothing for others.
+status=0
+on a bare 0 0 >"$TMP/bare" 2>&1 || status=$?
+((status == 135)) || fail "bare: $status $(<"$TMP/bare")"
+sum_is 41 a b
+
 # The switch is killed while both add, and started again: they pause.
 on a add 0 3000000 >"$TMP/add.a" 2>&1 &
 adders=("$!")

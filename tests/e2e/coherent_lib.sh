@@ -3,10 +3,59 @@
 # Sourced by the coherent_* tests after lib.sh: a rack with shared memory, and
 # machines, each with a NIC of its own at the rack's switch. CLIENT is set by the
 # script. The machine under the tests may be slow: nobody is given up for that.
+#
+# Machines are addresses of this host whose NICs are plugged into the switch; or,
+# where AQ_MACHINES is "netns", network namespaces with nothing in common but
+# two cables each: from the one's NIC (UDP on machine a, raw on b) to an interface
+# that the switch has taken, and one for the calls to the memory node.
 # shellcheck source=tests/e2e/rack_lib.sh
 source "$(dirname "$0")/rack_lib.sh"
 
-declare -A SERVER ADDRESS=([a]=127.0.0.2 [b]=127.0.0.3)
+declare -A SERVER ADDRESS=([a]=127.0.0.2 [b]=127.0.0.3) HOLDER
+SWITCH_ADDRESS=10.77.0.9
+
+# at MACHINE: sets AT, the words before a command that runs there.
+at() {
+	AT=(env AQUIFER_NIC_ADDRESS="${ADDRESS[$1]}")
+	[[ -n ${HOLDER[$1]:-} ]] || return 0
+	AT=(nsenter -t "${HOLDER[$1]}" -n "${AT[@]}" "AQUIFER_NIC_PORT=${PORT[$1]}"
+		AQUIFER_RUNDIR="$TMP/$1" AQUIFER_CONFIG="$TMP/$1.ini"
+		AQUIFER_TOKEN="$(<"$RUNDIR/token")")
+}
+
+# far_machine NAME NUMBER PORT: a namespace with its cables, and what its rack.ini
+# says of the memory node.
+declare -A PORT
+far_machine() {
+	unshare --net sleep 3600 &
+	HOLDER[$1]=$!
+	PIDS+=("$!")
+	until [[ ! /proc/$!/ns/net -ef /proc/self/ns/net ]]; do
+		kill -0 "$!" 2>/dev/null || skip "no network namespaces here"
+		sleep 0.02
+	done
+	veth "v$1" "${HOLDER[$1]}" "s$1" "$$" || skip "no veth here"
+	veth "c$1" "${HOLDER[$1]}" "c$1" "$$" || skip "no veth here"
+	ip link set "s$1" up
+	ip addr add "10.88.$2.9/24" dev "c$1"
+	ip link set "c$1" up
+	nsenter -t "${HOLDER[$1]}" -n sh -c "ip link set lo up &&
+		ip addr add 10.77.0.$2/24 dev v$1 && ip link set v$1 up &&
+		ip addr add 10.88.$2.1/24 dev c$1 && ip link set c$1 up"
+	ADDRESS[$1]=10.77.0.$2
+	PORT[$1]=$3
+	mkdir "$TMP/$1"
+	printf '[node m0]\naddress = 10.88.%s.9:7470\n' "$2" >"$TMP/$1.ini"
+}
+
+far_machines() {
+	need ip nsenter
+	if ((EUID != 0)) || [[ -z ${AQ_OWN_NET:-} ]]; then
+		skip "no namespaces here"
+	fi
+	far_machine a 1 udp
+	far_machine b 2 raw:vb
+}
 
 can_share() {
 	python3 - <<-'END' || skip "this user has no userfaultfd, or Linux is older than 5.19"
@@ -19,15 +68,25 @@ can_share() {
 
 # start_rack: switch and memory node, with a segment "words".
 start_rack() {
+	local to_machines='' to_node=''
 	can_share
-	cat >"$TMP/rack.ini" <<-END
+	if [[ ${AQ_MACHINES:-} == netns ]]; then
+		far_machines
+		to_machines="ports = raw:sa raw:sb
+			address = $SWITCH_ADDRESS"
+		to_node="listen = 0.0.0.0:7470
+			insecure = yes"
+	fi
+	sed 's/^[[:space:]]*//' >"$TMP/rack.ini" <<-END
 		[nic]
 		port = switch:s1
 		[switch s1]
 		programs = coherence:node_ms=30000,fin_ms=30000,peer_ms=30000
+		$to_machines
 		[memory m0]
 		size = 16M
 		shared = 64M
+		$to_node
 	END
 	expect 0 "$AQUIFER" up
 	expect 0 "$AQUIFER" shared create words 32M
@@ -38,7 +97,8 @@ serve() {
 	local machine=$1
 	shift
 	: >"$TMP/serve.$machine"
-	AQUIFER_NIC_ADDRESS=${ADDRESS[$machine]} "$AQUIFER" shared serve \
+	at "$machine"
+	"${AT[@]}" "$AQUIFER" shared serve \
 		--name "$machine" "$@" >"$TMP/serve.$machine" \
 		2>"$TMP/serve.$machine.err" &
 	SERVER[$machine]=$!
@@ -53,8 +113,8 @@ serve() {
 
 # on MACHINE STEP SIDE COUNT: a program there.
 on() {
-	env AQUIFER_NIC_ADDRESS="${ADDRESS[$1]}" \
-		${AQ_PRELOAD:+LD_PRELOAD="$AQ_PRELOAD"} \
+	at "$1"
+	"${AT[@]}" ${AQ_PRELOAD:+LD_PRELOAD="$AQ_PRELOAD"} \
 		timeout -k 5 "${PATIENCE:-120}" "$CLIENT" words "${@:2}"
 }
 
@@ -84,8 +144,8 @@ sum_is() {
 # stored MACHINE STEP VALUE: a program there that has stored and waits; sets PID.
 stored() {
 	: >"$TMP/stored"
-	env AQUIFER_NIC_ADDRESS="${ADDRESS[$1]}" \
-		${AQ_PRELOAD:+LD_PRELOAD="$AQ_PRELOAD"} \
+	at "$1"
+	"${AT[@]}" ${AQ_PRELOAD:+LD_PRELOAD="$AQ_PRELOAD"} \
 		"$CLIENT" words "$2" 0 "$3" >"$TMP/stored" 2>"$TMP/stored.err" &
 	PID=$!
 	PIDS+=("$PID")

@@ -5,14 +5,15 @@
 
 # in_group MACHINE PROGRAM...: runs it there.
 in_group() {
-	env AQUIFER_NIC_ADDRESS="${ADDRESS[$1]}" timeout -k 5 120 \
-		"$AQUIFER" run --shared e2e -- "${@:2}"
+	at "$1"
+	"${AT[@]}" timeout -k 5 120 "$AQUIFER" run --shared e2e -- "${@:2}"
 }
 
 # beside MACHINE OUTPUT PROGRAM...: the same, while the script goes on; sets PID.
 beside() {
-	env AQUIFER_NIC_ADDRESS="${ADDRESS[$1]}" timeout -k 5 120 \
-		"$AQUIFER" run --shared e2e -- "${@:3}" >"$TMP/$2" 2>&1 &
+	at "$1"
+	"${AT[@]}" timeout -k 5 120 "$AQUIFER" run --shared e2e -- \
+		"${@:3}" >"$TMP/$2" 2>&1 &
 	PID=$!
 	PIDS+=("$PID")
 }
@@ -31,5 +32,5 @@ segments_are() {
 
 # server_log: what cache servers said.
 server_log() {
-	cat "$TMP"/*/*:shared.log 2>/dev/null || true
+	cat "$TMP"/*/*:shared.log "$TMP"/*/*/*:shared.log 2>/dev/null || true
 }

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Unmodified programs on two machines: NumPy in Python's shared memory (a stencil
-# in bands), System V from Perl, and a relay in C. Results are as on one machine.
-# Arguments: the relay.
+# in bands), System V from Perl, and a relay, PageRank and a server in C. Results
+# are as on one machine. Arguments: those three.
 # shellcheck source=tests/e2e/lib.sh
 source "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/e2e/coherent_lib.sh
 source "$(dirname "$0")/coherent_lib.sh"
 # shellcheck source=tests/e2e/group_lib.sh
 source "$(dirname "$0")/group_lib.sh"
-RELAY=$1
+RELAY=$1 RANK=$2 KV=$3
 
 start_rack
 
@@ -19,6 +19,34 @@ in_group b "$RELAY" put 300 >"$TMP/put" 2>&1 ||
 	fail "put: $(<"$TMP/put") $(server_log)"
 wait "$PID" || fail "take: $(<"$TMP/take") $(server_log)"
 [[ $(<"$TMP/take") == "300 numbers, sum 44850" ]] || fail "$(<"$TMP/take")"
+
+# PageRank: the same bits as one process has on one machine.
+"$RANK" 0 1 2000 5 >"$TMP/want"
+beside a rank0 "$RANK" 0 2 2000 5
+in_group b "$RANK" 1 2 2000 5 >"$TMP/rank1" 2>&1 ||
+	fail "$(<"$TMP/rank1") $(server_log)"
+wait "$PID" || fail "$(<"$TMP/rank0") $(server_log)"
+for i in 0 1; do
+	[[ $(<"$TMP/rank$i") == "$(<"$TMP/want")" ]] ||
+		fail "$(<"$TMP/rank$i") instead of $(<"$TMP/want")"
+done
+
+# A server of keys and values, and clients on both machines.
+beside a kv "$KV" serve
+kv=$PID
+for _ in {1..1200}; do
+	! in_group b "$KV" put ann 42 >"$TMP/put" 2>&1 || break
+	sleep 0.05
+done
+[[ $(in_group b "$KV" get ann) == 42 ]] || fail "ann: $(server_log)"
+beside a fill0 "$KV" fill 40
+in_group b "$KV" fill 40 >"$TMP/fill1" 2>&1 || fail "$(<"$TMP/fill1") $(server_log)"
+wait "$PID" || fail "$(<"$TMP/fill0") $(server_log)"
+[[ $(<"$TMP/fill0") == 2340 && $(<"$TMP/fill1") == 2340 ]] ||
+	fail "$(<"$TMP/fill0"), $(<"$TMP/fill1")"
+in_group b "$KV" end >"$TMP/end" 2>&1 || fail "$(<"$TMP/end") $(server_log)"
+wait "$kv" || fail "$(<"$TMP/kv") $(server_log)"
+segments_are words
 
 # System V from Perl: one writes, the other one finds it by its key.
 cat >"$TMP/v.pl" <<'END'

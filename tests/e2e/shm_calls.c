@@ -66,6 +66,8 @@ static void names_and_lengths(void)
 	CHECK(posix_fallocate(fd, 0, 3 * PAGE) == 0);
 	CHECK(length_of(fd) == 3 * PAGE);
 	CHECK(ftruncate(fd, PAGE) < 0 && length_of(fd) == 3 * PAGE);
+	CHECK(fchmod(fd, 0400) == 0 && fchown(fd, geteuid(), -1) == 0);
+	CHECK(fchown(fd, geteuid() + 1, -1) < 0 && errno == EPERM);
 	/* Never past the cache. */
 	CHECK(read(fd, &byte, 1) < 0 && errno == EBADF);
 	CHECK(write(fd, &byte, 1) < 0 && errno == EBADF);
@@ -152,6 +154,77 @@ static void children(void)
 	CHECK(munmap((void *)(uintptr_t)word, PAGE) == 0 && close(fd) == 0);
 }
 
+/* In a child: every descriptor is closed, and something else is mapped over
+ * parts of the object, by libc and past it. What is still mapped is the
+ * object's. */
+static int careless(char *a)
+{
+	char *over = mmap(a + PAGE, PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	long past =
+		syscall(SYS_mmap, a + 3 * PAGE, PAGE, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	int fd;
+
+	if (over != a + PAGE || past != (long)(uintptr_t)(a + 3 * PAGE))
+		return 1;
+	if (close_range(0, ~0u, 0) != 0)
+		return 2;
+	if (*over || *(char *)past || a[0] != 1 || a[2 * PAGE] != 3)
+		return 3;
+	*over = *(char *)past = 99;
+	a[0] = 11;
+	a[2 * PAGE] = 13;
+	/* It has none left, and gets new ones. */
+	fd = shm_open("/careless", O_RDWR, 0);
+	a = fd < 0 ? MAP_FAILED : map(fd, 4 * PAGE);
+	if (a == MAP_FAILED || a[PAGE] != 2 || a[3 * PAGE] != 4)
+		return 4;
+	a[PAGE] = 12;
+	return 0;
+}
+
+static void carelessness(void)
+{
+	int fd = shm_open("/careless", O_RDWR | O_CREAT, 0600), status;
+	char *a;
+	pid_t pid;
+
+	CHECK(fd >= 0 && ftruncate(fd, 4 * PAGE) == 0);
+	a = map(fd, 4 * PAGE);
+	CHECK(a != MAP_FAILED);
+	for (int i = 0; i < 4; i++)
+		a[i * PAGE] = (char)(i + 1);
+	pid = fork();
+	if (pid == 0)
+		_exit(careless(a));
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	CHECK(a[0] == 11 && a[PAGE] == 12 && a[2 * PAGE] == 13);
+	CHECK(a[3 * PAGE] == 4 && shm_unlink("/careless") == 0);
+	CHECK(munmap(a, 4 * PAGE) == 0 && close(fd) == 0);
+}
+
+/* Sizes that cannot be. */
+static void sizes(void)
+{
+	int fd = shm_open("/size", O_RDWR | O_CREAT, 0600);
+	char *a;
+
+	CHECK(fd >= 0 && ftruncate(fd, 1ll << 60) < 0 && length_of(fd) == 0);
+	CHECK(ftruncate(fd, -1) < 0 && length_of(fd) == 0);
+	CHECK(mmap(NULL, 0, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED);
+	CHECK(ftruncate(fd, PAGE) == 0);
+	CHECK(map(fd, 1ull << 60) == MAP_FAILED);
+	CHECK(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 1ll << 60) ==
+	      MAP_FAILED);
+	CHECK(shmget(IPC_PRIVATE, 0, IPC_CREAT | 0600) < 0);
+	CHECK(shmget(IPC_PRIVATE, 1ull << 60, IPC_CREAT | 0600) < 0);
+	a = map(fd, PAGE);
+	CHECK(a != MAP_FAILED && a[PAGE - 1] == 0 && munmap(a, PAGE) == 0);
+	CHECK(close(fd) == 0 && shm_unlink("/size") == 0);
+}
+
 /* ---- System V ------------------------------------------------------------ */
 
 static void system_v(void)
@@ -213,16 +286,40 @@ static void semaphores(void)
 	CHECK(sem_open("/calls", 0) == SEM_FAILED && errno == ENOENT);
 }
 
-/* What depends on one kernel's numbers of threads. */
-static void refused_mutexes(void)
+/* Of a child, which does not have it: what it is told by each call. */
+static int as_stranger(pthread_mutex_t *m)
+{
+	struct timespec past = {0};
+
+	return pthread_mutex_trylock(m) != EBUSY ||
+	       pthread_mutex_timedlock(m, &past) != ETIMEDOUT ||
+	       pthread_mutex_unlock(m) != EPERM;
+}
+
+static int status_of(int (*does)(pthread_mutex_t *), pthread_mutex_t *m)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(does(m));
+	CHECK(waitpid(pid, &status, 0) == pid);
+	return status;
+}
+
+/* Mutexes that know who has them; those that need the kernel are refused. */
+static void mutexes_with_owners(void)
 {
 	int fd = shm_open("/mutex", O_RDWR | O_CREAT, 0600);
+	struct timespec past = {0};
 	pthread_mutexattr_t a;
 	pthread_mutex_t *m;
+	pthread_cond_t *c;
 
 	CHECK(fd >= 0 && ftruncate(fd, PAGE) == 0);
 	m = map(fd, PAGE);
-	CHECK(m != MAP_FAILED && shm_unlink("/mutex") == 0);
+	c = (pthread_cond_t *)(m + 1);
+	CHECK(m != (void *)MAP_FAILED && shm_unlink("/mutex") == 0);
 	for (int i = 0; i < 5; i++) {
 		pthread_mutexattr_init(&a);
 		pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
@@ -234,7 +331,24 @@ static void refused_mutexes(void)
 			pthread_mutexattr_settype(&a, PTHREAD_MUTEX_RECURSIVE);
 		if (i == 4)
 			pthread_mutexattr_settype(&a, PTHREAD_MUTEX_ERRORCHECK);
-		CHECK(pthread_mutex_init(m, &a) == (i ? ENOTSUP : 0));
+		CHECK(pthread_mutex_init(m, &a) ==
+		      (i == 1 || i == 2 ? ENOTSUP : 0));
+		if (i < 3)
+			continue;
+		CHECK(pthread_mutex_unlock(m) == EPERM);
+		CHECK(pthread_mutex_lock(m) == 0);
+		CHECK(pthread_mutex_lock(m) == (i == 3 ? 0 : EDEADLK));
+		CHECK(pthread_mutex_trylock(m) == (i == 3 ? 0 : EBUSY));
+		CHECK(status_of(as_stranger, m) == 0);
+		/* It is nobody's while its owner waits, and then as deep. */
+		CHECK(pthread_cond_init(c, NULL) == 0);
+		CHECK(pthread_cond_timedwait(c, m, &past) == ETIMEDOUT);
+		CHECK(status_of(as_stranger, m) == 0);
+		for (int depth = i == 3 ? 3 : 1; depth; depth--)
+			CHECK(pthread_mutex_unlock(m) == 0);
+		CHECK(pthread_mutex_unlock(m) == EPERM);
+		CHECK(status_of(pthread_mutex_lock, m) == 0);
+		CHECK(pthread_mutex_trylock(m) == EBUSY);
 	}
 }
 
@@ -381,9 +495,11 @@ int main(int argc, char **argv)
 	mappings();
 	behind_the_end();
 	children();
+	carelessness();
+	sizes();
 	system_v();
 	semaphores();
-	refused_mutexes();
+	mutexes_with_owners();
 	puts("all so");
 	return 0;
 }

@@ -273,6 +273,32 @@ static uint64_t used(struct bed *b)
 		json_object_get(b->f.answer, "shared"), "used"));
 }
 
+/* Who makes segments without end is told so, and harms nobody. */
+static void ten_thousand_segments(void **state)
+{
+	struct bed *b = *state;
+	unsigned made = 0;
+	char text[96];
+
+	for (unsigned i = 0; i < 10000; i++) {
+		unsigned status;
+
+		snprintf(text, sizeof(text), "{\"name\":\"s%u\",\"size\":1}",
+			 i);
+		status = ask(&b->f, "POST /v1/shared/segments", text);
+		assert_true(status == 201 || status == 507);
+		made += status == 201;
+	}
+	assert_int_equal(made, 64 / 2);
+	assert_int_equal(used(b), 64 * M);
+	for (unsigned i = 0; i < made; i++) {
+		snprintf(text, sizeof(text), "DELETE /v1/shared/segments/s%u",
+			 i);
+		assert_int_equal(ask(&b->f, text, NULL), 204);
+	}
+	make(b, "a", 64 * M);
+}
+
 /* A small segment takes a place of 2 MiB: that is what its owner pays for, or
  * one with a small quota could use up what all tenants share. */
 static void small_segments_are_charged_their_places(void **state)
@@ -820,6 +846,7 @@ int main(void)
 		BED(a_segment_has_one_address),
 		BED(bad_requests_are_refused),
 		BED(memory_is_charged_and_comes_back),
+		BED(ten_thousand_segments),
 		BED(small_segments_are_charged_their_places),
 		BED(odd_sizes_take_few_rules),
 		BED(another_tenant_has_what_it_is_allowed),

@@ -73,12 +73,33 @@ static void what_is_left(void **state)
 	assert_int_equal(shd_hold_left_us(&h, 900000), 0);
 }
 
+/* Who wakes others has time for what follows, once; who sleeps has none. */
+static void who_wakes_others_goes_on(void **state)
+{
+	struct shd_hold h = {0};
+
+	(void)state;
+	shd_hold_came(&h, 1000);
+	assert_true(shd_hold_wakes(&h, 1040));
+	assert_int_equal(shd_hold_left_us(&h, 1040), SHD_HOLD_WOKEN_US);
+	assert_false(shd_hold_wakes(&h, 1060));
+	assert_int_equal(shd_hold_left_us(&h, 1040 + SHD_HOLD_WOKEN_US), 0);
+	shd_hold_sleeps(&h);
+	assert_true(h.has_slept);
+	assert_false(shd_hold_wakes(&h, 1070));
+	assert_false(h.has_slept);
+	shd_hold_sleeps(&h);
+	shd_hold_came(&h, 2000);
+	assert_false(h.has_slept || h.has_woken);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_doubles_up_to_its_limit),
 		cmocka_unit_test(who_runs_does_not_wait),
 		cmocka_unit_test(what_is_left),
+		cmocka_unit_test(who_wakes_others_goes_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -545,6 +545,14 @@ static void rights_are_looked_at(void **state)
 	assert_int_equal(r.lane, 0);
 	assert_int_equal(r.serial, 1);
 	answer(b, 0, 0, 0xdb);
+	/* Far behind every arena, and before the first one. */
+	for (unsigned i = 0; i < 2; i++) {
+		get(b, 0, 0, i ? (uint64_t)-1 : 1ull << 40, false);
+		r = record(b, 0);
+		assert_int_equal(r.kind, COHERENCE_LOST);
+		assert_int_equal(r.why, COHERENCE_WHY_RIGHT);
+		answer(b, 0, 0, 0xdb);
+	}
 	get(b, 0, 0, 7, false);
 	answer(b, 0, 0, 7);
 	tell(b, 0, "coherence allow domain=7 va=%llu size=4096 right=r",

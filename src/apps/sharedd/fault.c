@@ -158,16 +158,22 @@ void shd_fault_measured(struct shd *s, const struct shd_object *o, int err)
 	}
 }
 
+void shd_hold_start(struct shd_hold *h, clockid_t clock)
+{
+	struct timespec t;
+
+	if (clock_gettime(clock, &t) != 0)
+		return;
+	h->clock = clock;
+	h->cpu_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 /* Threads of this program run from now on. */
 static void note_start(struct shd *s, const struct shd_wait *w)
 {
-	struct shd_hold *h = &s->holds[w->page - s->cache.first_page];
-	struct timespec t;
-
-	if (!w->program->clock || clock_gettime(w->program->clock, &t) != 0)
-		return;
-	h->clock = w->program->clock;
-	h->cpu_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	if (w->program->clock)
+		shd_hold_start(&s->holds[w->page - s->cache.first_page],
+			       w->program->clock);
 }
 
 /* In whose view the page shall appear: who wants to write, if somebody may. */

@@ -272,6 +272,11 @@ void shd_futex_look(struct shd *s)
 	}
 }
 
+static struct shd_hold *hold_of(struct shd *s, uint64_t page)
+{
+	return &s->holds[page - s->cache.first_page];
+}
+
 /* ---- calls --------------------------------------------------------------- */
 
 /* 0: it is held. */
@@ -299,6 +304,7 @@ static int64_t wait(struct shd *s, struct shd_listener *l,
 	if (w->until.is_awaited)
 		w->look_ns = 1;
 	shd_count(s, SHD_C_sleeps);
+	shd_hold_sleeps(hold_of(s, w->page));
 	s->waiters[s->waiter_count++] = *w;
 	return 0;
 }
@@ -313,9 +319,12 @@ static int64_t wake(struct shd *s, const struct seccomp_notif *n,
 		    const struct shd_waiter *word)
 {
 	uint32_t most = (uint32_t)n->data.args[2], woken = 0;
+	struct shd_hold *h = hold_of(s, word->page);
 
 	if (!word->bits)
 		return -EINVAL;
+	if (shd_hold_wakes(h, shd_us(clock_mono_ns())) && h->clock)
+		shd_hold_start(h, h->clock);
 	for (unsigned i = 0; i < s->waiter_count && woken < most;) {
 		const struct shd_waiter *w = &s->waiters[i];
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The server as a daemon: what it needs before it gives its rights up, and its
  * life until a signal, until nobody uses it, or until it is no member. */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -124,6 +125,21 @@ static int watch_all(struct shd *s)
 	return err;
 }
 
+/* The host's name, as far as it is one among members: a host may have none. */
+static const char *host_name(struct utsname *host)
+{
+	char *name = host->nodename;
+	size_t n = 0;
+
+	if (uname(host) != 0)
+		name[0] = '\0';
+	for (const char *c = name; *c; c++)
+		if (isalnum((unsigned char)*c) || (n && strchr("-_.", *c)))
+			name[n++] = *c;
+	name[n] = '\0';
+	return n ? name : "machine";
+}
+
 static int open_server(struct daemon *d)
 {
 	struct shd *s = d->served;
@@ -134,12 +150,10 @@ static int open_server(struct daemon *d)
 	if (s->epoll < 0)
 		return error_set(-errno, "epoll: %s", strerror(errno));
 	err = make_counters(s);
-	if (!err && uname(&host) != 0)
-		err = -errno;
 	if (!err)
 		err = shd_lead_open(d->config, d->rundir,
 				    d->options.name ? d->options.name
-						    : host.nodename,
+						    : host_name(&host),
 				    &s->lead);
 	if (!err)
 		err = make_cache(s);

@@ -238,6 +238,8 @@ void shd_fault_touch(struct shd *s);
  * was not here. */
 void shd_fault_mapped(struct shd *s, struct shd_segment *g, uint64_t page,
 		      enum coh_right right, const void *bytes);
+/* The process of this clock runs from now on. */
+void shd_hold_start(struct shd_hold *h, clockid_t clock);
 /* SIGBUS for who waits for pages of the range. */
 void shd_fault_lost(struct shd *s, const struct coh_range *r);
 void shd_fault_forget(struct shd *s, const struct shd_program *p);

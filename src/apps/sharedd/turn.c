@@ -23,8 +23,10 @@ static bool has_run(const struct shd_hold *h)
 	struct timespec t;
 	uint64_t now_ns;
 
-	if (!h->clock || shd_hold_is_timed(h))
+	if (shd_hold_is_timed(h))
 		return false;
+	if (h->has_slept || !h->clock)
+		return h->has_slept;
 	/* One that is gone needs nothing. */
 	if (clock_gettime(h->clock, &t) != 0)
 		return true;

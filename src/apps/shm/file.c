@@ -49,6 +49,9 @@ SHM_EXPORT int shm_do_fstat(int fd, struct stat *st) __asm__("fstat");
 SHM_EXPORT __typeof__(shm_do_fstat) shm_do_fstat64 __asm__("fstat64")
 	__attribute__((alias("fstat")));
 
+SHM_EXPORT int fchmod(int fd, mode_t mode);
+SHM_EXPORT int fchown(int fd, uid_t owner, gid_t group);
+
 /* ---- which object -------------------------------------------------------- */
 
 uint64_t shm_id_of(int fd)
@@ -251,4 +254,27 @@ int shm_do_fstat(int fd, struct stat *st)
 		return shm_fail(err);
 	st->st_size = (off_t)o.length_bytes;
 	return 0;
+}
+
+/* ---- rights: all programs of a group are one user's -----------------------
+ */
+
+int fchmod(int fd, mode_t mode)
+{
+	SHM_NEXT(next, fchmod, "fchmod");
+
+	if (shm_id_of(fd))
+		return 0;
+	return next ? next(fd, mode) : shm_fail(ENOSYS);
+}
+
+int fchown(int fd, uid_t owner, gid_t group)
+{
+	bool is_same = (owner == (uid_t)-1 || owner == geteuid()) &&
+		       (group == (gid_t)-1 || group == getegid());
+	SHM_NEXT(next, fchown, "fchown");
+
+	if (shm_id_of(fd))
+		return is_same ? 0 : shm_fail(EPERM);
+	return next ? next(fd, owner, group) : shm_fail(ENOSYS);
 }

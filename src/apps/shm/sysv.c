@@ -136,7 +136,8 @@ int shmctl(int id, int command, struct shmid_ds *out)
 	SHM_NEXT(next, shmctl, "shmctl");
 	int err;
 
-	if (!shm_is_on())
+	/* Of the machine, and of no segment. */
+	if (!shm_is_on() || command == IPC_INFO || command == SHM_INFO)
 		return next ? next(id, command, out) : shm_fail(ENOSYS);
 	if (id <= 0)
 		err = -EINVAL;

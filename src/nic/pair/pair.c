@@ -17,28 +17,37 @@ static bool is_ipv4(const union ibv_gid *gid)
 	return memcmp(gid->raw, v4, sizeof(v4)) == 0;
 }
 
+static bool is_link_local(const union ibv_gid *gid)
+{
+	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
+}
+
+/* How well an address of ours goes with the peer's: of the same kind, and of
+ * the same reach. Who is not known may be anywhere. */
+static int fit(const union ibv_gid *own, const union ibv_gid *peer)
+{
+	bool is_near = peer && is_link_local(peer);
+	bool is_same = !peer || is_ipv4(peer) == is_ipv4(own);
+
+	return 2 * is_same + (is_link_local(own) == is_near);
+}
+
 int pair_gid(struct ibv_context *context, const union ibv_gid *peer,
 	     uint8_t *index, union ibv_gid *own)
 {
 	struct ibv_gid_entry row;
-	int err = -ENODEV;
+	int best = -1;
 
 	for (unsigned i = 0; i < UINT8_MAX; i++) {
-		bool fits;
-
 		if (ibv_query_gid_ex(context, PAIR_PORT, i, &row, 0) ||
-		    row.gid_type != IBV_GID_TYPE_ROCE_V2)
+		    row.gid_type != IBV_GID_TYPE_ROCE_V2 ||
+		    fit(&row.gid, peer) <= best)
 			continue;
-		fits = !peer || is_ipv4(peer) == is_ipv4(&row.gid);
-		if (!fits && !err)
-			continue;
+		best = fit(&row.gid, peer);
 		*index = (uint8_t)i;
 		*own = row.gid;
-		if (fits)
-			return 0;
-		err = 0; /* unless a better one follows */
 	}
-	return err;
+	return best < 0 ? -ENODEV : 0;
 }
 
 int pair_psn(uint32_t *psn)
