@@ -298,6 +298,10 @@ if ((full)) && build/aquifer sim walk --help >/dev/null 2>&1; then
 	check "sim-walk" build/aquifer sim walk --seeds 2000 || true
 fi
 
+if ((full)) && build/aquifer sim elastic --help >/dev/null 2>&1; then
+	check "sim-elastic" build/aquifer sim elastic --seeds 20000 || true
+fi
+
 if ((full)) && build/aquifer sim mind --help >/dev/null 2>&1; then
 	check "sim-mind" build/aquifer sim mind --seeds 5000 || true
 fi

@@ -305,9 +305,10 @@ struct aq_ekv_op {
 /*
  * Several operations on any keys, in as few messages as they fit into: one to
  * each node that has some of the keys, all under way at once. Those on the same
- * key happen in this order, others in any. 0: all were answered, `error` of
- * each says how. Else the first reason why some were not, which is the error of
- * these, too: a change among them may have happened or not.
+ * key happen in this order, others in any; only a get whose answer was lost
+ * with its connection may see what comes after it. 0: all were answered,
+ * `error` of each says how. Else the first reason why some were not, which is
+ * the error of these, too: a change among them may have happened or not.
  */
 AQ_API int aq_ekv_many(struct aq_ekv *kv, struct aq_ekv_op *ops,
 		       unsigned count);

@@ -9,11 +9,27 @@
 enum {
 	TURNS = 5000,
 	PATIENCE = 14,
+	FORGET_PPM = 20000, /* per step of a move */
+	NAP_TURNS = 120,
+};
+
+/* In the first there are many moves at a time, which are left and taken up
+ * again; in the second a few that take long, while keys change. */
+static const struct es_mood moods[] = {
+	{.mover = 2,
+	 .nap_ppm = 100000,
+	 .list_nap_ppm = 100000,
+	 .leave_ppm = 300000,
+	 .resumes = true},
+	{.mover = 8,
+	 .nap_ppm = 10000,
+	 .list_nap_ppm = 900000,
+	 .leave_ppm = FORGET_PPM},
 };
 
 /* ---- operations ---------------------------------------------------------- */
 
-static void begin_op(struct es *s, struct es_client *c)
+static void begin_op(struct es *s, struct es_client *c, struct es_op *o)
 {
 	static const enum block_opcode ops[] = {
 		BLOCK_KV_GET, BLOCK_KV_GET,    BLOCK_KV_PUT,
@@ -21,66 +37,122 @@ static void begin_op(struct es *s, struct es_client *c)
 	};
 	struct rng *r = &s->run->rand;
 
-	c->key = sim_rand_below(r, ES_KEYS);
-	c->opcode = ops[sim_rand_below(r, ARRAY_LEN(ops))];
-	c->expect = BLOCK_KV_ANY;
-	if (c->key % 2 && c->opcode != BLOCK_KV_GET)
-		c->opcode = BLOCK_KV_ADD;
-	if (c->opcode == BLOCK_KV_PUT && sim_rand_below(r, 3) == 0)
-		c->expect = sim_rand_below(r, 3) ? s->key[c->key].version : 0;
-	c->id = ++s->ids;
-	c->number = (int64_t)sim_rand_below(r, 100) - 20;
-	c->was_executed = false;
-	c->op_sequence = c->opcode == BLOCK_KV_GET ? 0 : ++c->sequence;
-	c->has_op = true;
+	*o = (struct es_op){
+		.key = sim_rand_below(r, ES_KEYS),
+		.opcode = ops[sim_rand_below(r, ARRAY_LEN(ops))],
+		.expect = BLOCK_KV_ANY,
+		.id = ++s->ids,
+		.number = (int64_t)sim_rand_below(r, 100) - 20,
+	};
+	/* Several on one key have an order. */
+	if (o > c->op && sim_rand_below(r, 2))
+		o->key = o[-1].key;
+	if (o->key % 2 && o->opcode != BLOCK_KV_GET)
+		o->opcode = BLOCK_KV_ADD;
+	if (o->opcode == BLOCK_KV_PUT && sim_rand_below(r, 3) == 0)
+		o->expect = sim_rand_below(r, 3) ? s->key[o->key].version : 0;
+	if (o->opcode != BLOCK_KV_GET)
+		o->sequence = ++c->sequence;
 	s->n->ops++;
 }
 
-static void ask_op(struct es *s, struct es_client *c)
+static void begin_ops(struct es *s, struct es_client *c)
 {
-	uint8_t *out = c->ask.bytes, name[8];
-	uint32_t key_bytes = es_key_name(c->key, name), value_bytes = 0;
+	struct rng *r = &s->run->rand;
+
+	c->ops = sim_rand_below(r, 2) ? 1 : sim_rand_range(r, 2, ES_GROUP);
+	c->is_alone = false;
+	for (unsigned i = 0; i < c->ops; i++)
+		begin_op(s, c, &c->op[i]);
+}
+
+static void add_op(struct es_ask *a, const struct es_op *o, unsigned op,
+		   uint32_t *used)
+{
+	uint8_t *out = a->bytes + *used, name[8];
+	uint32_t key_bytes = es_key_name(o->key, name), value_bytes = 0;
 	struct block_kv_wire head;
 
-	c->ask.opcode = c->opcode;
-	c->ask.sequence = c->op_sequence;
-	c->ask.block = c->at;
-	c->ask.generation = s->block[c->at].block.generation;
-	c->ask.arg = block_kv_slot(block_kv_hash(name, key_bytes));
 	memcpy(out + sizeof(head), name, key_bytes);
-	if (c->opcode == BLOCK_KV_ADD) {
-		le64 word = le64_put((uint64_t)c->number);
+	if (o->opcode == BLOCK_KV_ADD) {
+		le64 word = le64_put((uint64_t)o->number);
 
 		value_bytes = sizeof(word);
 		memcpy(out + sizeof(head) + key_bytes, &word, sizeof(word));
-	} else if (c->opcode == BLOCK_KV_PUT) {
-		value_bytes = es_value(c->id, out + sizeof(head) + key_bytes);
+	} else if (o->opcode == BLOCK_KV_PUT) {
+		value_bytes = es_value(o->id, out + sizeof(head) + key_bytes);
 	}
 	head = (struct block_kv_wire){
-		.version = be64_put(c->expect),
+		.version = be64_put(o->expect),
 		.key_bytes = be32_put(key_bytes),
 		.value_bytes = be32_put(value_bytes),
 	};
 	memcpy(out, &head, sizeof(head));
-	c->ask.length = (uint32_t)sizeof(head) + key_bytes + value_bytes;
+	a->part[a->count++] = (struct es_part){
+		.opcode = o->opcode,
+		.sequence = o->sequence,
+		.arg = block_kv_slot(block_kv_hash(name, key_bytes)),
+		.length = (uint32_t)sizeof(head) + key_bytes + value_bytes,
+		.at = *used,
+		.op = op,
+	};
+	*used += a->part[a->count - 1].length;
 }
 
-static void heard_op(struct es *s, struct es_client *c,
+/* Some of what has no answer yet, as if the others were at other nodes: all of
+ * a key, or none. Or the one that was refused, by itself. */
+static void ask_ops(struct es *s, struct es_client *c)
+{
+	uint64_t some = sim_rand_below(&s->run->rand, 4)
+				? UINT64_MAX
+				: sim_rand_below(&s->run->rand, 1u << ES_KEYS);
+	uint32_t used = 0;
+
+	c->ask.block = c->at;
+	c->ask.generation = s->block[c->at].block.generation;
+	c->ask.count = 0;
+	for (unsigned i = 0; i < c->ops; i++) {
+		if (c->op[i].is_done)
+			continue;
+		if (!c->ask.count || (!c->is_alone && some >> c->op[i].key & 1))
+			add_op(&c->ask, &c->op[i], i, &used);
+	}
+}
+
+static bool has_ops(const struct es_client *c)
+{
+	for (unsigned i = 0; i < c->ops; i++)
+		if (!c->op[i].is_done)
+			return true;
+	return false;
+}
+
+/* All answers up to there have come. */
+static uint64_t acknowledged(const struct es_client *c)
+{
+	for (unsigned i = 0; i < c->ops; i++)
+		if (!c->op[i].is_done && c->op[i].sequence)
+			return c->op[i].sequence - 1;
+	return c->sequence;
+}
+
+/* What was left undone may be in the middle: it hung on another one. */
+static void heard_op(struct es *s, struct es_client *c, struct es_op *o,
 		     const struct block_result *r)
 {
 	switch ((int)r->status) {
 	case BLOCK_OK:
 	case BLOCK_NO_KEY:
 	case BLOCK_VERSION:
-		if (r->status == BLOCK_OK && c->op_sequence && !c->was_executed)
+		if (r->status == BLOCK_OK && o->sequence && !o->was_executed)
 			play_fail(s->run, "an answer for nothing");
-		if (r->status != BLOCK_OK && c->was_executed)
+		if (r->status != BLOCK_OK && o->was_executed)
 			play_fail(s->run,
 				  "a change of key %u is refused, and "
 				  "was made",
-				  c->key);
-		c->has_op = false;
-		break;
+				  o->key);
+		o->is_done = true;
+		return;
 	case BLOCK_MOVED:
 	case BLOCK_STALE:
 		if (r->status == BLOCK_STALE &&
@@ -94,12 +166,22 @@ static void heard_op(struct es *s, struct es_client *c,
 		if (sim_rand_below(&s->run->rand, 3) == 0)
 			es_mover_begin(s, c, c->at);
 		break;
+	case BLOCK_LATER:
+		return;
 	case BLOCK_BUSY: /* too many sessions */
 		break;
 	default:
 		play_fail(s->run, "an operation is answered: %s",
 			  block_status_text(r->status));
 	}
+	c->is_alone = true;
+}
+
+static void heard_ops(struct es *s, struct es_client *c, const struct es_way *w)
+{
+	c->is_alone = false;
+	for (unsigned i = 0; i < w->ask.count; i++)
+		heard_op(s, c, &c->op[w->ask.part[i].op], &w->result[i]);
 }
 
 /* ---- clients ------------------------------------------------------------- */
@@ -164,6 +246,28 @@ static void bury(struct es *s)
 	}
 }
 
+/* A mover may forget what it was at, or go on when others have. */
+static bool may_go_on(struct es *s, struct es_client *c)
+{
+	bool tidies = c->step == ES_REST || c->step == ES_REST_AT ||
+		      c->step == ES_UNBIND;
+	bool has_list = c->step == ES_IMPORT && c->has_list;
+	struct rng *r = &s->run->rand;
+
+	if (c->step == ES_NONE)
+		return true;
+	if (sim_rand_chance(r, tidies ? s->mood->leave_ppm : FORGET_PPM)) {
+		c->step = ES_NONE;
+		return true;
+	}
+	if (!sim_rand_chance(r, has_list ? s->mood->list_nap_ppm
+					 : s->mood->nap_ppm))
+		return true;
+	c->nap = sim_rand_below(r, NAP_TURNS);
+	s->n->stopped++;
+	return false;
+}
+
 static void live(struct es *s, struct es_client *c)
 {
 	struct rng *r = &s->run->rand;
@@ -172,28 +276,29 @@ static void live(struct es *s, struct es_client *c)
 		die(s, c);
 		return;
 	}
+	if (c->nap) {
+		c->nap--;
+		return;
+	}
 	if (c->is_waiting) {
 		if (!c->patience || !--c->patience)
 			try_again(s, c);
 		return;
 	}
-	/* A mover may forget what it was at. */
-	if (c->step != ES_NONE && sim_rand_chance(r, 20000))
-		c->step = ES_NONE;
-	if (c->step == ES_NONE && !c->has_op) {
-		if (sim_rand_below(r, 8) == 0)
+	if (!may_go_on(s, c))
+		return;
+	if (c->step == ES_NONE && !has_ops(c)) {
+		/* Some do hardly anything else. */
+		if (sim_rand_below(r, c->index % 2 ? 8 : s->mood->mover) == 0)
 			es_mover_begin(s, c, sim_rand_below(r, ES_BLOCKS));
 		else
-			begin_op(s, c);
+			begin_ops(s, c);
 	}
-	c->ask.sequence = 0;
-	c->ask.length = 0;
 	if (c->step != ES_NONE)
 		es_mover_ask(s, c);
 	else
-		ask_op(s, c);
-	c->ask.acked =
-		c->has_op && c->op_sequence ? c->op_sequence - 1 : c->sequence;
+		ask_ops(s, c);
+	c->ask.acked = acknowledged(c);
 	c->is_waiting = true;
 	c->tag++;
 	send(s, c);
@@ -215,9 +320,9 @@ static void travel(struct es *s, struct es_way *w)
 		if (w->tag != c->tag)
 			return;
 		c->is_waiting = false;
-		if (w->ask.opcode >= BLOCK_KV_GET &&
-		    w->ask.opcode <= BLOCK_KV_ADD)
-			heard_op(s, c, &w->result);
+		if (w->ask.part[0].opcode >= BLOCK_KV_GET &&
+		    w->ask.part[0].opcode <= BLOCK_KV_ADD)
+			heard_ops(s, c, w);
 		else
 			es_mover_hear(s, c, w);
 	}
@@ -264,12 +369,11 @@ static void settle_all(struct es *s)
 			es_mover_begin(s, c, i % ES_BLOCKS);
 		if (c->step == ES_NONE)
 			continue;
-		c->ask.length = 0;
 		es_mover_ask(s, c);
 		w = (struct es_way){
 			.is_used = true, .life = c->life, .ask = c->ask};
 		es_arrive(s, &w);
-		w.result.data = w.result.length ? w.data : NULL;
+		w.result[0].data = w.result[0].length ? w.data : NULL;
 		es_mover_hear(s, c, &w);
 		/* Nothing new is begun. */
 		if (c->step == ES_BIND || c->step == ES_SEAL)
@@ -312,6 +416,7 @@ int es_play(struct play_run *run, struct elastic_play_counts *n)
 	memset(s, 0, sizeof(*s));
 	s->run = run;
 	s->n = n;
+	s->mood = &moods[sim_rand_below(&run->rand, ARRAY_LEN(moods))];
 	for (unsigned i = 0; i < ES_BLOCKS && !err; i++)
 		err = es_renew(s, i);
 	for (unsigned i = 0; i < ES_CLIENTS; i++)

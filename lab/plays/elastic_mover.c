@@ -9,8 +9,36 @@ enum {
 	HEAD = sizeof(struct block_kv_batch_wire),
 };
 
+static void remember(struct es_client *c)
+{
+	c->old = (struct es_ends){
+		.from = c->from,
+		.to = c->to,
+		.from_generation = c->from_generation,
+		.to_generation = c->to_generation,
+		.token = c->token,
+	};
+}
+
+/* A thread of the client that was stopped for long goes on. */
+static void resume(struct es_client *c)
+{
+	c->from = c->old.from;
+	c->to = c->old.to;
+	c->from_generation = c->old.from_generation;
+	c->to_generation = c->old.to_generation;
+	c->token = c->old.token;
+	c->part = 0;
+	c->step = ES_EXPORT;
+}
+
 void es_mover_begin(struct es *s, struct es_client *c, unsigned block)
 {
+	if (c->old.token && s->mood->resumes &&
+	    sim_rand_below(&s->run->rand, 3) == 0) {
+		resume(c);
+		return;
+	}
 	c->step = ES_LOOK;
 	c->from = block;
 	c->from_generation = s->block[block].block.generation;
@@ -19,10 +47,12 @@ void es_mover_begin(struct es *s, struct es_client *c, unsigned block)
 static void tell(struct es_client *c, enum block_opcode opcode, unsigned block,
 		 uint64_t generation, uint64_t low)
 {
-	c->ask.opcode = opcode;
 	c->ask.block = block;
 	c->ask.generation = generation;
-	c->ask.arg = (uint64_t)c->token << 32 | (uint32_t)low;
+	c->ask.count = 1;
+	c->ask.part[0] = (struct es_part){.opcode = opcode,
+					  .arg = (uint64_t)c->token << 32 |
+						 (uint32_t)low};
 }
 
 static void tell_end(struct es_client *c, enum block_opcode opcode,
@@ -38,14 +68,71 @@ static void tell_end(struct es_client *c, enum block_opcode opcode,
 	};
 
 	tell(c, opcode, block, generation, 0);
-	c->ask.length = sizeof(w);
+	c->ask.part[0].length = sizeof(w);
 	memcpy(c->ask.bytes, &w, sizeof(w));
 }
+
+/* ---- lists --------------------------------------------------------------- */
+
+/* Reads records up to that one, as they are by now. */
+static void load_records(struct es *s, struct es_client *c, uint32_t end)
+{
+	const uint8_t *mem = s->block[c->from].mem;
+	uint32_t head =
+		HEAD + be32_get(c->head.answers) *
+			       (uint32_t)sizeof(struct block_kv_answer_wire);
+
+	for (; c->loaded < end; c->loaded++) {
+		struct block_kv_listed_wire w;
+		uint32_t size;
+
+		memcpy(&w, c->list + head + c->loaded * sizeof(w), sizeof(w));
+		size = be32_get(w.size);
+		ASSERT(size <= sizeof(c->carried) - c->carried_bytes);
+		memcpy(c->carried + c->carried_bytes,
+		       mem + 8ull * be32_get(w.at8), size);
+		c->carried_bytes += size;
+	}
+}
+
+/* One half is read now and the other one later, when the block may be
+ * compacted, or another one. */
+static void heard_list(struct es *s, struct es_client *c,
+		       const struct block_result *r)
+{
+	memcpy(c->list, r->data, r->length);
+	c->loaded = 0;
+	c->carried_bytes =
+		HEAD + be32_get(c->head.answers) *
+			       (uint32_t)sizeof(struct block_kv_answer_wire);
+	memcpy(c->carried, c->list, c->carried_bytes);
+	load_records(s, c, be32_get(c->head.records) / 2);
+	s->n->listed++;
+}
+
+/* False: records have moved since the list was made. */
+static bool is_loaded(struct es *s, struct es_client *c)
+{
+	const struct block_head *block = (const void *)s->block[c->from].mem;
+
+	load_records(s, c, be32_get(c->head.records));
+	/* The key of a block that was given back is void. */
+	return s->block[c->from].block.generation == c->from_generation &&
+	       be64_get(block->moves) == be64_get(c->head.room[1]);
+}
+
+/* ---- messages ------------------------------------------------------------ */
 
 void es_mover_ask(struct es *s, struct es_client *c)
 {
 	uint64_t batch = c->batch & (BLOCK_KV_HAS - 1);
+	bool wants_list = sim_rand_below(&s->run->rand, 2);
 
+	if (c->step == ES_IMPORT && c->has_list && !is_loaded(s, c)) {
+		s->n->moved++;
+		wants_list = false;
+		c->step = ES_EXPORT;
+	}
 	switch (c->step) {
 	case ES_LOOK:
 	case ES_REST_AT:
@@ -65,17 +152,17 @@ void es_mover_ask(struct es *s, struct es_client *c)
 	case ES_EXPORT:
 		tell_end(c, BLOCK_KV_EXPORT, c->from, c->from_generation, c->to,
 			 c->to_generation);
-		c->ask.arg = c->part;
+		c->ask.part[0].arg = c->part | (wants_list ? BLOCK_KV_LIST : 0);
 		break;
 	case ES_IMPORT:
 		tell(c, BLOCK_KV_IMPORT, c->to, c->to_generation, batch);
-		c->ask.length = c->carried_bytes;
+		c->ask.part[0].length = c->carried_bytes;
 		memcpy(c->ask.bytes, c->carried, c->carried_bytes);
 		break;
 	case ES_SETTLE:
 		tell_end(c, BLOCK_KV_SETTLE, c->from, c->from_generation, c->to,
 			 c->to_generation);
-		c->ask.arg = batch | (c->has ? BLOCK_KV_HAS : 0);
+		c->ask.part[0].arg = batch | (c->has ? BLOCK_KV_HAS : 0);
 		break;
 	case ES_UNBIND:
 		tell(c, BLOCK_KV_UNBIND, c->to, c->to_generation,
@@ -106,7 +193,7 @@ static void choose(struct es *s, struct es_client *c,
 
 	c->step = ES_NONE;
 	if (lo == hi) {
-		if (sim_rand_below(&s->run->rand, 8) == 0)
+		if (sim_rand_below(&s->run->rand, 2))
 			c->step = ES_SEAL;
 		return;
 	}
@@ -184,7 +271,11 @@ static void heard_export(struct es *s, struct es_client *c,
 	}
 	c->step = ES_IMPORT;
 	c->carried_bytes = r->length;
-	if (!r->value) {
+	c->has_list = r->value == BLOCK_KV_LISTED;
+	if (c->has_list) {
+		memcpy(&c->head, r->data, sizeof(c->head));
+		heard_list(s, c, r);
+	} else if (r->value == BLOCK_KV_WHOLE) {
 		memcpy(c->carried, r->data, r->length);
 		memcpy(&c->head, r->data, sizeof(c->head));
 	} else {
@@ -218,11 +309,11 @@ static void heard_import(struct es *s, struct es_client *c,
 
 void es_mover_hear(struct es *s, struct es_client *c, const struct es_way *w)
 {
-	const struct block_result *r = &w->result;
+	const struct block_result *r = &w->result[0];
 	struct block_kv_look_wire look;
 
 	memcpy(&look, w->data, sizeof(look));
-	if (w->ask.opcode == BLOCK_KV_LOOK && r->status != BLOCK_OK) {
+	if (w->ask.part[0].opcode == BLOCK_KV_LOOK && r->status != BLOCK_OK) {
 		/* It is another block now: its source is at rest for good. */
 		c->step = c->step == ES_REST_AT ? ES_UNBIND : ES_NONE;
 		return;
@@ -244,6 +335,8 @@ void es_mover_hear(struct es *s, struct es_client *c, const struct es_way *w)
 	case ES_START:
 		c->part = 0;
 		c->step = r->status == BLOCK_OK ? ES_EXPORT : ES_REST;
+		if (!c->old.token || sim_rand_below(&s->run->rand, 3) == 0)
+			remember(c);
 		break;
 	case ES_EXPORT:
 		heard_export(s, c, r);

@@ -262,14 +262,31 @@ static int run(const struct play_options *opt, struct play_result *res)
 }
 
 static const enum plant bugs[] = {
-	PLANT_no_dedupe,	PLANT_parked_stay,    PLANT_over_bound,
-	PLANT_back_to_end,	PLANT_blk_seal_again, PLANT_blk_other_again,
-	PLANT_blk_forget_early, PLANT_blk_no_credit,  PLANT_kv_no_answers,
-	PLANT_kv_no_freeze,	PLANT_kv_any_token,   PLANT_kv_any_target,
-	PLANT_kv_part_again,	PLANT_kv_old_clock,   PLANT_kv_early,
-	PLANT_chain_early,	PLANT_chain_no_lease, PLANT_chain_no_dedupe,
-	PLANT_chain_any_epoch,	PLANT_chain_no_rest,  PLANT_watch_no_mark,
-	PLANT_watch_any_order,	PLANT_none,
+	PLANT_no_dedupe,
+	PLANT_parked_stay,
+	PLANT_over_bound,
+	PLANT_back_to_end,
+	PLANT_blk_seal_again,
+	PLANT_blk_other_again,
+	PLANT_blk_forget_early,
+	PLANT_blk_no_credit,
+	PLANT_kv_no_answers,
+	PLANT_kv_no_freeze,
+	PLANT_kv_any_token,
+	PLANT_kv_any_target,
+	PLANT_kv_group_on,
+	PLANT_kv_silent,
+	PLANT_kv_part_again,
+	PLANT_kv_old_clock,
+	PLANT_kv_early,
+	PLANT_chain_early,
+	PLANT_chain_no_lease,
+	PLANT_chain_no_dedupe,
+	PLANT_chain_any_epoch,
+	PLANT_chain_no_rest,
+	PLANT_watch_no_mark,
+	PLANT_watch_any_order,
+	PLANT_none,
 };
 static const struct play_count counts[] = {ELASTIC_PLAY_COUNTS(PLAY_COUNT_ROW)};
 
@@ -285,8 +302,11 @@ const struct play elastic_play = {
 		 "writer was told; every item is delivered once and in order, "
 		 "those of the dead come back to the front, and the bound "
 		 "holds over all blocks. Then six clients change and read keys "
-		 "of a store and move its slots between blocks, several of "
-		 "them the same ones at a time; each answer must be what a "
+		 "of a store, up to four in a message, and move its "
+		 "slots between blocks, by batches or by lists of records that "
+		 "they read themselves, several of them the same ones at a "
+		 "time; what a client sends together happens in that order, "
+		 "each answer must be what a "
 		 "model of the keys says at that moment, and no slot is served "
 		 "by two blocks. One more watches the store: each change is "
 		 "told once, those of a key in their order, or counted as "

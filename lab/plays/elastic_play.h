@@ -21,6 +21,11 @@
 	X(items, "items of queues that were delivered")                 \
 	X(batches, "batches of slots that moved to another block")      \
 	X(alone, "records that moved alone")                            \
+	X(listed, "lists of records that movers read themselves")       \
+	X(moved, "of them, begun again: records had moved")             \
+	X(grouped, "operations that followed others in a message")      \
+	X(behind, "of them, left undone by one that was refused")       \
+	X(stopped, "clients that were stopped in the middle of a move") \
 	X(helped, "moves that another client went on with")             \
 	X(renewed, "blocks that were given back empty")                 \
 	X(events, "events that a watcher was told")                     \

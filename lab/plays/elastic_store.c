@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "block/blk_order.h"
 #include "elastic_store_priv.h"
 
 uint32_t es_key_name(unsigned key, uint8_t out[8])
@@ -42,39 +43,39 @@ int es_renew(struct es *s, unsigned block)
 
 /* ---- the model ----------------------------------------------------------- */
 
-static void model_put(struct es *s, struct es_client *c, struct es_key *k,
+static void model_put(struct es *s, const struct es_op *o, struct es_key *k,
 		      const struct blk_answer *a)
 {
 	uint64_t version = a->value;
 
-	if (c->opcode == BLOCK_KV_ADD) {
-		k->number = k->is_there ? k->number + c->number : c->number;
+	if (o->opcode == BLOCK_KV_ADD) {
+		k->number = k->is_there ? k->number + o->number : o->number;
 		if ((int64_t)a->value != k->number)
 			play_fail(s->run, "key %u is %lld, and not %lld",
-				  c->key, (long long)a->value,
+				  o->key, (long long)a->value,
 				  (long long)k->number);
 		k->is_there = true;
 		return;
 	}
-	if (c->opcode == BLOCK_KV_DELETE) {
+	if (o->opcode == BLOCK_KV_DELETE) {
 		if (!k->is_there || version != k->version)
 			play_fail(s->run, "key %u was not what was deleted",
-				  c->key);
+				  o->key);
 		k->is_there = false;
 		return;
 	}
 	if (version <= k->top)
-		play_fail(s->run, "key %u has a version again", c->key);
-	if (c->expect != BLOCK_KV_ANY &&
-	    c->expect != (k->is_there ? k->version : 0))
-		play_fail(s->run, "key %u had another version", c->key);
+		play_fail(s->run, "key %u has a version again", o->key);
+	if (o->expect != BLOCK_KV_ANY &&
+	    o->expect != (k->is_there ? k->version : 0))
+		play_fail(s->run, "key %u had another version", o->key);
 	k->is_there = true;
-	k->id = c->id;
+	k->id = o->id;
 	k->version = version;
 	k->top = version;
 }
 
-static void model_get(struct es *s, const struct es_client *c,
+static void model_get(struct es *s, const struct es_op *o,
 		      const struct es_key *k, const struct blk_answer *a)
 {
 	uint8_t want[ES_VALUE_MAX];
@@ -82,13 +83,13 @@ static void model_get(struct es *s, const struct es_client *c,
 	le64 word;
 
 	if ((a->status == BLOCK_OK) != k->is_there) {
-		play_fail(s->run, "key %u is %s", c->key,
+		play_fail(s->run, "key %u is %s", o->key,
 			  k->is_there ? "lost" : "there again");
 		return;
 	}
 	if (!k->is_there)
 		return;
-	if (c->key % 2) {
+	if (o->key % 2) {
 		word = le64_put((uint64_t)k->number);
 		memcpy(want, &word, sizeof(word));
 		length = sizeof(word);
@@ -96,47 +97,53 @@ static void model_get(struct es *s, const struct es_client *c,
 		length = es_value(k->id, want);
 	}
 	if (a->length != length || memcmp(a->data, want, length) != 0 ||
-	    (c->key % 2 == 0 && a->value != k->version))
-		play_fail(s->run, "key %u has an old value", c->key);
+	    (o->key % 2 == 0 && a->value != k->version))
+		play_fail(s->run, "key %u has an old value", o->key);
 }
 
 /* What a block says about a key is true now. */
-static void model(struct es *s, struct es_client *c, bool was_done,
-		  const struct blk_answer *a)
+static void model(struct es *s, struct es_client *c, unsigned which,
+		  bool was_done, const struct blk_answer *a)
 {
-	struct es_key *k = &s->key[c->key];
+	struct es_op *o = &c->op[which];
+	struct es_key *k = &s->key[o->key];
 
-	if (c->opcode == BLOCK_KV_GET) {
+	if (o->opcode == BLOCK_KV_GET) {
 		if (a->status == BLOCK_OK || a->status == BLOCK_NO_KEY)
-			model_get(s, c, k, a);
+			model_get(s, o, k, a);
 		return;
 	}
 	if (a->status == BLOCK_NO_KEY && k->is_there)
-		play_fail(s->run, "key %u is lost", c->key);
+		play_fail(s->run, "key %u is lost", o->key);
 	if (a->status == BLOCK_VERSION &&
 	    a->value != (k->is_there ? k->version : 0))
-		play_fail(s->run, "key %u has an old version", c->key);
+		play_fail(s->run, "key %u has an old version", o->key);
 	if (a->status != BLOCK_OK)
 		return;
 	if (was_done) {
 		s->n->repeated++;
-		if (!c->was_executed || a->value != c->executed)
+		if (!o->was_executed || a->value != o->executed)
 			play_fail(s->run, "a repetition has another answer");
 		return;
 	}
-	if (c->was_executed) {
-		play_fail(s->run, "a change of key %u was made twice", c->key);
+	if (o->was_executed) {
+		play_fail(s->run, "a change of key %u was made twice", o->key);
 		return;
 	}
+	/* What a client sends together happens in that order. */
+	for (unsigned i = which + 1; i < c->ops; i++)
+		if (c->op[i].key == o->key && c->op[i].was_executed)
+			play_fail(s->run, "a change of key %u came too late",
+				  o->key);
 	s->n->executed++;
-	c->was_executed = true;
-	c->executed = a->value;
-	es_watcher_executed(s, c->key,
-			    c->opcode == BLOCK_KV_ADD	   ? BLOCK_EVENT_ADD
-			    : c->opcode == BLOCK_KV_DELETE ? BLOCK_EVENT_DELETE
+	o->was_executed = true;
+	o->executed = a->value;
+	es_watcher_executed(s, o->key,
+			    o->opcode == BLOCK_KV_ADD	   ? BLOCK_EVENT_ADD
+			    : o->opcode == BLOCK_KV_DELETE ? BLOCK_EVENT_DELETE
 							   : BLOCK_EVENT_SET,
 			    a->value);
-	model_put(s, c, k, a);
+	model_put(s, o, k, a);
 }
 
 /* ---- messages ------------------------------------------------------------ */
@@ -160,45 +167,66 @@ static bool was_done(struct blk_block *b, const struct blk_request *r)
 	       r->sequence > b->session[at].acked;
 }
 
-void es_arrive(struct es *s, struct es_way *w)
+static void execute(struct es *s, struct es_way *w, unsigned at,
+		    struct blk_answer *a)
 {
 	struct blk_block *b = &s->block[w->ask.block].block;
-	struct es_client *c = &s->client[w->client];
+	const struct es_part *p = &w->ask.part[at];
 	uint8_t id[BLOCK_SESSION_BYTES], *place;
+	const uint8_t *value = w->ask.bytes + p->at;
 	struct blk_request r = {
 		.session = id,
-		.opcode = w->ask.opcode,
-		.sequence = w->ask.sequence,
+		.opcode = p->opcode,
+		.sequence = p->sequence,
 		.acked = w->ask.acked,
-		.arg = w->ask.arg,
-		.length = w->ask.length,
-		.value = w->ask.length > 100 ? NULL : w->ask.bytes,
+		.arg = p->arg,
+		.length = p->length,
+		.value = p->length > ES_INSIDE ? NULL : value,
 		.inside_room = BLOCK_REPLY_MAX - 100,
 		.buffer_bytes = ES_BYTES,
 	};
-	struct blk_answer a = {.status = BLOCK_STALE};
+	bool done;
 
 	session_of(w, id);
+	done = was_done(b, &r);
+	place = blk_begin(b, &r, a);
+	if (place) {
+		s->n->fetched++;
+		memcpy(place, value, r.length);
+		blk_finish(b, &r, a);
+	}
+	if (p->opcode >= BLOCK_KV_GET && p->opcode <= BLOCK_KV_ADD)
+		model(s, &s->client[w->client], p->op, done, a);
+}
+
+void es_arrive(struct es *s, struct es_way *w)
+{
+	const struct blk_block *b = &s->block[w->ask.block].block;
+	struct blk_order order = {0};
+
 	w->is_answer = true;
 	w->delay = sim_rand_range(&s->run->rand, 1, 4);
-	if (b->generation == w->ask.generation) {
-		bool done = was_done(b, &r);
+	for (unsigned i = 0; i < w->ask.count; i++) {
+		struct blk_answer a = {.status = BLOCK_STALE};
+		struct block_op op = {.opcode = w->ask.part[i].opcode,
+				      .arg = w->ask.part[i].arg};
 
-		place = blk_begin(b, &r, &a);
-		if (place) {
-			s->n->fetched++;
-			memcpy(place, w->ask.bytes, r.length);
-			blk_finish(b, &r, &a);
+		if (!blk_order_may(&order, &op)) {
+			a.status = BLOCK_LATER;
+		} else {
+			if (b->generation == w->ask.generation)
+				execute(s, w, i, &a);
+			blk_order_note(&order, &op, a.status);
 		}
-		if (w->ask.opcode >= BLOCK_KV_GET &&
-		    w->ask.opcode <= BLOCK_KV_ADD)
-			model(s, c, done, &a);
-	}
-	w->result = (struct block_result){
-		.status = a.status, .length = a.length, .value = a.value};
-	if (a.data && a.length <= sizeof(w->data)) {
-		memcpy(w->data, a.data, a.length);
-		w->result.data = w->data;
+		s->n->grouped += i > 0;
+		s->n->behind += i > 0 && a.status == BLOCK_LATER;
+		w->result[i] = (struct block_result){.status = a.status,
+						     .length = a.length,
+						     .value = a.value};
+		if (a.data && a.length <= sizeof(w->data)) {
+			memcpy(w->data, a.data, a.length);
+			w->result[i].data = w->data;
+		}
 	}
 	if (sim_rand_chance(&s->run->rand, 100000)) {
 		w->is_used = false;

@@ -2,8 +2,9 @@
 /*
  * The second world of the play "elastic": a key-value store whose small blocks
  * run the shipped operators, each on a node of its own; clients that put, get,
- * add and delete, and that move slots between blocks at random, several of them
- * the same ones; and a model that knows every key at every moment.
+ * add and delete, one key at a time or several in a message, and that move
+ * slots between blocks at random, several of them the same ones; and a model
+ * that knows every key at every moment.
  */
 #ifndef AQ_PLAYS_ELASTIC_STORE_PRIV_H
 #define AQ_PLAYS_ELASTIC_STORE_PRIV_H
@@ -17,8 +18,10 @@ enum {
 	ES_BYTES = 4096,
 	ES_KEYS = 24, /* every second one has numbers */
 	ES_VALUE_MAX = 700,
+	ES_INSIDE = 100, /* larger values are fetched */
 	ES_WAYS = 64,
 	ES_PAYLOAD = ES_BYTES,
+	ES_GROUP = 4,	       /* operations of a message, at most */
 	ES_LOG = 2048,	       /* changes of a key */
 	ES_GENERATIONS = 1024, /* of blocks, in all */
 };
@@ -31,14 +34,35 @@ struct es_key {
 	uint64_t top; /* the largest version that it ever had */
 };
 
+/* An operation of a message. */
+struct es_part {
+	enum block_opcode opcode;
+	uint64_t sequence, arg;
+	uint32_t length;
+	uint32_t at; /* of its value, in the bytes of the message */
+	unsigned op; /* which of its client's, if it is about a key */
+};
+
 /* What a client asks a block for. */
 struct es_ask {
-	enum block_opcode opcode;
 	unsigned block;
 	uint64_t generation; /* of the block, as the client knows it */
-	uint64_t sequence, acked, arg;
-	uint32_t length;
+	uint64_t acked;
+	unsigned count;
+	struct es_part part[ES_GROUP];
 	uint8_t bytes[ES_PAYLOAD];
+};
+
+/* An operation on a key. */
+struct es_op {
+	enum block_opcode opcode;
+	unsigned key;
+	uint32_t id;
+	int64_t number;
+	uint64_t expect, sequence;
+	bool is_done; /* its answer has come */
+	bool was_executed;
+	uint64_t executed; /* what was answered then */
 };
 
 /* Where a client is in a move. */
@@ -56,25 +80,29 @@ enum es_step {
 	ES_SEAL,
 };
 
+/* Between which blocks a move is. */
+struct es_ends {
+	unsigned from, to;
+	uint64_t from_generation, to_generation;
+	uint32_t token; /* 0: none */
+};
+
 struct es_client {
 	unsigned index, life;
 	unsigned conn[ES_BLOCKS];
 	uint64_t sequence;
 	bool is_waiting;
 	unsigned patience, tag;
+	unsigned nap; /* turns: its process is stopped */
 	struct es_ask ask;
-	/* An operation on a key. */
-	bool has_op;
-	enum block_opcode opcode;
-	unsigned key;
-	uint32_t id;
-	int64_t number;
-	uint64_t expect, op_sequence;
-	unsigned at; /* the block that it is looked for in */
-	bool was_executed;
-	uint64_t executed; /* what was answered then */
+	/* Operations on keys, of which some may be in one message. */
+	unsigned ops;
+	struct es_op op[ES_GROUP];
+	bool is_alone; /* the first one was refused, and goes by itself */
+	unsigned at;   /* the block that it is looked for in */
 	/* A move. */
 	enum es_step step;
+	struct es_ends old; /* of one that it takes for its own again */
 	unsigned from, to;
 	uint64_t from_generation, to_generation;
 	uint32_t token;
@@ -84,13 +112,18 @@ struct es_client {
 	struct block_kv_batch_wire head;
 	uint32_t carried_bytes;
 	uint8_t carried[ES_PAYLOAD];
+	/* A list, how many of its records were read, and whether all were read
+	 * while they lay there. */
+	bool has_list;
+	uint32_t loaded;
+	uint8_t list[ES_PAYLOAD];
 };
 
 struct es_way {
 	bool is_used, is_answer;
 	unsigned delay, client, life, conn, tag;
 	struct es_ask ask;
-	struct block_result result;
+	struct block_result result[ES_GROUP];
 	uint8_t data[ES_PAYLOAD];
 };
 
@@ -117,8 +150,18 @@ struct es_watcher {
 	struct es_logged log[ES_KEYS][ES_LOG];
 };
 
+/* How clients of a run are, so that some runs have what is rare in others. */
+struct es_mood {
+	unsigned mover;	  /* one of so many things that some do is a move */
+	uint32_t nap_ppm; /* per step of a move: they are stopped */
+	uint32_t list_nap_ppm; /* in the middle of a list */
+	uint32_t leave_ppm;    /* they do not tidy up after a move */
+	bool resumes;	       /* moves of long ago */
+};
+
 struct es {
 	struct play_run *run;
+	const struct es_mood *mood;
 	struct elastic_play_counts *n;
 	struct es_block block[ES_BLOCKS];
 	uint64_t generations;

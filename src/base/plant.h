@@ -88,6 +88,10 @@
 	  "a block takes batches of a move that is over")                      \
 	X(kv_any_target, "stale-generation",                                   \
 	  "a block gives slots to who has the token of another block")         \
+	X(kv_group_on, "group-goes-on",                                        \
+	  "what follows a refused change of the same key is executed")         \
+	X(kv_silent, "silent-compact",                                         \
+	  "records move without telling who reads them")                       \
 	X(kv_part_again, "part-again",                                         \
 	  "parts of a batch that were there are taken again")                  \
 	X(kv_old_clock, "old-versions",                                        \

@@ -5,6 +5,7 @@
 #include "verbs_pair.h"
 
 #include "block/blk_server.h"
+#include "wire/block_kv_wire.h"
 #include "wire/block_watch.h"
 
 enum {
@@ -79,7 +80,8 @@ static void leave(struct client *c)
 }
 
 /* Returns when the message lies at the node, which has not looked at it. */
-static void say(struct client *c, const struct block_op *op)
+static void say_many(struct client *c, const struct block_op *ops,
+		     unsigned count)
 {
 	struct block_message m = {
 		.tag = ++c->tag,
@@ -94,7 +96,8 @@ static void say(struct client *c, const struct block_op *op)
 	memcpy(m.session, c->session, sizeof(m.session));
 	side_recv(&c->side, 1, 0, 0);
 	block_message_begin(&out, c->side.buf, BLOCK_MESSAGE_MAX);
-	assert_int_equal(block_message_add(&out, op), 0);
+	for (unsigned i = 0; i < count; i++)
+		assert_int_equal(block_message_add(&out, &ops[i]), 0);
 	assert_int_equal(side_post(&c->side, &wr, 0,
 				   (uint32_t)block_message_end(&out, &m)),
 			 0);
@@ -103,8 +106,14 @@ static void say(struct client *c, const struct block_op *op)
 	assert_int_equal(wc.opcode, IBV_WC_SEND);
 }
 
+static void say(struct client *c, const struct block_op *op)
+{
+	say_many(c, op, 1);
+}
+
 /* Whether the answer comes; the node looks all the time. */
-static bool hears(struct bench *t, struct client *c, struct block_result *r)
+static bool hears_many(struct bench *t, struct client *c,
+		       struct block_result *r, unsigned want)
 {
 	const struct block_reply_wire *reply =
 		(const void *)(c->side.buf + REPLY_AT);
@@ -126,9 +135,14 @@ static bool hears(struct bench *t, struct client *c, struct block_result *r)
 					   all, &count),
 			 0);
 	assert_int_equal(tag, c->tag);
-	assert_int_equal(count, 1);
-	*r = all[0];
+	assert_int_equal(count, want);
+	memcpy(r, all, want * sizeof(*r));
 	return true;
+}
+
+static bool hears(struct bench *t, struct client *c, struct block_result *r)
+{
+	return hears_many(t, c, r, 1);
 }
 
 static void ask(struct bench *t, struct client *c, const struct block_op *op,
@@ -140,13 +154,13 @@ static void ask(struct bench *t, struct client *c, const struct block_op *op,
 
 /* ---- the node ------------------------------------------------------------ */
 
-static void begin(struct bench *t, bool is_chained)
+static void begin(struct bench *t, enum block_kind kind, bool is_chained)
 {
 	struct block_op open = {.opcode = BLOCK_OPEN,
 				.length = 4,
 				.value = (const uint8_t *)"good"};
 	struct blk_place place = {
-		.options = {.kind = BLOCK_FILE,
+		.options = {.kind = kind,
 			    .size_bytes = BLOCK_BYTES_MIN,
 			    .generation = 1,
 			    .identity = is_chained,
@@ -207,7 +221,7 @@ static void who_waits_for_a_dead_client_goes_on(void **state)
 	struct bench t;
 
 	(void)state;
-	begin(&t, false);
+	begin(&t, BLOCK_FILE, false);
 	value.address = (uintptr_t)t.a.side.buf + VALUE_AT;
 	value.key = t.a.side.mr->rkey;
 	say(&t.a, &value);
@@ -243,15 +257,63 @@ static void blocks_with_copies_are_not_watched(void **state)
 	struct bench t;
 
 	(void)state;
-	begin(&t, false);
+	begin(&t, BLOCK_FILE, false);
 	watch(&t, &r);
 	assert_int_equal(r.status, BLOCK_OK);
 	leave(&t.a);
 	end(&t);
-	begin(&t, true);
+	begin(&t, BLOCK_FILE, true);
 	watch(&t, &r);
 	assert_int_equal(r.status, BLOCK_NO_EVENTS);
 	assert_int_equal(block_status_errno(r.status), -EOPNOTSUPP);
+	leave(&t.a);
+	end(&t);
+}
+
+static struct block_op key_op(enum block_opcode opcode, uint64_t sequence,
+			      const uint8_t *buf, uint32_t value_bytes)
+{
+	return (struct block_op){
+		.opcode = opcode,
+		.generation = 1,
+		.sequence = sequence,
+		.arg = block_kv_slot(block_kv_hash("key", 3)),
+		.length = (uint32_t)sizeof(struct block_kv_wire) + 3 +
+			  value_bytes,
+		.value = buf};
+}
+
+/* Answers of a delete that finds nothing and of a put behind it are lost, and
+ * the message is sent again. The delete must not find what was put. */
+static void a_group_that_is_repeated_keeps_its_order(void **state)
+{
+	struct block_kv_wire head = {.version = be64_put(BLOCK_KV_ANY),
+				     .key_bytes = be32_put(3)};
+	uint8_t key[sizeof(head) + 3], put[sizeof(head) + 8];
+	struct block_op ops[] = {key_op(BLOCK_KV_DELETE, 1, key, 0),
+				 key_op(BLOCK_KV_PUT, 2, put, 5)};
+	struct block_op get = key_op(BLOCK_KV_GET, 0, key, 0);
+	struct block_result r[2];
+	struct bench t;
+
+	(void)state;
+	memcpy(key, &head, sizeof(head));
+	memcpy(key + sizeof(head), "key", 3);
+	head.value_bytes = be32_put(5);
+	memcpy(put, &head, sizeof(head));
+	memcpy(put + sizeof(head), "keyvalue", 8);
+	begin(&t, BLOCK_EKV, false);
+	for (unsigned i = 0; i < 2; i++) {
+		say_many(&t.a, ops, 2);
+		assert_true(hears_many(&t, &t.a, r, 2));
+	}
+	assert_int_equal(r[0].status, BLOCK_NO_KEY);
+	assert_int_equal(r[1].status, BLOCK_LATER);
+	ask(&t, &t.a, &ops[1], r);
+	assert_int_equal(r[0].status, BLOCK_OK);
+	ask(&t, &t.a, &get, r);
+	assert_int_equal(r[0].status, BLOCK_OK);
+	assert_int_equal(r[0].length, 5);
 	leave(&t.a);
 	end(&t);
 }
@@ -261,6 +323,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_waits_for_a_dead_client_goes_on),
 		cmocka_unit_test(blocks_with_copies_are_not_watched),
+		cmocka_unit_test(a_group_that_is_repeated_keeps_its_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

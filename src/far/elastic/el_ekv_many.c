@@ -5,8 +5,9 @@
  *
  * A node executes a message in order and stops at what it cannot do. That
  * operation is repeated alone, which finds where its key is now, or makes room
- * for it; what came after it goes with the next round. So operations on one key
- * keep their order: they are in the same message, or in later ones.
+ * for it; what came after it goes with the next round, and so does what follows
+ * a refused change of the same key (block/blk_order.h). So operations on one
+ * key keep their order: they are in the same message, or in later ones.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -309,10 +310,10 @@ static int take_group(struct el_window *w, const struct group *g)
 		const struct block_result *r = &w->result[k];
 		const struct el_kv_ask *ask = &w->ask[g->at[k]];
 
-		/* What follows was not executed either. */
+		/* What was left undone goes with the next round. */
 		if (!is_answer(w, g->at[k], r)) {
 			w->is_alone[g->at[k]] = r->status != BLOCK_LATER || !k;
-			break;
+			continue;
 		}
 		if (r->status == BLOCK_OK && ask->out && r->length) {
 			if (!r->data)

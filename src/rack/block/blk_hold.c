@@ -86,8 +86,8 @@ bool blk_hold_park(struct blk_job *j)
 	struct blk_server *s = j->guest->server;
 	struct block_watch_ask_wire ask;
 
-	if (!j->may_hold || j->may_not_hold || j->has_news || j->has_failed ||
-	    !is_all_watch(j))
+	if (!j->may_hold || j->may_not_hold || j->has_news ||
+	    j->order.has_failed || !is_all_watch(j))
 		return false;
 	for (unsigned i = 0; i < j->message.count; i++) {
 		struct blk_hold *h = &j->hold[i];

@@ -2,9 +2,8 @@
 /*
  * A message, operation by operation. It stops where a value has to be fetched,
  * or where another message fetches one for the same block, and goes on later;
- * it holds one block at a time, so nobody waits for ever. After an operation
- * that could not be done the rest is not executed: what a client sends together
- * happens in that order.
+ * it holds one block at a time, so nobody waits for ever. What is left undone
+ * after an operation that could not be done says blk_order.h.
  */
 #include <endian.h>
 #include <errno.h>
@@ -211,24 +210,20 @@ static void request_of(const struct blk_job *j, const struct block_op *op,
 	};
 }
 
-/* That there is no such key, or another version of it, is an answer: what
- * follows does not hang on it. */
-static bool stops(enum block_status status)
-{
-	return status != BLOCK_OK && status != BLOCK_NO_KEY &&
-	       status != BLOCK_VERSION && status != BLOCK_NO_NUMBER;
-}
-
-static void add(struct blk_job *j, const struct block_result *r)
+static void add_result(struct blk_job *j, const struct block_result *r)
 {
 	int err = block_reply_add(&j->reply, r);
 
 	ASSERT(err == 0); /* inside_room leaves room for all */
-	if (stops(r->status))
-		j->has_failed = true;
 	j->since_ns = 0;
 	j->at++;
 	server_of(j)->counts.ops++;
+}
+
+static void add(struct blk_job *j, const struct block_result *r)
+{
+	blk_order_note(&j->order, &j->op[j->at], r->status);
+	add_result(j, r);
 }
 
 static void add_status(struct blk_job *j, enum block_status status)
@@ -413,8 +408,8 @@ static bool step(struct blk_job *j)
 	const struct block_op *op = &j->op[j->at];
 	struct block_result r = {.status = BLOCK_OK};
 
-	if (j->has_failed) {
-		add(j, &(struct block_result){.status = BLOCK_LATER});
+	if (!blk_order_may(&j->order, op)) {
+		add_result(j, &(struct block_result){.status = BLOCK_LATER});
 		return true;
 	}
 	if (op->opcode == BLOCK_OPEN) {
@@ -477,7 +472,7 @@ void blk_job_go_on(struct blk_job *j)
 void blk_job_begin(struct blk_job *j)
 {
 	j->at = 0;
-	j->has_failed = false;
+	j->order = (struct blk_order){0};
 	j->has_news = false;
 	j->since_ns = 0;
 	j->push_count = 0;

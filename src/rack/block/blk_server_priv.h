@@ -8,6 +8,7 @@
 
 #include "base/list.h"
 #include "blk_chain.h"
+#include "blk_order.h"
 #include "blk_server.h"
 
 enum {
@@ -82,8 +83,8 @@ struct blk_job {
 	struct list link;
 	struct block_message message;
 	struct block_op op[BLOCK_OPS_MAX];
-	unsigned at;	   /* which operation is next */
-	bool has_failed;   /* the rest is not executed */
+	unsigned at; /* which operation is next */
+	struct blk_order order;
 	uint64_t since_ns; /* when it began to wait for a chain */
 	bool may_hold;	   /* the message asks for it */
 	bool may_not_hold;
