@@ -10,6 +10,7 @@
 #include "elastic_chain_priv.h"
 #include "elastic_play_priv.h"
 #include "elastic_store_priv.h"
+#include "figures/commands.h"
 
 enum {
 	TURNS = 6000,
@@ -292,6 +293,7 @@ static const struct play_count counts[] = {ELASTIC_PLAY_COUNTS(PLAY_COUNT_ROW)};
 
 const struct play elastic_play = {
 	.name = "elastic",
+	.figures = &elastic_figures,
 	.summary = "files, queues and stores of blocks, clients that repeat "
 		   "and die",
 	.about = "Six clients append to a file and put into and get from a "

@@ -194,6 +194,28 @@ static void runs_double_and_nodes_share(void **state)
 	bed_end(&b);
 }
 
+static void runs_are_as_long_as_they_are_used_up_fast(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	begin(&b);
+	(void)lend(&b, "m0", FIRST);
+	assert_int_equal(grow(&b, "a", -1), 1);
+	/* A block in a second is slow. */
+	b.clock_ns += 1000000000;
+	assert_int_equal(grow(&b, "a", 0), 2);
+	b.clock_ns += 50000000;
+	assert_int_equal(grow(&b, "a", 1), 4);
+	b.clock_ns += 50000000;
+	assert_int_equal(grow(&b, "a", 3), 8);
+	b.clock_ns += 1000000000;
+	assert_int_equal(grow(&b, "a", 7), 10);
+	b.clock_ns += 1000000000;
+	assert_int_equal(grow(&b, "a", 9), 11);
+	bed_end(&b);
+}
+
 static void what_a_node_cannot_make_is_made_elsewhere(void **state)
 {
 	char said[200];
@@ -534,6 +556,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_order_is_told_until_it_is_done),
 		cmocka_unit_test(runs_double_and_nodes_share),
+		cmocka_unit_test(runs_are_as_long_as_they_are_used_up_fast),
 		cmocka_unit_test(what_a_node_cannot_make_is_made_elsewhere),
 		cmocka_unit_test(a_node_that_is_gone_takes_its_blocks_along),
 		cmocka_unit_test(what_nobody_knows_is_freed),

@@ -18,9 +18,9 @@
 #include "figures/commands.h"
 
 static const struct figure_system *const systems[] = {
-	&offload_figures, &kv_figures,	  &switch_figures,
-	&paging_figures,  &model_figures, &edm_figures,
-	&walk_figures,	  &tier_figures,  &mind_figures};
+	&offload_figures, &kv_figures,	   &switch_figures, &paging_figures,
+	&model_figures,	  &edm_figures,	   &walk_figures,   &tier_figures,
+	&mind_figures,	  &elastic_figures};
 
 /* The words "sim SYSTEM --figure NAME ..." of a command. */
 static void find(const char *command, const struct figure_system **system,

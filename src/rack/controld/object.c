@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/env.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "vault_priv.h"
@@ -153,14 +154,30 @@ static int make_one(struct cd_core *core, struct cd_object *o)
 	return err ? err : cd_block_make(core, node[0], o, number, 0, &b);
 }
 
+/* An order takes a commit and the way to a node, so who fills blocks faster
+ * gets more at a time. Who does not would have blocks that lie idle: the next
+ * run is shorter again. */
+static unsigned next_run(const struct cd_object *o, uint64_t now_ns)
+{
+	/* A store fills one block by half of another, and gives blocks back. */
+	if (o->kind == CD_EKV || !o->grown_ns)
+		return o->run;
+	if (now_ns - o->grown_ns < CD_RUN_MS * 1000000ull)
+		return o->run < CD_RUN_MAX ? 2 * o->run : CD_RUN_MAX;
+	return o->run > 1 ? o->run / 2 : 1;
+}
+
 int cd_object_grow(struct cd_core *core, struct cd_object *o, int64_t after)
 {
+	uint64_t now_ns = env_now_ns(core->env);
 	unsigned made = 0;
 	int err;
 
 	if (o->block_count && (after < 0 || last_number(o) > (uint64_t)after))
 		return 0;
 	err = take_failure(o);
+	if (!err)
+		o->run = next_run(o, now_ns);
 	/* The first one must be; more are welcome. */
 	while (!err && made < o->run) {
 		err = make_one(core, o);
@@ -169,8 +186,6 @@ int cd_object_grow(struct cd_core *core, struct cd_object *o, int64_t after)
 	if (err && !made)
 		return err;
 	error_clear();
-	/* A store fills one block by half of another, and gives blocks back. */
-	if (o->kind != CD_EKV)
-		o->run = o->run < CD_RUN_MAX ? 2 * o->run : CD_RUN_MAX;
+	o->grown_ns = now_ns;
 	return 0;
 }

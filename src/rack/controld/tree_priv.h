@@ -52,6 +52,7 @@ enum {
 	CD_BLOCK_MIN = 64 << 10,
 	CD_BLOCK_MAX = 1 << 30,
 	CD_RUN_MAX = 32, /* blocks that are made at a time */
+	CD_RUN_MS = 100, /* for which they should last */
 	CD_ORDERS_MAX = 64,
 	CD_SAID_MAX = 512, /* blocks in one beat */
 	CD_FULL_MS = 1000, /* a node that had no room is left alone */
@@ -140,7 +141,8 @@ struct cd_object {
 	/* Soft. */
 	struct cd_block **block; /* by number */
 	unsigned block_count;
-	unsigned run; /* blocks that are made next time */
+	unsigned run;	   /* blocks that were made last, or come first */
+	uint64_t grown_ns; /* when some were made last; 0: not in this run */
 	uint64_t epoch;
 	int failed; /* what a node said when it could not make a block */
 	/* At the vault, or on the way there (vault_priv.h); or NULL. */
