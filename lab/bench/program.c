@@ -88,18 +88,29 @@ static void make_args(const struct program *p, enum program_where where,
 	}
 }
 
-/* What it prints goes to `out`, or nowhere. */
-static pid_t start(const struct program *p, char *const argv[], int cpu,
-		   int out)
+/* A child on this core, which ends with this process: 0 in the child. */
+static pid_t fork_on(int cpu)
 {
 	pid_t pid;
 
+	/* Else the child could print buffered text again. */
 	fflush(NULL);
 	pid = fork();
 	if (pid != 0)
 		return pid < 0 ? -errno : pid;
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)shield_pin(cpu);
+	return 0;
+}
+
+/* What it prints goes to `out`, or nowhere. */
+static pid_t start(const struct program *p, char *const argv[], int cpu,
+		   int out)
+{
+	pid_t pid = fork_on(cpu);
+
+	if (pid != 0)
+		return pid;
 	(void)setenv("UCX_TLS", "posix,cma,self", 1);
 	if (p->is_plain_memory)
 		(void)setenv("UCX_ALLOC_PRIO", "heap", 1);
@@ -114,16 +125,11 @@ static pid_t start(const struct program *p, char *const argv[], int cpu,
 
 static pid_t start_busy_loop(int cpu)
 {
-	pid_t pid;
+	pid_t pid = fork_on(cpu);
 
-	fflush(NULL);
-	pid = fork();
-	if (pid != 0)
-		return pid < 0 ? -errno : pid;
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	(void)shield_pin(cpu);
-	for (;;)
+	while (pid == 0)
 		__asm__ volatile("");
+	return pid;
 }
 
 static void end(pid_t pid)

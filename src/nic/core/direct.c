@@ -71,14 +71,18 @@ static int reach(struct nic_qp *qp, const struct send_op *op,
 
 		n = op->length - at;
 		p = sendq_piece(qp, &op->data, at, local, &n);
-		if (!p || pieces == ARRAY_LEN(near))
+		if (!p || pieces == ARRAY_LEN(near)) {
+			qp->req.reach_failed = true;
 			return 0;
+		}
 		near[pieces++] = (struct env_piece){p, n};
 	}
-	if (env->ops->reach_copy(env, map,
-				 op->opcode == WQE_READ ? ENV_DIRECT_READ
-							: ENV_DIRECT_WRITE,
-				 offset, near, pieces))
+	qp->req.reach_failed =
+		env->ops->reach_copy(env, map,
+				     op->opcode == WQE_READ ? ENV_DIRECT_READ
+							    : ENV_DIRECT_WRITE,
+				     offset, near, pieces) != 0;
+	if (qp->req.reach_failed)
 		return 0;
 	count(qp->nic, NIC_C_reach_ops);
 	qp->nic->counters[NIC_C_reach_bytes] += op->length;
@@ -102,7 +106,8 @@ bool direct_is_worth_waiting(struct nic_qp *qp, const struct send_op *op)
 	struct env *env = qp->nic->env;
 	const struct env_direct *map;
 
-	if (!(op->opcode == WQE_READ || op->opcode == WQE_WRITE) ||
+	if (qp->req.reach_failed ||
+	    !(op->opcode == WQE_READ || op->opcode == WQE_WRITE) ||
 	    op->length < NIC_REACH_LARGE || op->length > NIC_REACH_MAX ||
 	    !(last->opcode == WQE_READ || last->opcode == WQE_WRITE) ||
 	    last->length < NIC_REACH_LARGE || direct_is_far(qp, op->rkey))

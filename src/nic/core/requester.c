@@ -587,8 +587,9 @@ static inline bool has_read_room(const struct nic_qp *qp)
 
 /*
  * A new READ that is answered by one packet, and not one for the direct port,
- * which serves only what is the oldest in the queue: what run_slot does, for
- * what is posted most. False, and nothing happened: let that decide.
+ * which serves only what is the oldest in the queue, nor one for the system:
+ * what run_slot does, for what is posted most. False, and nothing happened: let
+ * that decide.
  */
 static inline bool run_read(struct nic_qp *qp)
 {
@@ -609,6 +610,7 @@ static inline bool run_read(struct nic_qp *qp)
 	uint8_t *host;
 
 	if (!stamp || length == 0 || length > qp->mtu ||
+	    length >= NIC_REACH_LARGE ||
 	    (be32_get(wqe->ctrl.qpn_ds) & 0xff) != PLAIN_WQE_SEGS ||
 	    !is_plain(qp, slot, &wqe->ctrl) || !has_read_room(qp) ||
 	    (q->send == q->tail && !direct_is_far(qp, v.rkey)) ||
