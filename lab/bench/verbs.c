@@ -8,6 +8,7 @@
 #include "bench.h"
 #include "machine.h"
 #include "peers.h"
+#include "programs.h"
 #include "stats.h"
 
 #define CABLE .udp = false
@@ -186,6 +187,24 @@ static const struct bench_ratio ratios[] = {
 	RATIO("udp_loss1_rate_vs_loss0",
 	      "READ rate over UDP at 1 % loss / without loss", ">=", 0.5,
 	      "udp_loss1_rate", "udp_loss0_rate", METRIC_RATE),
+	BENCH_NUMBER("write_lat_vs_read_lat",
+		     "ib_write_lat / ib_read_lat, 64 B, two cores", "programs",
+		     "<=", 2),
+	BENCH_NUMBER("write64_lat_vs_ucx_shm",
+		     "ib_write_lat / ucp_put_lat over shared memory, 64 B",
+		     "programs", "<=", 2.5),
+	BENCH_NUMBER("write64_lat_vs_ucx_cma",
+		     "the same, but UCX's memory is ordinary, as perftest's",
+		     "programs", NULL, 0),
+	BENCH_NUMBER("bw64k_vs_ucx_shm",
+		     "ib_write_bw and ib_read_bw of 64 KiB, the worse / UCX",
+		     "programs", ">=", 0.9),
+	BENCH_NUMBER("bw64k_vs_ucx_cma",
+		     "the same, but UCX's memory is ordinary, as perftest's",
+		     "programs", NULL, 0),
+	BENCH_NUMBER("busy_lat_growth",
+		     "ib_read_lat beside two busy loops / alone", "programs",
+		     "<=", 10),
 	{.name = NULL},
 };
 
@@ -228,6 +247,8 @@ static int run(struct bench *b)
 		bench_run_groups(b, groups, ARRAY_LEN(groups), &opt, add_parts);
 
 	free(helper);
+	if (rc == 0 && bench_wants(b, "programs"))
+		rc = programs_run(b);
 	return rc;
 }
 

@@ -23,7 +23,7 @@ struct env_path;
  * reach it after the checks that a responder would make; see os/direct.c.
  */
 struct env_direct {
-	uint8_t *base;	 /* where iova is mapped here */
+	uint8_t *base;	 /* where iova is mapped here; NULL: see reach_copy */
 	uint64_t iova;	 /* first address the key covers */
 	uint64_t length; /* bytes */
 	uint32_t access; /* IBV_ACCESS_REMOTE_* bits of the key */
@@ -39,6 +39,12 @@ enum env_peer {
 	ENV_PEER_UNKNOWN, /* nothing */
 	ENV_PEER_STALLED, /* it lives, but had no time to answer yet */
 	ENV_PEER_RUNS,	  /* it had the time to answer, or is gone */
+};
+
+/* A part of the memory of this process. */
+struct env_piece {
+	void *addr;
+	size_t len_bytes;
 };
 
 struct atomic_op;
@@ -137,6 +143,21 @@ struct env_ops {
 			     void *far, uint64_t *original);
 	/* A key of this process is gone: peers' mappings of it end. */
 	void (*direct_revoke)(struct env *env, uint32_t rkey);
+
+	/*
+	 * Memory that direct_find has found but not mapped is copied by the
+	 * system, which takes longer than a copy and less than a peer that must
+	 * wake up. reach_is_wanted: whether that is better now than frames.
+	 * reach_copy: offset is from d->iova; 0, or -EAGAIN: a part may be
+	 * done, and frames must do it. reach_revoke: a connection ends, or may
+	 * do less: returns when no peer copies any more. NULL where direct_find
+	 * finds none such.
+	 */
+	bool (*reach_is_wanted)(struct env *env, uint32_t len_bytes);
+	int (*reach_copy)(struct env *env, const struct env_direct *d,
+			  enum env_direct_op op, uint64_t offset,
+			  const struct env_piece *near, unsigned count);
+	void (*reach_revoke)(struct env *env);
 };
 
 struct env {

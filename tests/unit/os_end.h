@@ -55,6 +55,7 @@ struct end {
 	struct nic_qp *qp;
 	uint8_t *mem;
 	bool granted;
+	uint64_t watched;
 	/* Of end_connect: a request that is not answered is sent again after
 	 * 4.096 us * 2^timeout, and given up after eight attempts. */
 	uint8_t timeout;
@@ -131,6 +132,7 @@ enum end_memory {
 	END_PLAIN,
 	END_GRANT,
 	END_GRANT_READ_ONLY,
+	END_WATCHED, /* plain, and peers may reach it */
 };
 
 static inline void end_init(struct end *e, struct nic_host *host,
@@ -152,8 +154,10 @@ static inline void end_init(struct end *e, struct nic_host *host,
 	};
 	void *p = NULL;
 
-	*e = (struct end){
-		.host = host, .granted = memory != END_PLAIN, .timeout = 14};
+	*e = (struct end){.host = host,
+			  .granted = memory == END_GRANT ||
+				     memory == END_GRANT_READ_ONLY,
+			  .timeout = 14};
 	if (e->granted)
 		NEED(host->ops->grant_alloc(host, END_BYTES,
 					    memory == END_GRANT_READ_ONLY
@@ -167,6 +171,9 @@ static inline void end_init(struct end *e, struct nic_host *host,
 	memset(e->mem, 0, END_BYTES);
 	mr.addr = e->mem;
 	mr.iova = (uintptr_t)e->mem;
+	if (memory == END_WATCHED)
+		e->watched = host->ops->memory_watch(host, p, END_BYTES);
+	mr.is_watched = e->watched;
 	lock_take(&host->lock);
 	NEED(nic_pd_create(host->nic, &e->pd) == 0);
 	NEED(nic_cq_create(host->nic, 256, e, &e->cq) == 0);
@@ -190,6 +197,9 @@ static inline void end_release(struct end *e)
 	NEED(nic_cq_destroy(e->cq) == 0);
 	NEED(nic_pd_destroy(e->pd) == 0);
 	lock_drop(&e->host->lock);
+	if (e->watched)
+		e->host->ops->memory_unwatch(e->host, e->mem, END_BYTES,
+					     e->watched);
 	if (!e->granted)
 		free(e->mem);
 	else if (e->mem)

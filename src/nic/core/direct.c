@@ -53,6 +53,42 @@ static int atomic(struct nic_qp *qp, const struct send_op *op, uint8_t *far)
 	return 1;
 }
 
+/* By the system, in memory that is not mapped. What goes wrong is found out by
+ * frames. */
+static int reach(struct nic_qp *qp, const struct send_op *op,
+		 const struct env_direct *map, uint64_t offset, uint32_t local)
+{
+	struct env *env = qp->nic->env;
+	struct env_piece near[NIC_SGE_MAX + 1];
+	unsigned pieces = 0;
+
+	if (op->info->access == IBV_ACCESS_REMOTE_ATOMIC ||
+	    op->length > NIC_REACH_MAX ||
+	    !env->ops->reach_is_wanted(env, op->length))
+		return 0;
+	for (uint32_t at = 0, n; at < op->length; at += n) {
+		uint8_t *p;
+
+		n = op->length - at;
+		p = sendq_piece(qp, &op->data, at, local, &n);
+		if (!p || pieces == ARRAY_LEN(near)) {
+			qp->req.reach_failed = true;
+			return 0;
+		}
+		near[pieces++] = (struct env_piece){p, n};
+	}
+	qp->req.reach_failed =
+		env->ops->reach_copy(env, map,
+				     op->opcode == WQE_READ ? ENV_DIRECT_READ
+							    : ENV_DIRECT_WRITE,
+				     offset, near, pieces) != 0;
+	if (qp->req.reach_failed)
+		return 0;
+	count(qp->nic, NIC_C_reach_ops);
+	qp->nic->counters[NIC_C_reach_bytes] += op->length;
+	return 2;
+}
+
 static void note_far(struct nic_qp *qp, uint32_t rkey)
 {
 	struct requester *req = &qp->req;
@@ -62,6 +98,23 @@ static void note_far(struct nic_qp *qp, uint32_t rkey)
 	req->far_key = rkey;
 	if (req->far_misses < DIRECT_FAR_SURE)
 		req->far_misses++;
+}
+
+bool direct_is_worth_waiting(struct nic_qp *qp, const struct send_op *op)
+{
+	const struct send_slot *last = sendq_slot(&qp->sq, qp->sq.send - 1);
+	struct env *env = qp->nic->env;
+	const struct env_direct *map;
+
+	if (qp->req.reach_failed ||
+	    !(op->opcode == WQE_READ || op->opcode == WQE_WRITE) ||
+	    op->length < NIC_REACH_LARGE || op->length > NIC_REACH_MAX ||
+	    !(last->opcode == WQE_READ || last->opcode == WQE_WRITE) ||
+	    last->length < NIC_REACH_LARGE || direct_is_far(qp, op->rkey))
+		return false;
+	map = env->ops->direct_find(env, qp->path, qp->qpn, qp->dest_qpn,
+				    op->rkey);
+	return map && !map->base && env->ops->reach_is_wanted(env, op->length);
 }
 
 HOT int direct_execute(struct nic_qp *qp, const struct send_op *op)
@@ -92,6 +145,8 @@ HOT int direct_execute(struct nic_qp *qp, const struct send_op *op)
 	offset = op->va - map->iova;
 	if (offset > map->length || op->length > map->length - offset)
 		return 0;
+	if (!map->base)
+		return reach(qp, op, map, offset, local);
 	far = map->base + offset;
 	/* Nothing happens unless all of it can. */
 	if ((op->data.segs > 1 || access == IBV_ACCESS_REMOTE_ATOMIC) &&
@@ -131,8 +186,9 @@ static const uint8_t *find_far(struct nic_qp *qp, const struct nic_read *r,
 		qp->req.far_misses = 0;
 	}
 	offset = r->addr - (*map)->iova;
-	if (!((*map)->access & IBV_ACCESS_REMOTE_READ) || r->len_bytes == 0 ||
-	    offset > (*map)->length || r->len_bytes > (*map)->length - offset)
+	if (!(*map)->base || !((*map)->access & IBV_ACCESS_REMOTE_READ) ||
+	    r->len_bytes == 0 || offset > (*map)->length ||
+	    r->len_bytes > (*map)->length - offset)
 		return NULL;
 	return (*map)->base + offset;
 }

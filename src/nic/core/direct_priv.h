@@ -5,10 +5,16 @@
 
 #include "qp_priv.h"
 
-/* Executes the request on mapped memory. 1: done; 0: not possible, send it;
- * -EINPROGRESS: it may be done or not; another -errno: it failed like a remote
- * access. */
+/* Executes the request on mapped memory. 1: done; 2: by the system, which took
+ * as long as its packets would; 0: not possible, send it; -EINPROGRESS: it may
+ * be done or not; another -errno: it failed like a remote access. */
 int direct_execute(struct nic_qp *qp, const struct send_op *op);
+/*
+ * Whether a request should wait until all before it are answered, to be
+ * executed by the system then: it and the one before it are large, so what
+ * follows will mostly be, too, and need not wait any more.
+ */
+bool direct_is_worth_waiting(struct nic_qp *qp, const struct send_op *op);
 /* Fetches into the cache what the next READs in the queue will copy. */
 void direct_foretell(struct nic_qp *qp);
 

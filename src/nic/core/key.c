@@ -166,7 +166,7 @@ void key_count_denial(struct nic *nic, enum key_verdict v)
 int nic_direct_grant(struct nic *nic, uint32_t qpn, uint32_t peer_qpn,
 		     uint32_t rkey, struct nic_mr_attr *attr)
 {
-	const struct nic_qp *qp = qp_find(nic, qpn);
+	struct nic_qp *qp = qp_find(nic, qpn);
 	const struct nic_key *k = key_find(&nic->keys, rkey);
 
 	/* One answer for all: who asks must not learn which part was right.
@@ -188,6 +188,8 @@ int nic_direct_grant(struct nic *nic, uint32_t qpn, uint32_t peer_qpn,
 		.length = k->length,
 		.iova = k->iova,
 		.access = (int)(k->access & qp->access),
+		.is_watched = k->is_watched,
 	};
+	qp->is_reached = true;
 	return 0;
 }

@@ -37,6 +37,7 @@ struct nic_key {
 	struct key_holes *holes; /* NULL: none; else length is 0 */
 	bool valid;
 	bool is_window;
+	bool is_watched; /* see nic_mr_attr */
 	/* For walks: where it stands in a striped region, and where a window
 	 * begins in what has that place. */
 	struct nic_place place;

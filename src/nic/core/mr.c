@@ -87,6 +87,7 @@ static void set_key(struct nic_key *k, const struct nic_mr_attr *attr)
 	k->length = attr->length;
 	k->host = attr->addr;
 	k->iova = attr->access & IBV_ACCESS_ZERO_BASED ? 0 : attr->iova;
+	k->is_watched = attr->is_watched;
 	k->valid = true;
 }
 
@@ -130,6 +131,7 @@ int nic_mr_rereg(struct nic_mr *mr, int flags, struct nic_pd *pd,
 		.length = mr->key.length,
 		.iova = mr->key.iova,
 		.access = (int)mr->key.access,
+		.is_watched = mr->key.is_watched,
 	};
 	uint32_t old = mr->key.key;
 	int err;
@@ -143,6 +145,7 @@ int nic_mr_rereg(struct nic_mr *mr, int flags, struct nic_pd *pd,
 		merged.addr = attr->addr;
 		merged.length = attr->length;
 		merged.iova = attr->iova;
+		merged.is_watched = attr->is_watched;
 	}
 	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
 		merged.access = attr->access;

@@ -35,6 +35,8 @@ struct nic_ah;
 	X(tx_bytes, "bytes sent")                                       \
 	X(direct_ops, "operations done on the direct port")             \
 	X(direct_faults, "direct operations that met revoked memory")   \
+	X(reach_ops, "operations done in the memory of a peer")         \
+	X(reach_bytes, "bytes that they copied")                        \
 	X(acks_sent, "acknowledgements sent")                           \
 	X(acks_coalesced, "requests acknowledged by a later packet")    \
 	X(naks_sent, "negative acknowledgements sent")                  \
@@ -306,7 +308,8 @@ struct nic_mr_attr {
 	void *addr;
 	uint64_t length;
 	uint64_t iova;
-	int access; /* enum ibv_access_flags */
+	int access;	 /* enum ibv_access_flags */
+	bool is_watched; /* nic_memory_gone will be called for it */
 };
 
 int nic_mr_reg(struct nic_pd *pd, const struct nic_mr_attr *attr,

@@ -68,7 +68,11 @@ enum {
 	NIC_PLACE_SHIFT_MIN = 6,
 	NIC_PLACE_SHIFT_MAX = 62,
 	NIC_READ_AHEAD_BYTES = 1024, /* of each, prefetched before the copy */
-	NIC_DIRECT_AHEAD = 8,	     /* prefetched, on the direct port */
+	/* From here on one copy by the system beats two through a ring, also
+	 * when the peer polls. */
+	NIC_REACH_LARGE = 4096,
+	NIC_REACH_MAX = 1 << 20, /* bytes copied in one go, lock held */
+	NIC_DIRECT_AHEAD = 8,	 /* prefetched, on the direct port */
 	NIC_GUESS_SOURCES = 64,
 	NIC_REPEATS_MAX = 8, /* immediate; then only when a timer is due */
 	NIC_MTU_MIN = 256,

@@ -183,6 +183,7 @@ void qp_forget(struct nic_qp *qp)
 {
 	struct nic *nic = qp->nic;
 
+	qp_end_reach(qp);
 	while (qp->sq.tail != qp->sq.head)
 		retire_send(qp);
 	qp->sq.head = qp->sq.send = qp->sq.tail = qp->sq.slot_base = 0;
@@ -375,10 +376,22 @@ void qp_flush_recvs(struct nic_qp *qp)
 	}
 }
 
+void qp_end_reach(struct nic_qp *qp)
+{
+	struct env *env = qp->nic->env;
+
+	if (LIKELY(!qp->is_reached))
+		return;
+	qp->is_reached = false;
+	if (env->ops->reach_revoke)
+		env->ops->reach_revoke(env);
+}
+
 void qp_fail(struct nic_qp *qp)
 {
 	if (qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_RESET)
 		return;
+	qp_end_reach(qp);
 	qp->state = IBV_QPS_ERR;
 	requester_stop_timers(qp);
 	list_remove(&qp->ready);

@@ -360,6 +360,8 @@ int nic_qp_modify(struct nic_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	err = prepare(qp, attr, mask);
 	if (err)
 		return err;
+	if (mask & IBV_QP_ACCESS_FLAGS)
+		qp_end_reach(qp);
 	copy_attr(qp, attr, mask);
 	if (qp->type == IBV_QPT_RC && (mask & (IBV_QP_AV | IBV_QP_SQ_PSN)))
 		watch_path(qp);

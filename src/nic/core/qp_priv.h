@@ -77,6 +77,7 @@ struct nic_qp {
 	uint32_t walk_pad; /* bytes; 0: it takes no walks */
 	struct hops *hops; /* NULL: it takes none that a switch carries on */
 	bool established_told;
+	bool is_reached;	 /* its peer may reach memory by itself */
 	bool path_down;		 /* the process at the other end is gone */
 	struct wire_pkt out;	 /* addresses filled in when connected */
 	struct ibv_qp_attr attr; /* as set by modify, for query */
@@ -103,6 +104,8 @@ void qp_complete_notice(struct nic_qp *qp, uint64_t wr_id,
 			const struct wire_pkt *pkt, enum ibv_wc_opcode opcode);
 void qp_flush_sends(struct nic_qp *qp);
 void qp_flush_recvs(struct nic_qp *qp);
+/* The connection ends, or its peer may do less than before. */
+void qp_end_reach(struct nic_qp *qp);
 void qp_forget(struct nic_qp *qp); /* back to RESET: queues emptied */
 /* One more request is posted and not completed. */
 void qp_count_posted(struct nic_qp *qp);

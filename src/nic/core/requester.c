@@ -466,7 +466,8 @@ static enum step run_datagram(struct nic_qp *qp, struct send_slot *slot,
 	return STEP_SENT;
 }
 
-static enum step try_direct(struct nic_qp *qp, const struct send_op *op)
+static enum step try_direct(struct nic_qp *qp, const struct send_op *op,
+			    uint32_t *budget)
 {
 	int done = direct_execute(qp, op);
 
@@ -482,13 +483,15 @@ static enum step try_direct(struct nic_qp *qp, const struct send_op *op)
 		qp_fail(qp);
 		return STEP_ERROR;
 	}
+	if (done == 2)
+		*budget -= u32_min(*budget, packet_count(qp, op->length));
 	qp_complete_send(qp, IBV_WC_SUCCESS);
 	return STEP_SENT;
 }
 
 /* Before the first packet of a request; *ended: it is complete already. */
 static enum step begin_slot(struct nic_qp *qp, struct send_slot *slot,
-			    struct send_op *op, bool *ended)
+			    struct send_op *op, bool *ended, uint32_t *budget)
 {
 	struct requester *req = &qp->req;
 	bool first_of_all = qp->sq.tail == qp->sq.send;
@@ -510,8 +513,11 @@ static enum step begin_slot(struct nic_qp *qp, struct send_slot *slot,
 		return first_of_all ? run_local(qp, op) : STEP_WAIT;
 	if (qp->peer_gone)
 		return fail_request(qp, IBV_WC_RETRY_EXC_ERR);
-	if (first_of_all && qp->nic->env->ops->direct_find) {
-		s = try_direct(qp, op);
+	if (qp->nic->env->ops->direct_find && !first_of_all &&
+	    direct_is_worth_waiting(qp, op))
+		return STEP_WAIT;
+	if (qp->nic->env->ops->direct_find && first_of_all) {
+		s = try_direct(qp, op, budget);
 		if (s != STEP_WAIT)
 			return s;
 	}
@@ -537,7 +543,7 @@ static enum step run_slot(struct nic_qp *qp, struct send_slot *slot,
 			if (req->rd_outstanding >= qp->max_rd_atomic)
 				return STEP_WAIT;
 		}
-		s = begin_slot(qp, slot, &op, &ended);
+		s = begin_slot(qp, slot, &op, &ended, budget);
 		if (s != STEP_SENT || ended)
 			return s;
 	} else if (sendq_decode_again(&qp->sq, slot, &op)) {
@@ -581,8 +587,9 @@ static inline bool has_read_room(const struct nic_qp *qp)
 
 /*
  * A new READ that is answered by one packet, and not one for the direct port,
- * which serves only what is the oldest in the queue: what run_slot does, for
- * what is posted most. False, and nothing happened: let that decide.
+ * which serves only what is the oldest in the queue, nor one for the system:
+ * what run_slot does, for what is posted most. False, and nothing happened: let
+ * that decide.
  */
 static inline bool run_read(struct nic_qp *qp)
 {
@@ -603,6 +610,7 @@ static inline bool run_read(struct nic_qp *qp)
 	uint8_t *host;
 
 	if (!stamp || length == 0 || length > qp->mtu ||
+	    length >= NIC_REACH_LARGE ||
 	    (be32_get(wqe->ctrl.qpn_ds) & 0xff) != PLAIN_WQE_SEGS ||
 	    !is_plain(qp, slot, &wqe->ctrl) || !has_read_room(qp) ||
 	    (q->send == q->tail && !direct_is_far(qp, v.rkey)) ||

@@ -26,9 +26,10 @@ struct requester {
 	/* A walk that switches may carry on is under way: its answer may come
 	 * late, and nothing else may come before it. */
 	bool alone;
-	bool progressed;     /* since the timer was set */
-	bool gave_up;	     /* retries ended without an answer */
-	uint8_t waited;	     /* timers in a row without news of the peer */
+	bool reach_failed; /* the last request that the system was to execute */
+	bool progressed;   /* since the timer was set */
+	bool gave_up;	   /* retries ended without an answer */
+	uint8_t waited;	   /* timers in a row without news of the peer */
 	uint64_t peer_turns; /* of the peer, when the wait began */
 	uint64_t stalled_ns; /* since when the peer does not run; 0: it runs */
 	/* The key that the env had no mapping for, and how often in a row. */

@@ -16,7 +16,9 @@ static inline uint64_t nic_work(const struct nic *nic)
 {
 	return nic->counters[NIC_C_tx_frames] +
 	       nic->counters[NIC_C_chain_steps] / NIC_TURN_STEPS +
-	       ((nic->counters[NIC_C_tx_bytes] + nic->chain_bytes) >>
+	       nic->counters[NIC_C_reach_ops] +
+	       ((nic->counters[NIC_C_tx_bytes] +
+		 nic->counters[NIC_C_reach_bytes] + nic->chain_bytes) >>
 		NIC_TURN_SHIFT);
 }
 

@@ -39,12 +39,41 @@ out_close:
 	return err;
 }
 
+/* A mutex that peers never take: they look at its word. */
+static void make_life(struct bell *b)
+{
+	pthread_mutexattr_t attr;
+
+	if (pthread_mutexattr_init(&attr))
+		return;
+	if (pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED) == 0 &&
+	    pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST) == 0)
+		b->has_life = pthread_mutex_init(&b->page->life, &attr) == 0;
+	pthread_mutexattr_destroy(&attr);
+}
+
+bool bell_live(struct bell *b)
+{
+	if (b->has_life && pthread_mutex_lock(&b->page->life))
+		b->has_life = false;
+	return b->has_life;
+}
+
+void bell_die(struct bell *b)
+{
+	if (b->has_life)
+		pthread_mutex_unlock(&b->page->life);
+}
+
 int bell_init(struct bell *b)
 {
 	int err = make_page(b);
 
 	if (err)
 		return err;
+	b->has_life = false;
+	make_life(b);
+	bell_next_epoch(b);
 	bell_turn(b);
 	b->has_barrier = barrier_register();
 	return 0;

@@ -36,6 +36,7 @@
 #ifndef AQ_BELL_H
 #define AQ_BELL_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/base.h"
@@ -48,6 +49,7 @@ enum {
 	 * back; the first of its turns may have been under way already. */
 	BELL_TURNS_TO_ANSWER = 128,
 	BELL_TURNS_TO_SLEEP = 2,
+	BELL_LIFE_DIED = 1 << 30, /* FUTEX_OWNER_DIED */
 };
 
 struct bell_page {
@@ -62,8 +64,17 @@ struct bell_page {
 	 * read the one above after each frame and this one hardly ever. */
 	_Atomic uint64_t turns;
 	uint8_t pad2[56];
+	/* Reaching (reach.h): the epoch of what the owner gives away, never 0,
+	 * and a mutex that its NIC thread holds as long as it lives. */
+	_Atomic uint32_t epoch;
+	uint8_t pad3[4];
+	pthread_mutex_t life;
+	uint8_t pad4[56 - sizeof(pthread_mutex_t)];
+	/* Odd while a thread of the owner reaches. */
+	_Atomic uint64_t reaches;
+	uint8_t pad5[56];
 };
-STATIC_ASSERT(sizeof(struct bell_page) == 128, "layout of struct bell_page");
+STATIC_ASSERT(sizeof(struct bell_page) == 256, "layout of struct bell_page");
 
 /* A process's own bell. Its writers exclude each other: they hold the host's
  * lock, or there is only one thread. */
@@ -71,6 +82,7 @@ struct bell {
 	struct bell_page *page;
 	int page_fd;	  /* read-only, for peers */
 	bool has_barrier; /* membarrier works here */
+	bool has_life;	  /* the page says whether the NIC thread lives */
 };
 
 /* A peer's bell. */
@@ -236,6 +248,68 @@ static inline bool bell_had_time(const struct bell_peer *p, uint64_t since,
 	if (bell_page_is_asleep(p->page))
 		return has_read || turns >= BELL_TURNS_TO_SLEEP;
 	return turns >= BELL_TURNS_TO_ANSWER;
+}
+
+/* The calling thread, the NIC thread, lives from now on; false: it cannot tell
+ * peers. It must call bell_die before it returns. */
+bool bell_live(struct bell *b);
+void bell_die(struct bell *b);
+
+/* The word that the kernel changes when the thread ends; 0: it did not begin.
+ */
+static inline const void *bell_page_life_word(const struct bell_page *page)
+{
+	return &page->life.__data.__lock;
+}
+
+static inline uint32_t bell_page_life(const struct bell_page *page)
+{
+	return atomic_load_explicit(
+		(const _Atomic uint32_t *)bell_page_life_word(page),
+		memory_order_relaxed);
+}
+
+static inline uint32_t bell_page_epoch(const struct bell_page *page)
+{
+	return atomic_load_explicit(&page->epoch, memory_order_relaxed);
+}
+
+/* Everything given away before ends; users that have begun are seen by
+ * bell_page_reaches. */
+static inline void bell_next_epoch(struct bell *b)
+{
+	uint32_t next = bell_page_epoch(b->page) + 1;
+
+	/* REACH-1: the owner's first half. */
+	atomic_store_explicit(&b->page->epoch, next ? next : 1,
+			      memory_order_seq_cst);
+}
+
+static inline uint64_t bell_page_reaches(const struct bell_page *page)
+{
+	/* REACH-1: the owner's second half: a user that saw the old epoch is
+	 * seen; and what it has done is before what the owner does next. */
+	return atomic_load_explicit(&page->reaches, memory_order_seq_cst);
+}
+
+static inline void bell_reach_begin(struct bell *b)
+{
+	uint64_t n =
+		atomic_load_explicit(&b->page->reaches, memory_order_relaxed);
+
+	/* REACH-1: the user's first half; the look at the epoch must not be
+	 * before it. */
+	atomic_exchange_explicit(&b->page->reaches, n + 1,
+				 memory_order_seq_cst);
+}
+
+static inline void bell_reach_end(struct bell *b)
+{
+	uint64_t n =
+		atomic_load_explicit(&b->page->reaches, memory_order_relaxed);
+
+	/* REACH-1: who sees the end finds the memory as it was left. */
+	atomic_store_explicit(&b->page->reaches, n + 1, memory_order_release);
 }
 
 /* A thread of the owner polls again. */

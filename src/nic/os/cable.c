@@ -382,6 +382,7 @@ int cable_connect(struct os_host *h, int sock, uint32_t slot,
 	}
 	c->slot = slot;
 	c->uid = cred.uid;
+	c->pid = cred.pid;
 	if (slot)
 		h->by_slot[slot] = c;
 	host_poll_add(h, &c->path);
@@ -576,6 +577,9 @@ static void cable_down(struct cable *c)
 	ASSERT(c->state != CABLE_DOWN);
 	c->path.users++; /* ours, while the NIC lets go */
 	drain(c);
+	/* Nobody could wait for this peer later. */
+	if (c->has_reach)
+		reach_revoke(h);
 	if (c->state == CABLE_PENDING)
 		h->pending_count--;
 	else

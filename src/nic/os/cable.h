@@ -60,6 +60,8 @@ struct cable {
 	struct grant_handed *handed; /* OS_DIRECT_WORDS, or NULL */
 	struct direct_table direct;
 	struct ring_nudge nudge;
+	bool has_reach;	     /* the peer was given memory to reach */
+	bool is_unreachable; /* the kernel does not let us */
 };
 
 static inline struct cable *cable_of(struct env_path *path)

@@ -38,6 +38,10 @@ struct cable_hello {
 	uint8_t gids[2][16];
 };
 
+/* Instead of an index: no memory comes, it may be reached (reach.h); the
+ * generation is the epoch. */
+#define CABLE_MAP_REACH UINT32_MAX
+
 /* Asks to map the memory behind rkey for a connection. */
 struct cable_map_req {
 	uint32_t owner_qpn;
@@ -54,6 +58,7 @@ struct cable_map_rep {
 	uint64_t length;
 	uint32_t word;	     /* index of the word that says it is valid */
 	uint32_t generation; /* what that word holds while it is valid */
+	uint64_t addr;	     /* of iova, if word is CABLE_MAP_REACH */
 };
 
 struct cable_msg {

@@ -11,12 +11,14 @@
 #include "cable.h"
 #include "fault_guard.h"
 #include "pages.h"
+#include "reach.h"
 
 enum direct_state {
 	DIRECT_FREE = 0,
 	DIRECT_ASKED,
 	DIRECT_MAPPED,
 	DIRECT_REFUSED,
+	DIRECT_REACHED,
 };
 
 enum {
@@ -113,6 +115,9 @@ void direct_table_release(struct cable *c)
 {
 	struct direct_table *t = &c->direct;
 
+	for (uint32_t i = 0; i < t->capacity; i++)
+		if (t->entries[i].state == DIRECT_REACHED)
+			free(t->entries[i].reach);
 	for (unsigned i = 0; t->maps && i < OS_DIRECT_WORDS; i++)
 		if (t->maps[i])
 			map_destroy(c, t->maps[i]);
@@ -137,6 +142,17 @@ static void ask(struct cable *c, struct direct_entry *e, uint32_t local_qpn)
 		e->state = DIRECT_REFUSED;
 }
 
+/* Its owner has taken back all that it gave away, of which this is mostly still
+ * to be had. */
+static void reach_forget(struct cable *c, struct direct_entry *e)
+{
+	free(e->reach);
+	e->reach = NULL;
+	e->state = DIRECT_REFUSED;
+	e->was_reached = true;
+	e->retry_ns = host_now(c->path.host) + OS_REACH_AGAIN_NS;
+}
+
 HOT const struct env_direct *direct_find(struct cable *c, uint32_t local_qpn,
 					 uint32_t remote_qpn, uint32_t rkey)
 {
@@ -153,6 +169,12 @@ HOT const struct env_direct *direct_find(struct cable *c, uint32_t local_qpn,
 		map_destroy(c, e->map);
 		return NULL;
 	}
+	if (LIKELY(e && e->state == DIRECT_REACHED)) {
+		if (LIKELY(reach_map_is_valid(e->reach)))
+			return &e->reach->d;
+		reach_forget(c, e);
+		return NULL;
+	}
 	if (c->state != CABLE_UP)
 		return NULL;
 	if (!e || e->state == DIRECT_FREE) {
@@ -161,7 +183,7 @@ HOT const struct env_direct *direct_find(struct cable *c, uint32_t local_qpn,
 			ask(c, e, local_qpn);
 		return NULL;
 	}
-	if (++e->lookups % CLOCK_EVERY == 0 &&
+	if (++e->lookups % (e->was_reached ? 1 : CLOCK_EVERY) == 0 &&
 	    host_now(c->path.host) >= e->retry_ns)
 		ask(c, e, local_qpn);
 	return NULL;
@@ -237,6 +259,15 @@ int direct_reply(struct cable *c, const struct cable_msg *msg,
 	e = probe(t, rep->rkey, rep->owner_qpn);
 	if (e->state != DIRECT_ASKED)
 		return e->state == DIRECT_FREE ? -EBADMSG : 0;
+	e->was_reached = false;
+	if (rep->status == 0 && fds->count == 0 &&
+	    rep->word == CABLE_MAP_REACH) {
+		e->reach = reach_map_create(c, rep);
+		if (e->reach) {
+			e->state = DIRECT_REACHED;
+			return 0;
+		}
+	}
 	if (rep->status == 0 && fds->count == 1 &&
 	    rep->word < OS_DIRECT_WORDS) {
 		struct direct_map *m = map_get(c, rep, fds->fd[0]);

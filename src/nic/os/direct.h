@@ -30,8 +30,12 @@ struct direct_entry {
 	uint32_t qpn;
 	uint32_t state;	  /* 0: free */
 	uint32_t lookups; /* of a refused key; the clock is read now and then */
-	struct direct_map *map;
+	union {
+		struct direct_map *map;
+		struct reach_map *reach;
+	};
 	uint64_t retry_ns;
+	bool was_reached; /* ask again soon */
 };
 
 struct direct_table {

@@ -338,7 +338,7 @@ static int decide(struct cable *c, const struct cable_map_req *req,
 		return err;
 	g = grant_find(&h->grants, attr.addr);
 	if (!may_map(g, &attr))
-		return -EACCES;
+		return reach_give(c, &attr, rep) ? 0 : -EACCES;
 	place = handed_place(c, req->rkey);
 	if (place < 0)
 		return place;
@@ -371,7 +371,7 @@ int grant_request(struct cable *c, const struct cable_msg *msg)
 	reply.map_rep.status = err;
 	if (g)
 		h->stats->direct_grants++;
-	else
+	else if (err)
 		h->stats->direct_denials++;
 	err = cable_msg_send(c->sock, &reply, g ? &g->peer_fd : NULL,
 			     g ? 1 : 0);

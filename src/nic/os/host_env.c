@@ -364,6 +364,12 @@ static const struct env_direct *env_host_direct_find(struct env *env,
 static void env_host_direct_revoke(struct env *env, uint32_t rkey)
 {
 	grant_revoke(host_of_env(env), rkey);
+	reach_revoke(host_of_env(env));
+}
+
+static void env_host_reach_revoke(struct env *env)
+{
+	reach_revoke(host_of_env(env));
 }
 
 const struct env_ops host_env_ops = {
@@ -388,4 +394,7 @@ const struct env_ops host_env_ops = {
 	.direct_copy = direct_copy,
 	.direct_atomic = direct_atomic,
 	.direct_revoke = env_host_direct_revoke,
+	.reach_is_wanted = reach_is_wanted,
+	.reach_copy = reach_copy,
+	.reach_revoke = env_host_reach_revoke,
 };

@@ -316,6 +316,7 @@ HOT void nic_thread_drive(struct nic_host *host)
 	struct nic_thread *t = &h->nic_thread;
 	uint64_t now_ns = 0;
 	uint32_t empties;
+	uint32_t limit;
 	bool tired;
 
 	if (!lock_try(&host->lock)) {
@@ -329,6 +330,8 @@ HOT void nic_thread_drive(struct nic_host *host)
 		t->beside = host_is_beside_peer(h);
 	}
 	if (turn(h, OS_DRIVE_BATCH, now_ns, is_steady(t))) {
+		if (t->empties < EMPTIES_TO_YIELD)
+			reach_note_prompt(&h->reach);
 		t->empties = 0;
 		t->waits_ns = 0;
 	} else if (++t->empties % EMPTIES_PER_NUDGE == 0) {
@@ -339,8 +342,14 @@ HOT void nic_thread_drive(struct nic_host *host)
 	if (UNLIKELY(t->drive_seq % DRIVES_PER_SOCKETS == 0))
 		drive_sockets(h);
 	empties = t->empties;
-	tired = empties > (h->uplink || t->beside ? EMPTIES_TO_YIELD_SHARED
-						  : EMPTIES_TO_YIELD);
+	limit = h->uplink || t->beside ? EMPTIES_TO_YIELD_SHARED
+				       : EMPTIES_TO_YIELD;
+	tired = empties > limit;
+	/* Beside the peer, waiting gives it the core, which is what it needs.
+	 */
+	if (UNLIKELY(empties == limit + 1) && !t->beside &&
+	    nic_outstanding(h->base.nic))
+		reach_note_late(h, host_now(h));
 	if (tired && wants_doze(h)) {
 		if (doze(h, host_now(h), DRIVER_DOZE_NS))
 			return;
@@ -599,6 +608,9 @@ static void *nic_thread_main(void *arg)
 	/* By itself: another's name is a file, which a confined process may
 	 * not write. */
 	(void)pthread_setname_np(pthread_self(), "aq-nic");
+	lock_take(&h->base.lock);
+	reach_life_begin(h);
+	lock_drop(&h->base.lock);
 	/* STOP-1: what was done before the NIC thread was told to end is
 	 * seen. */
 	while (!atomic_load_explicit(&t->stop, memory_order_acquire)) {
@@ -654,6 +666,7 @@ static void *nic_thread_main(void *arg)
 			yield_ns = now_ns;
 		}
 	}
+	reach_life_end(h);
 	return NULL;
 }
 

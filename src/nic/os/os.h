@@ -18,6 +18,8 @@
 	X(refused_hello, "cables refused: malformed introduction")          \
 	X(refused_slot, "cables refused: the caller has another slot")      \
 	X(refused_silent, "cables closed: no introduction came in time")    \
+	X(reach_grants, "keys whose memory peers may reach")                \
+	X(reach_revokes, "times that was taken back")                       \
 	X(broken_rings, "cables closed: impossible ring contents")          \
 	X(engine_sleeps, "times the NIC thread went to sleep")              \
 	X(wakes_sent, "sleeping peers woken")                               \

@@ -35,15 +35,16 @@ enum {
 	OS_DIRECT_CACHE_MAX = 1 << 16,
 };
 
-#define OS_IDLE_TURNS	 400	       /* idle turns before the sleep ... */
-#define OS_IDLE_TURN_NS	 250ull	       /* ... of this length */
-#define OS_YIELD_LONG_NS 500000ull     /* another program needs this core */
-#define OS_SLEEP_MAX_NS	 100000000ull  /* when there is nothing to wait for */
-#define OS_TICK_NS	 1000000ull    /* while an application drives the NIC */
-#define OS_SOCKET_NS	 1000000ull    /* between looks while polling */
-#define OS_NUDGE_NS	 30000ull      /* unread for this long: ring anyway */
-#define OS_NUDGE_REST_NS 1000000ull    /* not more often than this */
-#define OS_HELLO_NS	 2000000000ull /* time for an introduction to come */
-#define OS_DIRECT_NO_NS	 1000000000ull /* how long a refusal is remembered */
+#define OS_IDLE_TURNS	  400	       /* idle turns before the sleep ... */
+#define OS_IDLE_TURN_NS	  250ull       /* ... of this length */
+#define OS_YIELD_LONG_NS  500000ull    /* another program needs this core */
+#define OS_SLEEP_MAX_NS	  100000000ull /* when there is nothing to wait for */
+#define OS_TICK_NS	  1000000ull   /* while an application drives the NIC */
+#define OS_SOCKET_NS	  1000000ull   /* between looks while polling */
+#define OS_NUDGE_NS	  30000ull     /* unread for this long: ring anyway */
+#define OS_NUDGE_REST_NS  1000000ull   /* not more often than this */
+#define OS_HELLO_NS	  2000000000ull /* time for an introduction to come */
+#define OS_REACH_AGAIN_NS 1000000ull
+#define OS_DIRECT_NO_NS	  1000000000ull /* how long a refusal is remembered */
 
 #endif

@@ -21,6 +21,7 @@
 #include "grant.h"
 #include "os.h"
 #include "path_share.h"
+#include "reach.h"
 #include "unmap.h"
 
 struct cable;
@@ -149,6 +150,7 @@ struct os_host {
 	uint8_t *scratch; /* frames to nowhere are built here */
 
 	struct nic_thread nic_thread;
+	struct reach reach;
 	struct grant_table grants;
 	struct unmap unmap;
 	uint32_t handed_count;		/* mappings that peers hold */

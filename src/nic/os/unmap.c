@@ -172,10 +172,17 @@ static void handle(struct os_host *h)
 	struct lock *lock = &h->base.lock;
 	struct uffdio_range away[EVENTS];
 	bool locked = lock_briefly(lock);
-	unsigned n = read_events(u->fd, away);
+	unsigned n;
 
-	if (!locked)
+	/* Peers that reach must have ended before whoever unmaps goes on. Who
+	 * has the lock for so long is mostly the one that unmaps. */
+	if (locked)
+		reach_revoke(h);
+	n = read_events(u->fd, away);
+	if (!locked) {
 		lock_take(lock);
+		reach_revoke(h);
+	}
 	for (unsigned i = 0; i < n; i++)
 		nic_memory_gone(h->base.nic, (void *)(uintptr_t)away[i].start,
 				away[i].len);

@@ -89,6 +89,7 @@ static struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length,
 	if (!mr)
 		return NULL;
 	mr->watched = watch(host, addr, length);
+	attr.is_watched = mr->watched;
 	lock_take(&host->lock);
 	rc = nic_mr_reg(to_pd(pd)->nic, &attr, &mr->nic);
 	if (!rc)
@@ -165,10 +166,12 @@ static int rereg(struct nic_host *host, struct verbs_mr *mr, int flags,
 	bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
 	struct ibv_mr old = mr->ibv;
 	uint64_t watched = moves ? watch(host, attr->addr, attr->length) : 0;
+	struct nic_mr_attr next = *attr;
 	int rc;
 
+	next.is_watched = watched;
 	lock_take(&host->lock);
-	rc = nic_mr_rereg(mr->nic, flags, pd ? to_pd(pd)->nic : NULL, attr);
+	rc = nic_mr_rereg(mr->nic, flags, pd ? to_pd(pd)->nic : NULL, &next);
 	if (!rc)
 		mr_publish(mr, pd ? pd : old.pd, moves ? attr->addr : old.addr,
 			   moves ? attr->length : old.length);
