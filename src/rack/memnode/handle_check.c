@@ -48,7 +48,6 @@ static void check_term(const struct mem_node *node, const json_t *show,
 {
 	const struct mem_shared *s = node->shared;
 	const char *by = json_string_value(json_object_get(show, "by"));
-	const json_t *row = find_row(show, "nodes", "node", MEM_SHARED_NODE);
 
 	if (number(show, "term") != s->term)
 		wrong(list, "the switch has term %" PRIu64 ", the node %u",
@@ -56,10 +55,40 @@ static void check_term(const struct mem_node *node, const json_t *show,
 	if (!by || strcmp(by, node->name) != 0)
 		wrong(list, "the switch's term is kept by '%.40s'",
 		      by ? by : "");
-	if (!row || number(row, "size") != s->arena.size_bytes)
-		wrong(list, "the switch does not know the node's memory");
-	else if (json_is_true(json_object_get(row, "lost")))
-		wrong(list, "the switch has given the node's memory up");
+}
+
+/* Numbers, addresses and who answers; and that no two segments of a node have
+ * one place. */
+static void check_node(const struct mem_shared *s, unsigned i,
+		       const json_t *show, json_t *list)
+{
+	const struct mem_shared_node *n = &s->nodes[i];
+	const json_t *row = find_row(show, "nodes", "node", i);
+	uint64_t bytes = 0;
+
+	if (!n->used && row)
+		wrong(list, "the switch has a memory node %u that nobody knows",
+		      i);
+	if (!n->used)
+		return;
+	if (!row || number(row, "size") != n->arena.size_bytes ||
+	    number(row, "va") != n->va)
+		wrong(list, "the switch does not know the memory of node %s",
+		      n->name);
+	else if (json_is_true(json_object_get(row, "lost")) == n->is_here)
+		wrong(list, "the switch has given the memory of node %s %s",
+		      n->name, n->is_here ? "up" : "not up");
+	for (unsigned k = 0; k < MEM_SEGMENT_MAX; k++)
+		if (s->segments[k] && s->segments[k]->part.bytes &&
+		    s->segments[k]->node == i)
+			bytes += s->segments[k]->part.bytes;
+	for (unsigned k = 0; k < n->dirty_count; k++)
+		bytes += n->dirty[k].bytes;
+	if (bytes != n->arena.taken_bytes)
+		wrong(list,
+		      "of node %s %" PRIu64 " bytes are taken, and segments "
+		      "have %" PRIu64,
+		      n->name, n->arena.taken_bytes, bytes);
 }
 
 static void check_member(const struct mem_shared *s, unsigned i,
@@ -123,6 +152,8 @@ static int check(struct mem_node *node, json_t *list)
 		check_term(node, show, list);
 		for (unsigned i = 0; i < COH_MACHINES_MAX; i++)
 			check_member(node->shared, i, show, list);
+		for (unsigned i = 0; i < COHERENCE_NODES; i++)
+			check_node(node->shared, i, show, list);
 		check_lost(node->shared, show, list);
 	}
 	json_decref(show);

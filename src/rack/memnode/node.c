@@ -312,7 +312,7 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	if (!err)
 		err = tenant_file_load(node);
 	if (!err && c->shared_bytes)
-		err = shared_open(node, c->shared_bytes, c->switch_path);
+		err = shared_open(node, c);
 	node->at_switch.ctl.carry = c->switch_carry;
 	node->at_switch.ctl.carry_ctx = c->switch_ctx;
 	if (!err && c->switch_path)

@@ -22,6 +22,10 @@
  * A memory node that does not answer is lost with all that it had: gets of its
  * pages are refused, and give-backs to it are acknowledged and counted, so that
  * regions go on to where they are refused. It stays lost until the next term.
+ *
+ * One memory node keeps the members and begins terms. Others offer their arenas
+ * (coh_offer.c): the switch is where the keeper finds them, and where they find
+ * what the keeper wants of them.
  */
 #ifndef AQ_COH_H
 #define AQ_COH_H
@@ -47,6 +51,7 @@ enum {
 	COH_SAID = 128,	      /* messages of a machine without an answer */
 	COH_NODE_READS = 8,   /* READs on the way at a node, unless told */
 	COH_KEEPER_TEXT = 40, /* the name of whoever keeps the members */
+	COH_SCRUBS = 64,      /* parts of an arena that are to become zeros */
 };
 
 #define COH_EPOCH_NS 100000000ull
@@ -81,6 +86,7 @@ enum {
 	X(entries_freed) \
 	X(expelled)      \
 	X(nodes_lost)    \
+	X(offers)        \
 	X(naks)          \
 	X(coalesced)     \
 	X(end_naks)      \
@@ -111,9 +117,34 @@ struct coh_op {
 	void (*done)(struct coh *c, struct coh_op *op);
 };
 
+/* Where a memory node has its arena, and its connection. */
+struct coh_node_at {
+	uint64_t addr, size_bytes;
+	uint32_t mtu, rkey, reads;
+	uint32_t own_qpn, qpn, psn;
+	uint8_t ip[16], own_ip[16];
+};
+
+/* An arena that the keeper may take, by the node's name. */
+struct coh_offer {
+	bool used;
+	bool is_taken;
+	uint8_t node; /* as which */
+	char name[COH_KEEPER_TEXT];
+	uint64_t id; /* of the node's run */
+	struct coh_node_at at;
+};
+
+struct coh_scrub {
+	uint64_t at, size_bytes;
+};
+
 struct coh_node {
 	struct coh *coh;
 	bool used;
+	uint64_t void_count; /* give-backs that did not get there */
+	uint32_t scrub_count;
+	struct coh_scrub scrub[COH_SCRUBS];
 	bool is_due; /* something waits to be sent */
 	struct tor_end at;
 	struct end_tx tx;
@@ -228,6 +259,7 @@ struct coh {
 	struct rights rights;
 	struct coh_machine *machines;	       /* opt.machines of them */
 	struct coh_node *nodes;		       /* COHERENCE_NODES */
+	struct coh_offer *offers;	       /* as many */
 	uint8_t nothing[COHERENCE_PAGE_BYTES]; /* of refused gets */
 };
 
@@ -245,6 +277,8 @@ static inline uint64_t coh_va(uint64_t page)
  */
 
 int coh_node_start(struct coh_node *n) MUST_CHECK;
+/* One that is not there: what is given back to it is in vain. */
+void coh_node_start_away(struct coh_node *n);
 void coh_node_stop(struct coh_node *n);
 /* Reads or writes the page, in order with the others at its node. */
 void coh_op_start(struct coh *c, struct coh_op *op, uint64_t page,

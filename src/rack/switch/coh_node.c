@@ -129,6 +129,7 @@ bool coh_node_run(struct coh_node *n)
 			n->last = &n->first;
 		op->has_failed = true;
 		op->is_active = false;
+		n->void_count += op->is_write;
 		op->done(n->coh, op);
 	}
 	return true;
@@ -187,21 +188,34 @@ static void on_packet(struct tor_end *at, const struct wire_pkt *w)
 /* ---- life -----------------------------------------------------------------
  */
 
-int coh_node_start(struct coh_node *n)
-{
-	static const struct end_tx_ops ops = {
-		.describe = describe,
-		.executed = executed,
-		.lost = lost,
-		.push = push,
-	};
-	int err;
+static const struct end_tx_ops ops = {
+	.describe = describe,
+	.executed = executed,
+	.lost = lost,
+	.push = push,
+};
 
+static void prepare(struct coh_node *n)
+{
 	n->first = NULL;
 	n->last = &n->first;
 	n->tx.rto_ns = n->coh->opt.rto_ns;
 	n->tx.patience_ns = n->coh->opt.node_ns;
 	end_tx_init(&n->tx, n->coh->self, &ops, &n->coh->c[COH_C_coalesced]);
+}
+
+void coh_node_start_away(struct coh_node *n)
+{
+	prepare(n);
+	n->tx.dead = true;
+	n->used = true;
+}
+
+int coh_node_start(struct coh_node *n)
+{
+	int err;
+
+	prepare(n);
 	n->at.self = n->coh->self;
 	n->at.packet = on_packet;
 	memcpy(n->at.own_ip, n->tx.header.src_ip, 16);
