@@ -280,6 +280,76 @@ static void a_node_that_was_restarted_is_not_the_same(void **state)
 		json_is_true(json_object_get(status_of(&b->other), "ready")));
 }
 
+static unsigned move(struct bed *b, const char *name, const char *node)
+{
+	char line[128], body[64];
+
+	snprintf(line, sizeof(line), "POST /v1/shared/segments/%s/move", name);
+	snprintf(body, sizeof(body), "{\"node\":\"%s\"}", node);
+	return ask(&b->lead, line, body);
+}
+
+/* Here no node ever answers the switch's packets. */
+static void a_move_that_fails_leaves_all_as_it_was(void **state)
+{
+	struct bed *b = *state;
+
+	look(b, 1);
+	assert_int_equal(create(b, "a", 4 * M), 201);
+	assert_int_equal(move(b, "a", "m7"), 404);
+	assert_int_equal(move(b, "x", "m1"), 404);
+	assert_int_equal(ask(&b->lead, "POST /v1/shared/segments/a/move", "{}"),
+			 400);
+	assert_int_equal(move(b, "a", "m0"), 200);
+	assert_null(json_object_get(b->lead.answer, "moving"));
+	assert_int_equal(ask_as(&b->lead, TOKEN_ADMIN,
+				"PATCH /v1/tenants/default",
+				"{\"quota\":6291456}"),
+			 200);
+	assert_int_equal(move(b, "a", "m1"), 507);
+	assert_string_equal(error_code(&b->lead), "-EDQUOT");
+	assert_int_equal(ask_as(&b->lead, TOKEN_ADMIN,
+				"PATCH /v1/tenants/default",
+				"{\"quota\":8388608}"),
+			 200);
+	assert_int_equal(move(b, "a", "m1"), 200);
+	assert_string_equal(answer_text(&b->lead, "moving"), "m1");
+	assert_string_equal(answer_text(&b->lead, "node"), "m0");
+	assert_int_equal(used_of(b, 1), 4 * M);
+	is_sound(b);
+	/* One at a time; and it is paid for. */
+	assert_int_equal(move(b, "a", "m1"), 409);
+	assert_int_equal(create(b, "b", 1), 507);
+	look(b, 12);
+	is_at(b, "a", "m0");
+	assert_null(json_object_get(b->lead.answer, "moving"));
+	assert_int_equal(used_of(b, 0), 4 * M);
+	assert_int_equal(create(b, "b", 1), 201);
+	is_sound(b);
+}
+
+/* The next switch is told where it was, and the other place is free. */
+static void a_move_ends_with_its_switch(void **state)
+{
+	struct bed *b = *state;
+
+	look(b, 1);
+	assert_int_equal(create(b, "a", 4 * M), 201);
+	assert_int_equal(move(b, "a", "m1"), 200);
+	switch_socket_renew(&b->at);
+	look(b, 4);
+	is_at(b, "a", "m0");
+	assert_null(json_object_get(b->lead.answer, "moving"));
+	assert_int_equal(used_of(b, 1), 0);
+	is_sound(b);
+	assert_int_equal(move(b, "a", "m1"), 200);
+	assert_int_equal(of(b, "DELETE", "a", ""), 204);
+	look(b, 12); /* the copies wait for a node that says nothing */
+	assert_int_equal(used_of(b, 0), 0);
+	assert_int_equal(used_of(b, 1), 0);
+	is_sound(b);
+}
+
 #define BED(test) cmocka_unit_test_setup_teardown(test, start, stop)
 
 int main(void)
@@ -291,6 +361,8 @@ int main(void)
 		BED(another_switch_is_ready_when_both_are_there),
 		BED(a_node_that_ends_takes_its_own_along),
 		BED(a_node_that_was_restarted_is_not_the_same),
+		BED(a_move_that_fails_leaves_all_as_it_was),
+		BED(a_move_ends_with_its_switch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

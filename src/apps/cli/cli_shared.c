@@ -244,6 +244,37 @@ int cli_shared_repair(void *args)
 	return err ? err : print_segment(answer, a->common.json);
 }
 
+/* The node that leads goes on with it if this is killed. */
+int cli_shared_move(void *args)
+{
+	const struct timespec pause = {.tv_nsec = REPAIR_PAUSE_NS};
+	const struct cli_shared_args *a = args;
+	const char *const *word = a->common.word;
+	char path[CLIENT_ADDRESS_MAX];
+	json_t *answer = NULL;
+	int err = path_of(word[0], false, "/move", path);
+
+	if (!err)
+		err = ask("POST", path, json_pack("{s:s}", "node", word[1]),
+			  &answer);
+	if (!err)
+		err = path_of(word[0], false, "", path);
+	while (!err && json_object_get(answer, "moving")) {
+		json_decref(answer);
+		answer = NULL;
+		(void)nanosleep(&pause, NULL);
+		err = ask("GET", path, NULL, &answer);
+	}
+	if (!err && strcmp(text(answer, "node"), word[1]) != 0) {
+		err = error_set(-EAGAIN,
+				"segment %s is at node %s as before: the "
+				"switch or a memory node did not answer",
+				word[0], text(answer, "node"));
+		json_decref(answer);
+	}
+	return err ? err : print_segment(answer, a->common.json);
+}
+
 int cli_shared_delete(void *args)
 {
 	const struct cli_shared_args *a = args;

@@ -57,6 +57,35 @@ static void check_term(const struct mem_node *node, const json_t *show,
 		      by ? by : "");
 }
 
+/* What a segment takes of a node: its address, and its memory. */
+static uint64_t bytes_at(const struct mem_segment *g, unsigned node)
+{
+	if (!g->part.bytes)
+		return 0;
+	return (g->node == node ? g->part.bytes : 0) +
+	       (g->where == node && g->where != g->node ? g->there.bytes : 0);
+}
+
+/* Where the switch reads and writes it. */
+static int check_segment(struct mem_node *node, const struct mem_segment *g,
+			 json_t *list)
+{
+	char line[96];
+	json_t *found = NULL;
+	int err;
+
+	snprintf(line, sizeof(line), "tell coherence find va=%" PRIu64, g->va);
+	err = shared_ask(node, line, &found);
+	if (!err && number(found, "node") != g->where)
+		wrong(list,
+		      "segment %s is at node %s, and the switch has it at "
+		      "%" PRIu64,
+		      g->name, node->shared->nodes[g->where].name,
+		      number(found, "node"));
+	json_decref(found);
+	return err;
+}
+
 /* Numbers, addresses and who answers; and that no two segments of a node have
  * one place. */
 static void check_node(const struct mem_shared *s, unsigned i,
@@ -79,11 +108,11 @@ static void check_node(const struct mem_shared *s, unsigned i,
 		wrong(list, "the switch has given the memory of node %s %s",
 		      n->name, n->is_here ? "up" : "not up");
 	for (unsigned k = 0; k < MEM_SEGMENT_MAX; k++)
-		if (s->segments[k] && s->segments[k]->part.bytes &&
-		    s->segments[k]->node == i)
-			bytes += s->segments[k]->part.bytes;
+		bytes += s->segments[k] ? bytes_at(s->segments[k], i) : 0;
 	for (unsigned k = 0; k < n->dirty_count; k++)
-		bytes += n->dirty[k].bytes;
+		bytes += n->dirty[k].stays ? 0 : n->dirty[k].part.bytes;
+	if (s->move.segment && s->move.node == i && s->move.segment->node != i)
+		bytes += s->move.part.bytes;
 	if (bytes != n->arena.taken_bytes)
 		wrong(list,
 		      "of node %s %" PRIu64 " bytes are taken, and segments "
@@ -154,6 +183,11 @@ static int check(struct mem_node *node, json_t *list)
 			check_member(node->shared, i, show, list);
 		for (unsigned i = 0; i < COHERENCE_NODES; i++)
 			check_node(node->shared, i, show, list);
+		for (unsigned i = 0; !err && i < MEM_SEGMENT_MAX; i++)
+			if (node->shared->segments[i] &&
+			    node->shared->segments[i]->part.bytes)
+				err = check_segment(
+					node, node->shared->segments[i], list);
 		check_lost(node->shared, show, list);
 	}
 	json_decref(show);

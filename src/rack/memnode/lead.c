@@ -85,8 +85,10 @@ static int begin(struct mem_node *node, const char *run)
 	err = tell_begin(node);
 	if (!err)
 		err = declare_node(node);
-	if (!err)
+	if (!err) { /* and no connection of the former term is left here */
+		shared_move_end(node);
 		err = declare_lost(node);
+	}
 	for (unsigned i = 0; !err && i < MEM_SEGMENT_MAX; i++) {
 		struct mem_segment *g = s->segments[i];
 
@@ -129,6 +131,8 @@ static int await_nodes(struct mem_node *node)
 				 away->name);
 	if (!err)
 		err = shared_node_tell_away(node);
+	if (!err)
+		err = shared_move_declare(node);
 	s->is_ready = !err;
 	return err;
 }
@@ -186,6 +190,8 @@ int lead_take_news(struct mem_node *node)
 		err = lost_spread(node, by ? dead : NULL);
 	shared_node_note(node, show);
 	if (!err)
+		err = shared_move_look(node, show);
+	if (!err)
 		err = shared_node_admit(node, show);
 	json_decref(show);
 	return err;
@@ -207,6 +213,10 @@ int lead_free_segments(struct mem_node *node)
 			continue;
 		if (!g->part.bytes) {
 			segment_free(node, g);
+			continue;
+		}
+		if (s->move.segment == g) { /* the tick sees the end of it */
+			shared_move_cancel(node, "it is deleted");
 			continue;
 		}
 		err = g->is_withdrawn ? 0 : segment_withdraw(node, g);

@@ -166,11 +166,11 @@ int lost_repair(struct mem_node *node, struct mem_segment *g)
 	if (s->all_lost)
 		return error_set(-EBUSY, "machines are still being cleaned up "
 					 "after the switch was restarted");
-	if (!s->nodes[g->node].is_here)
+	if (!s->nodes[g->where].is_here)
 		return error_set(-EHOSTDOWN,
 				 "memory node %s, which has segment %s, does "
 				 "not answer",
-				 s->nodes[g->node].name, g->name);
+				 s->nodes[g->where].name, g->name);
 	for (unsigned i = 0; i < s->lost_count; i++) {
 		const struct coh_range r = s->lost[i];
 

@@ -731,6 +731,7 @@ void handle_segment_get(void *ctx, struct ctl_call *call);
 void handle_segment_get_of(void *ctx, struct ctl_call *call);
 void handle_segment_allow(void *ctx, struct ctl_call *call);
 void handle_segment_repair(void *ctx, struct ctl_call *call);
+void handle_segment_move(void *ctx, struct ctl_call *call);
 void handle_segment_delete(void *ctx, struct ctl_call *call);
 void handle_shared_check(void *ctx, struct ctl_call *call);
 void handle_member_join(void *ctx, struct ctl_call *call);

@@ -210,6 +210,8 @@ static void give_memory(struct mem_node *node, struct mem_segment *g)
 	if (!g->part.bytes)
 		return;
 	shared_node_give(node, g);
+	if (g->where != g->node)
+		g->tenant->used_bytes -= g->there.bytes;
 	g->tenant->used_bytes -= g->part.bytes;
 }
 

@@ -144,30 +144,83 @@ int shared_node_take(struct mem_node *node, struct mem_segment *g)
 		was_tried[best - s->nodes] = true;
 		if (arena_take(&best->arena, g->size_bytes, &g->part))
 			continue;
-		g->node = (uint8_t)(best - s->nodes);
+		g->node = g->where = (uint8_t)(best - s->nodes);
+		g->there = g->part;
 		g->va = best->va + g->part.at;
 		return 0;
 	}
 }
 
-void shared_node_give(struct mem_node *node, const struct mem_segment *g)
+int shared_node_find(const struct mem_shared *s, const char *name, uint8_t *out)
+{
+	for (unsigned i = 0; i < COHERENCE_NODES; i++) {
+		const struct mem_shared_node *n = &s->nodes[i];
+
+		if (!n->used || strcmp(n->name, name) != 0)
+			continue;
+		*out = (uint8_t)i;
+		return is_open(s, n)
+			       ? 0
+			       : error_set(-EHOSTDOWN,
+					   "node %s does not answer, or is not "
+					   "known to all machines yet",
+					   n->name);
+	}
+	return error_set(-ENOENT, "no node %.40s has shared memory here", name);
+}
+
+void shared_node_scrub_part(struct mem_node *node, uint8_t at,
+			    const struct arena_part *part, bool stays)
 {
 	struct mem_shared *s = node->shared;
-	struct mem_shared_node *n = &s->nodes[g->node];
+	struct mem_shared_node *n = &s->nodes[at];
 
-	node->bytes_scrubbed += g->size_bytes;
-	if (g->node == MEM_SHARED_NODE) {
-		memory_scrub(&s->memory, g->part.at, g->part.bytes);
-		arena_give(&n->arena, g->part.at);
-	} else {
-		n->dirty[n->dirty_count++] = g->part;
+	node->bytes_scrubbed += part->bytes;
+	if (at != MEM_SHARED_NODE) {
+		n->dirty[n->dirty_count++] = (struct mem_dirty){*part, stays};
+		return;
 	}
+	memory_scrub(&s->memory, part->at, part->bytes);
+	if (!stays)
+		arena_give(&n->arena, part->at);
+}
+
+bool shared_node_is_dirty(const struct mem_shared *s, uint8_t at,
+			  const struct arena_part *part)
+{
+	const struct mem_shared_node *n = &s->nodes[at];
+
+	for (unsigned i = 0; i < n->dirty_count; i++)
+		if (n->dirty[i].part.at == part->at)
+			return true;
+	return false;
+}
+
+/* The address of a segment that was elsewhere: its memory there is zeros, or
+ * will be. */
+static void give_address(struct mem_shared_node *n,
+			 const struct arena_part *part)
+{
+	for (unsigned i = 0; i < n->dirty_count; i++)
+		if (n->dirty[i].part.at == part->at) {
+			n->dirty[i].stays = false;
+			return;
+		}
+	arena_give(&n->arena, part->at);
+}
+
+void shared_node_give(struct mem_node *node, const struct mem_segment *g)
+{
+	shared_node_scrub_part(node, g->where, &g->there, false);
+	if (g->where != g->node)
+		give_address(&node->shared->nodes[g->node], &g->part);
 }
 
 static void forget_dirty(struct mem_shared_node *n, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
-		arena_give(&n->arena, n->dirty[i].at);
+		if (!n->dirty[i].stays)
+			arena_give(&n->arena, n->dirty[i].part.at);
 	n->dirty_count -= count;
 	n->dirty_told -= u32_min(count, n->dirty_told);
 	memmove(n->dirty, n->dirty + count, n->dirty_count * sizeof(*n->dirty));
@@ -182,7 +235,8 @@ int shared_node_scrub(struct mem_node *node)
 		int err = 0;
 
 		while (n->is_here && !err && n->dirty_told < n->dirty_count) {
-			const struct arena_part *p = &n->dirty[n->dirty_told];
+			const struct arena_part *p =
+				&n->dirty[n->dirty_told].part;
 
 			err = shared_tell(node,
 					  "scrub node=%u at=%" PRIu64
@@ -201,7 +255,7 @@ bool shared_node_is_busy(const struct mem_shared *s)
 	for (unsigned i = 1; i < COHERENCE_NODES; i++)
 		if (s->nodes[i].is_here && s->nodes[i].dirty_count)
 			return true;
-	return false;
+	return s->move.segment;
 }
 
 /* ---- terms ----------------------------------------------------------------
@@ -214,7 +268,7 @@ static void lose(struct mem_node *node, unsigned number, const char *why)
 	for (unsigned i = 0; i < MEM_SEGMENT_MAX; i++) {
 		struct mem_segment *g = s->segments[i];
 
-		if (g && !g->is_leaving && g->part.bytes && g->node == number)
+		if (g && !g->is_leaving && g->part.bytes && g->where == number)
 			lost_whole(g, s->nodes[number].name, why);
 	}
 }
@@ -313,7 +367,7 @@ static int renew(struct mem_node *node, struct mem_shared_node *n, uint64_t id)
 	lose(node, number_of, "its memory node was restarted, and has zeros");
 	for (unsigned i = 0; !err && i < MEM_SEGMENT_MAX; i++)
 		if (s->segments[i] && s->segments[i]->is_lost &&
-		    s->segments[i]->node == number_of)
+		    s->segments[i]->where == number_of)
 			err = segment_withdraw(node, s->segments[i]);
 	return err;
 }

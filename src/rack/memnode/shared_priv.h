@@ -42,9 +42,11 @@ struct mem_allow {
 struct mem_segment {
 	struct mem_tenant *tenant; /* whose it is */
 	char name[MEM_REGION_NAME_MAX + 1];
-	uint64_t id;  /* of all segments of this run of the node */
-	uint8_t node; /* whose arena has its part */
-	struct arena_part part;
+	uint64_t id; /* of all segments of this run of the node */
+	/* Whose arena has its part, which has its address; and where its memory
+	 * is now, which may be elsewhere (shared_move.c). */
+	uint8_t node, where;
+	struct arena_part part, there;
 	uint64_t va;
 	uint64_t size_bytes; /* whole pages of the part; charged */
 	/* As it was asked for. An object begins with 0, and has no part then.
@@ -108,6 +110,11 @@ struct mem_shared_use {
 	uint64_t value[MEM_SHARED_USES];
 };
 
+struct mem_dirty {
+	struct arena_part part;
+	bool stays; /* the place is an address of a segment that is elsewhere */
+};
+
 /* A node that has shared memory, as the lead knows it; its number is that of
  * the switch, and its place among these. */
 struct mem_shared_node {
@@ -123,11 +130,22 @@ struct mem_shared_node {
 	/* Parts that are taken until the node has made zeros of them. The first
 	 * ones are told to the switch of this term. */
 	unsigned dirty_count, dirty_told;
-	struct arena_part *dirty;
+	struct mem_dirty *dirty;
+};
+
+/* The segment that goes elsewhere. */
+struct mem_shared_move {
+	struct mem_segment *segment; /* NULL: none */
+	/* Where it goes; when it is noted to be there, where it was. */
+	uint8_t node;
+	struct arena_part part;
+	bool is_noted;	   /* it is there; the switch may not have heard it */
+	bool is_cancelled; /* the switch has heard that it stays */
 };
 
 struct mem_shared {
 	struct mem_shared_node nodes[COHERENCE_NODES];
+	struct mem_shared_move move;
 	/* Of a node that does not lead: who does, and which parts are zeros by
 	 * now. */
 	char lead[MEM_SHARED_NAME]; /* "": this node leads */
@@ -197,6 +215,14 @@ void shared_node_close(struct mem_shared *s);
 int shared_node_take(struct mem_node *node, struct mem_segment *g) MUST_CHECK;
 /* Nobody has a page of it any more: it becomes zeros, and then is free. */
 void shared_node_give(struct mem_node *node, const struct mem_segment *g);
+/* The same of one place; `stays`: it is not free. */
+void shared_node_scrub_part(struct mem_node *node, uint8_t at,
+			    const struct arena_part *part, bool stays);
+bool shared_node_is_dirty(const struct mem_shared *s, uint8_t at,
+			  const struct arena_part *part);
+/* One that may have segments. -ENOENT, -EHOSTDOWN, with words. */
+int shared_node_find(const struct mem_shared *s, const char *name,
+		     uint8_t *out) MUST_CHECK;
 /* A term begins: what was given back in vain in the former one is lost. Returns
  * how many pages that were. */
 uint64_t shared_node_begin(struct mem_node *node, const json_t *show);
@@ -218,6 +244,19 @@ uint64_t shared_node_extent(const struct mem_shared *s);
 uint64_t shared_node_used(const struct mem_shared *s);
 /* Rows for /v1/status. */
 json_t *shared_node_describe(const struct mem_shared *s);
+
+/* ---- shared_move.c: segments that go elsewhere -----------------------------
+ */
+
+int shared_move_begin(struct mem_node *node, struct mem_segment *g,
+		      uint8_t to) MUST_CHECK;
+/* Goes on with what the switch says. */
+int shared_move_look(struct mem_node *node, const json_t *show) MUST_CHECK;
+void shared_move_cancel(struct mem_node *node, const char *why);
+/* The switch has nothing of it any more: the place without use is free. */
+void shared_move_end(struct mem_node *node);
+/* Tells where segments are that are not at home. */
+int shared_move_declare(struct mem_node *node) MUST_CHECK;
 
 /* ---- follow.c: a node that does not lead -----------------------------------
  */

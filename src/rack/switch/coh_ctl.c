@@ -65,6 +65,7 @@ static void forget(struct coh *c)
 	memset(c->machines, 0, c->opt.machines * sizeof(*c->machines));
 	translate_clear(&c->translate);
 	c->rights.count = 0;
+	memset(&c->move, 0, sizeof(c->move));
 	c->out.count = 0;
 	c->is_due = c->in_epoch = false;
 }
@@ -170,6 +171,9 @@ int coh_control(void *state, const char *text, struct json_out *out)
 		ARENA,
 		SCRUB,
 		OUTLIER,
+		MOVE,
+		MOVED,
+		UNMOVE,
 		ALLOW,
 		MACHINE,
 		LANE,
@@ -186,10 +190,10 @@ int coh_control(void *state, const char *text, struct json_out *out)
 		SHOW
 	};
 	static const char *const verbs[] = {
-		"begin",  "node",    "offer", "arena", "scrub", "outlier",
-		"allow",  "machine", "lane",  "key",   "gone",	"lost",
-		"repair", "recall",  "split", "join",  "clear", "find",
-		"check",  "show",    NULL};
+		"begin", "node",  "offer",  "arena",  "scrub",	 "outlier",
+		"move",	 "moved", "unmove", "allow",  "machine", "lane",
+		"key",	 "gone",  "lost",   "repair", "recall",	 "split",
+		"join",	 "clear", "find",   "check",  "show",	 NULL};
 	struct coh *c = state;
 	struct tor_words p;
 	int verb = tor_words_verb(&p, "coherence", verbs, text);
@@ -207,6 +211,12 @@ int coh_control(void *state, const char *text, struct json_out *out)
 		return coh_offer_scrub(c, &p);
 	case OUTLIER:
 		return coh_declare_outlier(c, &p);
+	case MOVE:
+		return coh_move_begin(c, &p);
+	case MOVED:
+		return coh_move_conclude(c, &p);
+	case UNMOVE:
+		return coh_move_cancel(c, &p);
 	case ALLOW:
 		return coh_declare_right(c, &p);
 	case MACHINE:

@@ -35,6 +35,21 @@ int coh_offer_scrub(struct coh *c, struct tor_words *p) MUST_CHECK;
 struct coh_offer *coh_offer_read(struct coh *c, struct tor_words *p);
 void coh_offer_show(const struct coh *c, struct json_out *out);
 
+/* ---- coh_move.c ------------------------------------------------------------
+ */
+
+int coh_move_begin(struct coh *c, struct tor_words *p) MUST_CHECK;
+/* -EBUSY: not all pages are there. */
+int coh_move_conclude(struct coh *c, struct tor_words *p) MUST_CHECK;
+int coh_move_cancel(struct coh *c, struct tor_words *p) MUST_CHECK;
+void coh_move_show(const struct coh *c, struct json_out *out);
+/* The range is there, whatever was said of it before. -ENOSPC. */
+int coh_outlier_set(struct coh *c, uint64_t va, uint64_t size, uint32_t node,
+		    uint64_t addr) MUST_CHECK;
+/* The words node and at: a part of an arena of that size. */
+int coh_read_part(struct coh *c, struct tor_words *p, uint64_t size,
+		  uint32_t *node, uint64_t *addr) MUST_CHECK;
+
 /* ---- coh_region.c ----------------------------------------------------------
  */
 

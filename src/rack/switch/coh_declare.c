@@ -137,21 +137,23 @@ int coh_declare_node(struct coh *c, struct tor_words *p)
 int coh_declare_outlier(struct coh *c, struct tor_words *p)
 {
 	uint64_t va = tor_words_u64(p, "va", UINT64_MAX);
-	uint64_t size = tor_words_u64(p, "size", UINT64_MAX);
-	uint32_t node = tor_words_u32(p, "node", COHERENCE_NODES - 1);
-	uint64_t addr = tor_words_u64(p, "addr", UINT64_MAX);
-	int err = tor_words_end(p);
+	uint64_t size = tor_words_u64(p, "size", 1ull << COHERENCE_NODE_SHIFT);
+	uint32_t node;
+	uint64_t addr;
+	int err = coh_read_part(c, p, size, &node, &addr);
 
+	if (!err)
+		err = tor_words_end(p);
 	if (err)
 		return err;
 	/* What is read and written meanwhile would go to two places. */
-	if (c->has_begun && c->dir.used)
+	if (c->has_begun && c->dir.used != c->dir.lost_count)
 		return error_set(-EBUSY, "coherence: pages are in use");
-	err = translate_outlier(&c->translate, va, size, node, addr);
-	return err ? error_set(err, "coherence: an outlier is an aligned power "
-				    "of two of pages, told once, at a node "
-				    "that is there")
-		   : 0;
+	if (!size || (va | size) % COHERENCE_PAGE_BYTES ||
+	    va < COHERENCE_BASE || va > coherence_arena(COHERENCE_NODES) - size)
+		return error_set(-EINVAL,
+				 "coherence: an outlier is whole pages");
+	return coh_outlier_set(c, va, size, node, addr);
 }
 
 int coh_declare_right(struct coh *c, struct tor_words *p)

@@ -97,13 +97,23 @@ static bool push(struct end_tx *e)
 void coh_op_start(struct coh *c, struct coh_op *op, uint64_t page,
 		  bool is_write)
 {
-	struct coh_node *n;
 	uint32_t node;
-	int err = translate_find(&c->translate, coh_va(page), &node, &op->addr);
+	uint64_t addr;
+	int err = translate_find(&c->translate, coh_va(page), &node, &addr);
 
 	/* Looked at before the directory was asked; nothing is taken away. */
-	ASSERT(!err && !op->is_active);
-	n = &c->nodes[node];
+	ASSERT(!err);
+	coh_op_start_at(c, op, node, addr, is_write);
+}
+
+void coh_op_start_at(struct coh *c, struct coh_op *op, uint32_t node,
+		     uint64_t addr, bool is_write)
+{
+	struct coh_node *n = &c->nodes[node];
+
+	ASSERT(!op->is_active);
+	op->node = node;
+	op->addr = addr;
 	op->is_write = is_write;
 	op->is_active = true;
 	op->has_failed = false;
@@ -129,7 +139,6 @@ bool coh_node_run(struct coh_node *n)
 			n->last = &n->first;
 		op->has_failed = true;
 		op->is_active = false;
-		n->void_count += op->is_write;
 		op->done(n->coh, op);
 	}
 	return true;

@@ -116,6 +116,21 @@ int translate_outlier(struct translate *t, uint64_t va, uint64_t size_bytes,
 	return 0;
 }
 
+void translate_remove(struct translate *t, uint64_t va, uint64_t size_bytes)
+{
+	uint8_t order = (uint8_t)__builtin_ctzll(size_bytes);
+	uint32_t i = place_of(t, va, order);
+
+	if (i == t->outlier_count || compare(&t->outliers[i], va, order))
+		return;
+	t->outlier_count--;
+	memmove(&t->outliers[i], &t->outliers[i + 1],
+		(t->outlier_count - i) * sizeof(*t->outliers));
+	t->orders = 0;
+	for (i = 0; i < t->outlier_count; i++)
+		t->orders |= 1ull << t->outliers[i].order;
+}
+
 /* One search for each size that there is, the smallest first. */
 static const struct translate_outlier *find_outlier(const struct translate *t,
 						    uint64_t va)

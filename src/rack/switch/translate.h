@@ -46,6 +46,8 @@ void translate_forget(struct translate *t, uint32_t node);
  * outlier already; -ENOENT: no such node; -ENOSPC. */
 int translate_outlier(struct translate *t, uint64_t va, uint64_t size_bytes,
 		      uint32_t node, uint64_t addr) MUST_CHECK;
+/* It is where it was before. */
+void translate_remove(struct translate *t, uint64_t va, uint64_t size_bytes);
 /* -EFAULT: nobody has it. */
 int translate_find(const struct translate *t, uint64_t va, uint32_t *node,
 		   uint64_t *addr) MUST_CHECK;
