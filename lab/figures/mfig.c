@@ -221,11 +221,10 @@ static int spread(struct mfig *f)
 
 		err = rig_tor_tell(f->tor,
 				   "coherence outlier va=%llu size=%u node=%u "
-				   "addr=%" PRIu64,
+				   "at=%" PRIu64,
 				   COHERENCE_BASE + (uint64_t)at * PAGE,
 				   MFIG_PIECE_PAGES * PAGE,
-				   (unsigned)(n - f->node),
-				   n->arena->addr + mfig_node_at(at));
+				   (unsigned)(n - f->node), mfig_node_at(at));
 	}
 	return err;
 }

@@ -13,6 +13,7 @@
 
 enum {
 	ANSWER_MAX = 8192,
+	HALF_BYTES = MP_PAGES / 2 * COHERENCE_PAGE_BYTES,
 };
 
 #define REPAIR_NS 100000000ull
@@ -52,11 +53,13 @@ static int begin_term(struct mp *p)
 	if (!err && p->node_count > 1)
 		err = rig_tor_tell(p->tor,
 				   "coherence outlier va=%llu size=%u node=1 "
-				   "addr=%" PRIu64,
-				   COHERENCE_BASE +
-					   MP_PAGES / 2 * COHERENCE_PAGE_BYTES,
-				   MP_PAGES / 2 * COHERENCE_PAGE_BYTES,
-				   p->nodes[1].arena->addr);
+				   "at=0",
+				   COHERENCE_BASE + HALF_BYTES, HALF_BYTES);
+	if (!err && p->has_moved)
+		err = rig_tor_tell(
+			p->tor,
+			"coherence outlier va=%llu size=%u node=1 at=%u",
+			COHERENCE_BASE, HALF_BYTES, HALF_BYTES);
 	if (!err)
 		err = rig_tor_tell(p->tor,
 				   "coherence allow domain=1 va=%llu size=%u "
@@ -91,7 +94,7 @@ static bool begin_again(struct mp *p)
 {
 	int err = 0;
 
-	p->has_switch_died = false;
+	p->has_switch_died = p->is_moving = false;
 	p->to_tell |= p->going;
 	p->going = 0;
 	for (unsigned i = 0; i < p->machine_count; i++)
@@ -168,10 +171,7 @@ static void look_after_the_dead(struct mp *p)
 /* Memory's bytes count from now on: a new life of these words. */
 static void renew(struct mp *p, uint32_t page)
 {
-	unsigned node = mp_node_of(p, page);
-	uint32_t at = node ? page - MP_PAGES / 2 : page;
-	const uint64_t *words = (const void *)(p->nodes[node].arena->mem +
-					       at * COHERENCE_PAGE_BYTES);
+	const uint64_t *words = mp_memory_of(p, page);
 	struct lin_history *h = p->run.history;
 	uint64_t now = play_now_ns(&p->run);
 
@@ -213,6 +213,39 @@ static void repair(struct mp *p)
 	}
 }
 
+/* ---- a move
+ * ------------------------------------------------------------------------ */
+
+/* Once. What the keeper has noted holds, whenever the switch dies: until it has
+ * said so both nodes have all bytes. */
+static void move(struct mp *p)
+{
+	char answer[ANSWER_MAX];
+
+	if (p->move_ns && play_now_ns(&p->run) >= p->move_ns) {
+		p->move_ns = 0;
+		p->is_moving =
+			rig_tor_tell(p->tor,
+				     "coherence move va=%llu size=%u node=1 "
+				     "at=%u",
+				     COHERENCE_BASE, HALF_BYTES,
+				     HALF_BYTES) == 0;
+	}
+	if (!p->is_moving)
+		return;
+	rig_tor_ask(p->tor, "coherence show", answer, sizeof(answer));
+	if (strstr(answer, "\"move\":\"synced\"")) {
+		p->is_moving = false;
+		p->has_moved = rig_tor_tell(p->tor, "coherence moved") == 0;
+		p->n->moves += p->has_moved;
+		if (!p->has_moved)
+			(void)!rig_tor_tell(p->tor, "coherence unmove");
+	} else if (strstr(answer, "\"move\":\"failed\"")) {
+		p->is_moving = false;
+		(void)!rig_tor_tell(p->tor, "coherence unmove");
+	}
+}
+
 bool mp_keeper_run(struct mp *p)
 {
 	if (p->has_switch_died && !begin_again(p))
@@ -220,6 +253,7 @@ bool mp_keeper_run(struct mp *p)
 	if (!p->has_begun)
 		return true;
 	look_after_the_dead(p);
+	move(p);
 	if (p->repair_ns && play_now_ns(&p->run) >= p->repair_ns)
 		repair(p);
 	return true;

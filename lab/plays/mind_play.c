@@ -125,15 +125,6 @@ static void director(void *arg)
 /* ---- the end
  * ----------------------------------------------------------------- */
 
-static const uint64_t *memory_of(const struct mp *p, uint32_t page)
-{
-	unsigned node = mp_node_of(p, page);
-	uint32_t at = node ? page - MP_PAGES / 2 : page;
-
-	return (const void *)(p->nodes[node].arena->mem +
-			      at * COHERENCE_PAGE_BYTES);
-}
-
 static bool is_known(struct mp *p, uint32_t page, unsigned machine, bool writes)
 {
 	char line[64], answer[256];
@@ -178,8 +169,8 @@ static void check_page(struct mp *p, uint32_t page)
 		play_fail(&p->run, "page %u has %u writers and %u holders",
 			  page, writers, holders);
 	if (!is_dirty && !is_lost &&
-	    memcmp(memory_of(p, page), p->shadow[page], COHERENCE_PAGE_BYTES) !=
-		    0)
+	    memcmp(mp_memory_of(p, page), p->shadow[page],
+		   COHERENCE_PAGE_BYTES) != 0)
 		play_fail(&p->run, "a store to page %u is lost", page);
 }
 
@@ -264,6 +255,8 @@ static void draw_fate(struct mp *p)
 	struct rng *r = &p->run.rand;
 	uint64_t kind = p->run.opt->seed % 4;
 
+	if (p->node_count > 1 && sim_rand_below(r, 3))
+		p->move_ns = 1 + sim_rand_below(r, 2000000);
 	p->victim = -1;
 	p->may_repair = sim_rand_below(r, 2);
 	if (!p->litmus.shape && kind & 1) {
@@ -349,13 +342,21 @@ static const char *point_name(unsigned point)
 }
 
 static const enum plant bugs[] = {
-	PLANT_mind_answer_early,  PLANT_mind_no_clean,
-	PLANT_mind_forget_owner,  PLANT_mind_forget_reader,
-	PLANT_mind_fin_early,	  PLANT_mind_late_protect,
-	PLANT_mind_split_forgets, PLANT_mind_join_owners,
-	PLANT_coh_ack_early,	  PLANT_coh_old_bytes,
-	PLANT_coh_hold_old,	  PLANT_coh_no_serial,
-	PLANT_skip_lost,	  PLANT_none,
+	PLANT_mind_answer_early,
+	PLANT_mind_no_clean,
+	PLANT_mind_forget_owner,
+	PLANT_mind_forget_reader,
+	PLANT_mind_fin_early,
+	PLANT_mind_late_protect,
+	PLANT_mind_split_forgets,
+	PLANT_mind_join_owners,
+	PLANT_coh_ack_early,
+	PLANT_coh_old_bytes,
+	PLANT_coh_hold_old,
+	PLANT_coh_no_serial,
+	PLANT_coh_move_old,
+	PLANT_skip_lost,
+	PLANT_none,
 };
 
 static const struct play_count counts[] = {MIND_PLAY_COUNTS(PLAY_COUNT_ROW)};

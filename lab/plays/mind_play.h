@@ -41,6 +41,7 @@
 	X(node_deaths, "memory nodes that died")                    \
 	X(lost_regions, "regions that were lost")                   \
 	X(repairs, "repairs")                                       \
+	X(moves, "times that pages moved to another memory node")   \
 	X(resent, "packets that the switch sent again")             \
 	X(frames, "frames sent")                                    \
 	X(lost, "frames lost")                                      \

@@ -102,6 +102,9 @@ struct mp {
 	bool has_switch_died, has_begun;
 	bool all_lost, is_page_lost[MP_PAGES];
 	uint64_t repair_ns; /* when to; 0: nothing to repair */
+	/* The lower half goes to the second node, too, when it is time. */
+	uint64_t move_ns; /* 0: never, or it was tried */
+	bool is_moving, has_moved;
 
 	/* Fate. */
 	int victim; /* machine; -1: none */
@@ -115,7 +118,17 @@ struct mp {
 /* Which node has the page: the upper half is moved to the second one. */
 static inline unsigned mp_node_of(const struct mp *p, uint32_t page)
 {
-	return p->node_count > 1 && page >= MP_PAGES / 2;
+	return p->node_count > 1 && (page >= MP_PAGES / 2 || p->has_moved);
+}
+
+/* And where in its arena: there the upper half comes first. */
+static inline const uint64_t *mp_memory_of(const struct mp *p, uint32_t page)
+{
+	unsigned node = mp_node_of(p, page);
+	uint32_t at = node ? (page + MP_PAGES / 2) % MP_PAGES : page;
+
+	return (const void *)(p->nodes[node].arena->mem +
+			      at * COHERENCE_PAGE_BYTES);
 }
 
 /* ---- mind_machine.c: a machine and its server -----------------------------

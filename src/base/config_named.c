@@ -32,6 +32,9 @@ static const struct config_key keys[] = {
 	{"memory", "shared", CONFIG_SIZE, "0",
 	 .help = "memory that machines share coherently, beside the pool",
 	 .max = 1ull << 40},
+	{"memory", "lead", CONFIG_STRING, "",
+	 .help = "memory node that leads shared memory; default: the first of "
+		 "this file that has some"},
 	{"memory", "numa", CONFIG_STRING, "",
 	 .help = "NUMA node that its memory lies on", .check = is_number,
 	 .allowed = "the number of a NUMA node, or nothing"},

@@ -216,6 +216,8 @@
 	X(mind_join_owners, "join-owners", "regions of two owners are joined") \
 	X(mind_split_gone, "split-gone",                                       \
 	  "regions are split and joined while a dead machine is in them")      \
+	X(coh_move_old, "one-place",                                           \
+	  "what is given back during a move goes to the old node only")        \
 	X(coh_ack_early, "ack-before-memory",                                  \
 	  "the switch acknowledges a give-back that memory has not")           \
 	X(coh_old_bytes, "answer-of-before",                                   \

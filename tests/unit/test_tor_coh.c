@@ -395,6 +395,48 @@ static void a_reader_is_answered_by_the_owner(void **state)
 	destroy(b);
 }
 
+/* The copy was read before the page was given back: it is made again. When the
+ * page has moved, nothing is written where it was. */
+static void a_page_that_moves_takes_give_backs_along(void **state)
+{
+	struct bed *b = make("");
+	const uint8_t *old = b->memory + COHERENCE_PAGE_BYTES;
+	const uint8_t *new = b->memory + 12 * COHERENCE_PAGE_BYTES;
+
+	get(b, 0, 0, 1, true);
+	answer(b, 0, 0, 1);
+	tell(b, -EBUSY, "coherence moved");
+	tell(b, 0, "coherence move va=%llu size=4096 node=0 at=49152",
+	     COHERENCE_BASE + COHERENCE_PAGE_BYTES);
+	tell(b, -EBUSY, "coherence moved");
+	tell(b, -EBUSY, "coherence move va=%llu size=4096 node=0 at=49152",
+	     COHERENCE_BASE);
+	give(b, 0, 1, 0xaa);
+	nothing(b, 0);
+	serve(b);
+	acked(b, 0);
+	assert_int_equal(old[0], 0xaa);
+	assert_int_equal(new[0], 0xaa);
+	assert_int_equal(new[COHERENCE_PAGE_BYTES - 1], 0xaa);
+	tell(b, 0, "coherence moved");
+	give(b, 0, 1, 0xbb);
+	serve(b);
+	acked(b, 0);
+	assert_int_equal(old[0], 0xaa);
+	assert_int_equal(new[0], 0xbb);
+	/* And back; or not after all. */
+	tell(b, 0, "coherence move va=%llu size=4096 node=0 at=4096",
+	     COHERENCE_BASE + COHERENCE_PAGE_BYTES);
+	serve(b);
+	tell(b, 0, "coherence unmove");
+	give(b, 0, 1, 0xcc);
+	serve(b);
+	acked(b, 0);
+	assert_int_equal(old[0], 0xbb);
+	assert_int_equal(new[0], 0xcc);
+	destroy(b);
+}
+
 static void a_writer_waits_for_the_fin(void **state)
 {
 	struct bed *b = make("");
@@ -935,6 +977,7 @@ int main(void)
 		cmocka_unit_test(readers_share),
 		cmocka_unit_test(a_writer_takes_it_from_readers),
 		cmocka_unit_test(a_reader_is_answered_by_the_owner),
+		cmocka_unit_test(a_page_that_moves_takes_give_backs_along),
 		cmocka_unit_test(a_writer_waits_for_the_fin),
 		cmocka_unit_test(who_meets_a_busy_region_waits),
 		cmocka_unit_test(a_lost_answer_is_read_again),

@@ -103,13 +103,18 @@ static void arenas_and_outliers(void **state)
 
 	assert_int_equal(translate_init(&t), 0);
 	assert_int_equal(translate_find(&t, va, &node, &addr), -EFAULT);
-	assert_int_equal(translate_node(&t, 2, 0x1000, 1 << 20), 0);
-	assert_int_equal(translate_node(&t, 2, 0x1000, 1 << 20), -EEXIST);
-	assert_int_equal(translate_node(&t, 64, 0, 1 << 20), -EINVAL);
-	assert_int_equal(translate_node(&t, 3, 0, 0), -EINVAL);
-	assert_int_equal(translate_node(&t, 3, 0, 4097), -EINVAL);
-	assert_int_equal(translate_node(&t, 3, 0, 1ull << 60), -EINVAL);
-	assert_int_equal(translate_node(&t, 3, 0x90000, 1 << 20), 0);
+	assert_int_equal(translate_node(&t, 2, va, 0x1000, 1 << 20), 0);
+	assert_int_equal(translate_node(&t, 2, va, 0x1000, 1 << 20), -EEXIST);
+	assert_int_equal(translate_node(&t, 64, va, 0, 1 << 20), -EINVAL);
+	assert_int_equal(translate_node(&t, 3, coherence_arena(3), 0, 0),
+			 -EINVAL);
+	assert_int_equal(translate_node(&t, 3, coherence_arena(3), 0, 4097),
+			 -EINVAL);
+	assert_int_equal(
+		translate_node(&t, 3, coherence_arena(3), 0, 1ull << 60),
+		-EINVAL);
+	assert_int_equal(
+		translate_node(&t, 3, coherence_arena(3), 0x90000, 1 << 20), 0);
 	assert_int_equal(translate_find(&t, va + 4096, &node, &addr), 0);
 	assert_int_equal(node, 2);
 	assert_int_equal(addr, 0x2000);

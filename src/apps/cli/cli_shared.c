@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Segments of shared memory, and the machines that share it: requests to the
- * memory node that leads, which is the one that has such memory. */
+ * memory node that leads. */
 #include "cli_shared.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "cli_admin.h"
 #include "cli_report.h"
+#include "client/shared.h"
 
 enum {
 	REPAIR_PAUSE_NS = 100 * 1000 * 1000,
@@ -42,7 +43,7 @@ static int find_lead(struct cli_admin *m, unsigned *lead)
 		json_t *status = NULL;
 		int err =
 			cli_admin_ask(m, i, "GET", "/v1/status", NULL, &status);
-		bool leads = !err && json_object_get(status, "shared");
+		bool leads = !err && client_shared_size(status);
 
 		json_decref(status);
 		*lead = i;
@@ -150,16 +151,18 @@ static void print_rows(const json_t *rows)
 	const json_t *row;
 	size_t i;
 
-	printf("%-32s %-16s %8s %-5s %-16s %s\n", "SEGMENT", "TENANT", "SIZE",
-	       "RIGHT", "ADDRESS", "LOST");
+	printf("%-32s %-16s %8s %-5s %-16s %-8s %s\n", "SEGMENT", "TENANT",
+	       "SIZE", "RIGHT", "ADDRESS", "NODE", "LOST");
 	json_array_foreach(rows, i, row)
 	{
-		printf("%-32s %-16s %8s %-5s 0x%-14" PRIx64 " %s\n",
+		printf("%-32s %-16s %8s %-5s 0x%-14" PRIx64 " %-8s %s\n",
 		       text(row, "name"), text(row, "tenant"),
 		       cli_rack_size(number(row, "size"), size),
-		       text(row, "right"), number(row, "va"),
+		       text(row, "right"), number(row, "va"), text(row, "node"),
 		       number(row, "lost")
 			       ? cli_rack_size(number(row, "lost"), lost)
+		       : json_is_true(json_object_get(row, "away"))
+			       ? "its node is away"
 			       : "-");
 	}
 }
@@ -237,6 +240,37 @@ int cli_shared_repair(void *args)
 			break;
 		(void)nanosleep(&pause, NULL);
 		err = 0;
+	}
+	return err ? err : print_segment(answer, a->common.json);
+}
+
+/* The node that leads goes on with it if this is killed. */
+int cli_shared_move(void *args)
+{
+	const struct timespec pause = {.tv_nsec = REPAIR_PAUSE_NS};
+	const struct cli_shared_args *a = args;
+	const char *const *word = a->common.word;
+	char path[CLIENT_ADDRESS_MAX];
+	json_t *answer = NULL;
+	int err = path_of(word[0], false, "/move", path);
+
+	if (!err)
+		err = ask("POST", path, json_pack("{s:s}", "node", word[1]),
+			  &answer);
+	if (!err)
+		err = path_of(word[0], false, "", path);
+	while (!err && json_object_get(answer, "moving")) {
+		json_decref(answer);
+		answer = NULL;
+		(void)nanosleep(&pause, NULL);
+		err = ask("GET", path, NULL, &answer);
+	}
+	if (!err && strcmp(text(answer, "node"), word[1]) != 0) {
+		err = error_set(-EAGAIN,
+				"segment %s is at node %s as before: the "
+				"switch or a memory node did not answer",
+				word[0], text(answer, "node"));
+		json_decref(answer);
 	}
 	return err ? err : print_segment(answer, a->common.json);
 }

@@ -21,6 +21,7 @@ int cli_shared_list(void *args);
 int cli_shared_stat(void *args);
 int cli_shared_allow(void *args);
 int cli_shared_repair(void *args);
+int cli_shared_move(void *args);
 int cli_shared_check(void *args);
 int cli_shared_delete(void *args);
 int cli_shared_machines(void *args);

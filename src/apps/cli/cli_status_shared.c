@@ -17,13 +17,31 @@ static void print_one(const char *name, const json_t *shared)
 {
 	const json_t *c = json_object_get(shared, "counters");
 	const char *why = json_string_value(json_object_get(shared, "why"));
+	const char *lead = json_string_value(json_object_get(shared, "lead"));
+	const json_t *nodes = json_object_get(shared, "nodes"), *row;
 	char used[16], size[16];
+	size_t i;
 
+	if (lead) {
+		printf("\nshared memory of node %s: %s, which node %s has in "
+		       "use%s%s\n",
+		       name, cli_rack_size(number(shared, "size"), size), lead,
+		       why ? "; not ready: " : "", why ? why : "");
+		return;
+	}
 	printf("\nshared memory of node %s: %s of %s, term %" PRIu64 "%s%s\n",
 	       name, cli_rack_size(number(shared, "used"), used),
-	       cli_rack_size(number(shared, "size"), size),
+	       cli_rack_size(number(shared, "extent"), size),
 	       number(shared, "term"), why ? "; not ready: " : "",
 	       why ? why : "");
+	json_array_foreach(nodes, i, row) if (json_array_size(nodes) > 1)
+		printf("  at node %s: %s of %s%s\n",
+		       json_string_value(json_object_get(row, "name")),
+		       cli_rack_size(number(row, "used"), used),
+		       cli_rack_size(number(row, "size"), size),
+		       json_is_true(json_object_get(row, "here"))
+			       ? ""
+			       : ", which does not answer");
 	if (c)
 		printf("  its switch: %" PRIu64 " directory entries in use, "
 		       "%" PRIu64 " gets, %" PRIu64 " invalidations, "

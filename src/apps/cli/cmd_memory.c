@@ -38,6 +38,9 @@ const struct opt cmd_memory_options[] = {
 		 1ull << 40,
 		 "memory that machines share coherently, beside the pool; "
 		 "needs a switch"),
+	OPT_TEXT(struct memory_args, serve.lead, "lead", "NODE",
+		 "the node that leads shared memory (default: the first of "
+		 "rack.ini that has some)"),
 	OPT_CALL(take_numa, "numa", "N",
 		 "the pool lies on this NUMA node, as CXL memory does"),
 	CLI_DAEMON_NAME(struct memory_args, "the node's name (default m0)"),

@@ -52,6 +52,9 @@ int cmd_shared(const struct cli_command *self, int argc, char **argv)
 		{"repair", 1, 1, NULL, CLI_NEEDS_NOTHING, cli_shared_repair,
 		 "go on with what memory has, where something is lost: "
 		 "SEGMENT"},
+		{"move", 2, 2, NULL, CLI_NEEDS_NOTHING, cli_shared_move,
+		 "take it to another memory node while it is used: SEGMENT "
+		 "NODE"},
 		{"check", 0, 0, NULL, CLI_NEEDS_NOTHING, cli_shared_check,
 		 "whether switch and memory node agree"},
 		{"delete", 1, 1, NULL, CLI_NEEDS_NOTHING, cli_shared_delete,

@@ -43,9 +43,9 @@ struct kind {
 static const struct kind memory_kind = {"memory",
 					".sock",
 					"m0",
-					{"size", "shared", "numa", "listen",
-					 "tls_cert", "tls_key", "tls_ca",
-					 "insecure", "audit", NULL}};
+					{"size", "shared", "lead", "numa",
+					 "listen", "tls_cert", "tls_key",
+					 "tls_ca", "insecure", "audit", NULL}};
 static const struct kind engine_kind = {
 	"engine",
 	".engine.sock",

@@ -214,6 +214,7 @@ static void beat(struct shd_lead *l)
 {
 	uint64_t sent_ns = clock_mono_ns();
 	json_t *reply = NULL;
+	uint64_t size_bytes = 0;
 	uint32_t term = 0;
 	char path[128];
 	int err;
@@ -223,9 +224,12 @@ static void beat(struct shd_lead *l)
 	err = call(l, "POST", path, json_object(), &reply);
 	if (!err)
 		err = read_u32(reply, "term", UINT32_MAX, &term);
+	if (!err)
+		err = client_json_u64(reply, "extent", INT64_MAX, &size_bytes);
 	json_decref(reply);
 	pthread_mutex_lock(&l->lock);
 	if (!err) {
+		l->news.size_bytes = size_bytes;
 		l->news.term = term;
 		l->news.sent_ns = sent_ns;
 	} else if (err == -ESTALE) {
@@ -385,7 +389,7 @@ uint64_t shd_lead_size(const struct shd_lead *l)
 
 /* ---- beginning and end --------------------------------------------------- */
 
-/* Whether this node has the arena. */
+/* Whether this node leads. */
 static bool is_lead(struct shd_lead *l)
 {
 	json_t *reply = NULL;

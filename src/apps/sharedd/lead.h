@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machine's talk with the lead: the memory node that has the arena and
- * knows members and leases (docs/mind.md). A thread of its own joins, connects
- * anew and sends a beat each second, so that no answer that is late holds up
- * pages; the server's loop asks for its news.
+ * The machine's talk with the lead: the memory node that knows segments,
+ * members and leases (docs/mind.md). A thread of its own joins, connects anew
+ * and sends a beat each second, so that no answer that is late holds up pages;
+ * the server's loop asks for its news.
  */
 #ifndef AQ_SHD_LEAD_H
 #define AQ_SHD_LEAD_H
@@ -45,12 +45,13 @@ struct shd_news {
 	bool is_stale;	  /* we are no member any more */
 	uint32_t term;	  /* that the last beat was told; 0: none now */
 	uint64_t sent_ns; /* of the last beat that was answered */
+	uint64_t size_bytes; /* of shared memory, as that told; 0: not yet */
 };
 
 /* Finds the lead. -EOPNOTSUPP: no node has shared memory; -errno with words. */
 int shd_lead_open(const struct config *config, const char *rundir,
 		  const char *name, struct shd_lead **out) MUST_CHECK;
-/* Of the arena at COHERENCE_BASE. */
+/* Addresses of shared memory from COHERENCE_BASE on, when it was found. */
 uint64_t shd_lead_size(const struct shd_lead *l);
 /* Starts the thread. */
 int shd_lead_start(struct shd_lead *l) MUST_CHECK;

@@ -85,6 +85,12 @@ void shd_member_news(struct shd *s)
 	atomic_store_explicit(&s->keeper->sent_ns, s->sent_ns,
 			      memory_order_relaxed);
 	s->lead_err = n.err;
+	/* Without it, segments in what was added cannot be opened here. */
+	if (n.size_bytes && shd_table_grow(s, n.size_bytes) &&
+	    !s->is_table_full) {
+		log_warn("shared", "%s", error_last());
+		s->is_table_full = true;
+	}
 	if (n.has_place && s->is_asking) {
 		connect_switch(s, &n.place);
 		return;

@@ -26,8 +26,6 @@ enum {
 	MS = 1000000,
 };
 
-#define ARENA_PAGES_MAX (1ull << 26) /* 256 GiB */
-
 /* Before anything is given up: the keeper is another process, and userfaultfds
  * are a privilege. */
 static int allow(struct daemon *d)
@@ -82,27 +80,19 @@ static int make_counters(struct shd *s)
 
 static int make_cache(struct shd *s)
 {
-	uint64_t pages = shd_lead_size(s->lead) >> COHERENCE_PAGE_SHIFT;
+	int err;
 
-	if (pages > ARENA_PAGES_MAX)
-		return error_set(-EFBIG,
-				 "a machine's cache covers up to 256 GiB of "
-				 "shared memory");
 	s->cache = (struct coh_cache){.lanes = s->lanes,
 				      .jobs = s->jobs,
 				      .leaves = s->leaves,
 				      .first_page = coherence_arena(0) >>
 						    COHERENCE_PAGE_SHIFT,
-				      .page_count = (uint32_t)pages,
 				      .lane_count = COHERENCE_LANES,
 				      .job_count = COH_CACHE_JOBS_MAX,
 				      .leave_count = SHD_LEAVES};
-	s->cache.pages = calloc(pages, sizeof(*s->cache.pages));
-	s->holds = calloc(pages, sizeof(*s->holds));
-	s->touched =
-		calloc(pages / COH_REGION_PAGES_MAX + 1, sizeof(*s->touched));
-	if (!s->cache.pages || !s->holds || !s->touched)
-		return error_set(-ENOMEM, "no memory for the table of pages");
+	err = shd_table_grow(s, shd_lead_size(s->lead));
+	if (err)
+		return err;
 	coh_cache_init(&s->cache);
 	s->page_max =
 		(s->opt.cache_bytes ? s->opt.cache_bytes : SHD_CACHE_BYTES) >>

@@ -162,8 +162,9 @@ struct shd {
 	bool is_member;
 	bool is_armed;
 	bool is_draining;
-	bool is_drained; /* nothing is left that could be given back */
-	bool is_over;	 /* no member any more, or broken */
+	bool is_drained;    /* nothing is left that could be given back */
+	bool is_over;	    /* no member any more, or broken */
+	bool is_table_full; /* not all of shared memory fits into the table */
 	int lead_err;
 	uint64_t broken_ns; /* since when a connection is broken; 0: none */
 	uint64_t said_ns;   /* when a refusal was told last */
@@ -295,6 +296,12 @@ void shd_segment_put(struct shd *s, struct shd_segment *g);
 /* NULL: none has it. */
 struct shd_segment *shd_segment_of(struct shd *s, uint64_t page);
 void shd_segment_destroy(struct shd *s, struct shd_segment *g);
+
+/* ---- table.c --------------------------------------------------------------
+ */
+
+/* Pages of so many bytes of shared memory; what is there stays. */
+int shd_table_grow(struct shd *s, uint64_t size_bytes) MUST_CHECK;
 
 /* ---- object.c: POSIX and System V shared memory ----------------------------
  */

@@ -10,10 +10,12 @@
 
 uint64_t client_shared_size(const json_t *status)
 {
+	const json_t *shared = json_object_get(status, "shared");
 	uint64_t size_bytes;
 
-	return client_json_u64(json_object_get(status, "shared"), "size",
-			       INT64_MAX, &size_bytes) == 0
+	if (json_object_get(shared, "lead")) /* another node leads */
+		return 0;
+	return client_json_u64(shared, "extent", INT64_MAX, &size_bytes) == 0
 		       ? size_bytes
 		       : 0;
 }

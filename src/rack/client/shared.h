@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lead of a rack: the memory node that has the arena of coherent shared
- * memory, and which is asked for its segments (docs/mind.md). */
+/* The lead of a rack: the memory node which is asked for segments of coherent
+ * shared memory, whichever nodes have them (docs/mind.md). */
 #ifndef AQ_CLIENT_SHARED_H
 #define AQ_CLIENT_SHARED_H
 
@@ -11,7 +11,8 @@ struct client_lead {
 	uint64_t size_bytes;
 };
 
-/* The size of the arena that a node's status tells of; 0: it has none. */
+/* Addresses of shared memory, as the status of the node that leads it tells; 0:
+ * this one does not. */
 uint64_t client_shared_size(const json_t *status);
 /* -EOPNOTSUPP: no node that answers has shared memory. */
 int client_shared_find(struct aq_rack *rack,

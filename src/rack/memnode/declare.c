@@ -324,7 +324,7 @@ void declare_tick(struct mem_node *node)
 
 	if (!w->ctl.path[0] || now_ns < w->look_ns)
 		return;
-	w->look_ns = now_ns + MEM_SWITCH_LOOK_MS * 1000000ull;
+	w->look_ns = now_ns + shared_look_ms(node) * 1000000ull;
 	/* Requests need not wait for a switch that is busy: its path, when to
 	 * look, and the shared connection change in this thread only. */
 	err = ctl_switch_ask(&node->at_switch.ctl, "hello", &hello);

@@ -48,7 +48,6 @@ static void check_term(const struct mem_node *node, const json_t *show,
 {
 	const struct mem_shared *s = node->shared;
 	const char *by = json_string_value(json_object_get(show, "by"));
-	const json_t *row = find_row(show, "nodes", "node", MEM_SHARED_NODE);
 
 	if (number(show, "term") != s->term)
 		wrong(list, "the switch has term %" PRIu64 ", the node %u",
@@ -56,10 +55,69 @@ static void check_term(const struct mem_node *node, const json_t *show,
 	if (!by || strcmp(by, node->name) != 0)
 		wrong(list, "the switch's term is kept by '%.40s'",
 		      by ? by : "");
-	if (!row || number(row, "size") != s->arena.size_bytes)
-		wrong(list, "the switch does not know the node's memory");
-	else if (json_is_true(json_object_get(row, "lost")))
-		wrong(list, "the switch has given the node's memory up");
+}
+
+/* What a segment takes of a node: its address, and its memory. */
+static uint64_t bytes_at(const struct mem_segment *g, unsigned node)
+{
+	if (!g->part.bytes)
+		return 0;
+	return (g->node == node ? g->part.bytes : 0) +
+	       (g->where == node && g->where != g->node ? g->there.bytes : 0);
+}
+
+/* Where the switch reads and writes it. */
+static int check_segment(struct mem_node *node, const struct mem_segment *g,
+			 json_t *list)
+{
+	char line[96];
+	json_t *found = NULL;
+	int err;
+
+	snprintf(line, sizeof(line), "tell coherence find va=%" PRIu64, g->va);
+	err = shared_ask(node, line, &found);
+	if (!err && number(found, "node") != g->where)
+		wrong(list,
+		      "segment %s is at node %s, and the switch has it at "
+		      "%" PRIu64,
+		      g->name, node->shared->nodes[g->where].name,
+		      number(found, "node"));
+	json_decref(found);
+	return err;
+}
+
+/* Numbers, addresses and who answers; and that no two segments of a node have
+ * one place. */
+static void check_node(const struct mem_shared *s, unsigned i,
+		       const json_t *show, json_t *list)
+{
+	const struct mem_shared_node *n = &s->nodes[i];
+	const json_t *row = find_row(show, "nodes", "node", i);
+	uint64_t bytes = 0;
+
+	if (!n->used && row)
+		wrong(list, "the switch has a memory node %u that nobody knows",
+		      i);
+	if (!n->used)
+		return;
+	if (!row || number(row, "size") != n->arena.size_bytes ||
+	    number(row, "va") != n->va)
+		wrong(list, "the switch does not know the memory of node %s",
+		      n->name);
+	else if (json_is_true(json_object_get(row, "lost")) == n->is_here)
+		wrong(list, "the switch has given the memory of node %s %s",
+		      n->name, n->is_here ? "up" : "not up");
+	for (unsigned k = 0; k < MEM_SEGMENT_MAX; k++)
+		bytes += s->segments[k] ? bytes_at(s->segments[k], i) : 0;
+	for (unsigned k = 0; k < n->dirty_count; k++)
+		bytes += n->dirty[k].stays ? 0 : n->dirty[k].part.bytes;
+	if (s->move.segment && s->move.node == i && s->move.segment->node != i)
+		bytes += s->move.part.bytes;
+	if (bytes != n->arena.taken_bytes)
+		wrong(list,
+		      "of node %s %" PRIu64 " bytes are taken, and segments "
+		      "have %" PRIu64,
+		      n->name, n->arena.taken_bytes, bytes);
 }
 
 static void check_member(const struct mem_shared *s, unsigned i,
@@ -123,6 +181,13 @@ static int check(struct mem_node *node, json_t *list)
 		check_term(node, show, list);
 		for (unsigned i = 0; i < COH_MACHINES_MAX; i++)
 			check_member(node->shared, i, show, list);
+		for (unsigned i = 0; i < COHERENCE_NODES; i++)
+			check_node(node->shared, i, show, list);
+		for (unsigned i = 0; !err && i < MEM_SEGMENT_MAX; i++)
+			if (node->shared->segments[i] &&
+			    node->shared->segments[i]->part.bytes)
+				err = check_segment(
+					node, node->shared->segments[i], list);
 		check_lost(node->shared, show, list);
 	}
 	json_decref(show);

@@ -170,10 +170,12 @@ void handle_member_beat(void *ctx, struct ctl_call *call)
 	}
 	m->beat_ns = env_now_ns(node->env);
 	ctl_reply_json(call->reply, 200,
-		       json_pack("{s:I}", "term",
+		       json_pack("{s:I, s:I}", "term",
 				 (json_int_t)(node->shared->is_ready
 						      ? node->shared->term
-						      : 0)));
+						      : 0),
+				 "extent",
+				 (json_int_t)shared_node_extent(node->shared)));
 }
 
 void handle_member_leave(void *ctx, struct ctl_call *call)

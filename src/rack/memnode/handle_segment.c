@@ -26,6 +26,17 @@ json_t *segment_describe(const struct mem_shared *s,
 			  right_word(segment_right(g, caller)), "lost",
 			  (json_int_t)lost_bytes(s, g));
 
+	if (g->part.bytes) {
+		const struct mem_shared_node *n = &s->nodes[g->where];
+
+		(void)json_object_set_new(row, "node", json_string(n->name));
+		(void)json_object_set_new(row, "away",
+					  json_boolean(!n->is_here));
+	}
+	if (s->move.segment == g && !s->move.is_noted && !s->move.is_cancelled)
+		(void)json_object_set_new(
+			row, "moving",
+			json_string(s->nodes[s->move.node].name));
 	if (g->lost_by[0] && lost_bytes(s, g))
 		(void)json_object_set_new(row, "lost_by",
 					  json_string(g->lost_by));

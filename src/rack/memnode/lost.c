@@ -121,6 +121,17 @@ void lost_forget(struct mem_shared *s, const struct mem_segment *g)
 	s->lost_count = kept;
 }
 
+void lost_whole(struct mem_segment *g, const char *by, const char *why)
+{
+	if (!g->is_lost)
+		log_warn("memnode",
+			 "segment %s of %s is lost: %s; 'aquifer shared "
+			 "repair' goes on with the bytes of memory",
+			 g->name, g->tenant->name, why);
+	g->is_lost = true;
+	blame(g, by);
+}
+
 /* The switch refuses all gets then, and repairs all at once; people repair
  * segment by segment. So each segment is without rights until its turn comes,
  * and the switch goes on. */
@@ -134,14 +145,7 @@ int lost_spread(struct mem_node *node, const char *by)
 
 		if (!g || g->is_leaving)
 			continue;
-		if (!g->is_lost)
-			log_warn("memnode",
-				 "segment %s of %s is lost: a machine died "
-				 "together with the switch; 'aquifer shared "
-				 "repair' goes on with the bytes of memory",
-				 g->name, g->tenant->name);
-		g->is_lost = true;
-		blame(g, by);
+		lost_whole(g, by, "a machine died together with the switch");
 		err = segment_withdraw(node, g);
 	}
 	if (!err)
@@ -162,6 +166,11 @@ int lost_repair(struct mem_node *node, struct mem_segment *g)
 	if (s->all_lost)
 		return error_set(-EBUSY, "machines are still being cleaned up "
 					 "after the switch was restarted");
+	if (!s->nodes[g->where].is_here)
+		return error_set(-EHOSTDOWN,
+				 "memory node %s, which has segment %s, does "
+				 "not answer",
+				 s->nodes[g->where].name, g->name);
 	for (unsigned i = 0; i < s->lost_count; i++) {
 		const struct coh_range r = s->lost[i];
 

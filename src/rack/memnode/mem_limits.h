@@ -60,6 +60,7 @@ enum {
 	MEM_ENDS_AT_ONCE = 64, /* of connections, under one hold of the lock */
 
 	MEM_SWITCH_LOOK_MS = 500, /* between checks for a restarted switch */
+	MEM_SHARED_LOOK_MS = 100, /* while somebody waits for this node */
 	MEM_LATE_MAX = 256,	  /* ends that a switch could not be told */
 	MEM_LATE_BYTES = 256,
 

@@ -665,8 +665,8 @@ void switch_walk_tenant_end(struct mem_node *node, struct mem_tenant *t);
 /* ---- shared.c, lead.c: coherent shared memory (shared_priv.h) -------------
  */
 
-int shared_open(struct mem_node *node, uint64_t size_bytes,
-		bool has_switch) MUST_CHECK;
+int shared_open(struct mem_node *node,
+		const struct mem_node_config *c) MUST_CHECK;
 void shared_close(struct mem_node *node);
 /* Its segments, rights and machines end. Call it until it has no regions. */
 void shared_tenant_end(struct mem_node *node, struct mem_tenant *t);
@@ -679,6 +679,8 @@ void shared_caches_metrics(struct ctl_metrics *m, const char *rundir);
 /* The switch has answered: tells it what it does not know, and learns what it
  * has found out. */
 void lead_look(struct mem_node *node, const json_t *hello);
+/* When to look again. */
+uint64_t shared_look_ms(const struct mem_node *node);
 
 /* ---- what routes call (handle_*.c) -------------------------------------- */
 
@@ -734,6 +736,7 @@ void handle_segment_get(void *ctx, struct ctl_call *call);
 void handle_segment_get_of(void *ctx, struct ctl_call *call);
 void handle_segment_allow(void *ctx, struct ctl_call *call);
 void handle_segment_repair(void *ctx, struct ctl_call *call);
+void handle_segment_move(void *ctx, struct ctl_call *call);
 void handle_segment_delete(void *ctx, struct ctl_call *call);
 void handle_shared_check(void *ctx, struct ctl_call *call);
 void handle_member_join(void *ctx, struct ctl_call *call);

@@ -45,6 +45,8 @@ struct mem_node_config {
 	const char *name;
 	uint64_t pool_bytes;
 	uint64_t shared_bytes;	   /* of coherent shared memory; 0: none */
+	/* The node that leads it; NULL: this one. */
+	const char *shared_lead;
 	const char *default_token; /* of the tenant "default" */
 	const char *admin_token;
 	const char *state_path; /* tenants are kept here; NULL: nowhere */
@@ -115,6 +117,7 @@ int mem_walk_gauge(bool has_jit, struct mem_walk_gauge *out) MUST_CHECK;
 struct mem_serve {
 	uint64_t pool_bytes;
 	uint64_t shared_bytes; /* see mem_node_config */
+	const char *lead;      /* NULL: as rack.ini says */
 	bool has_numa;	       /* see mem_node_config */
 	uint32_t numa;
 	struct env env;	       /* its own */

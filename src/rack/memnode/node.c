@@ -71,6 +71,8 @@ const struct ctl_route node_routes[] = {
 	 MEM_LEVEL_TENANT},
 	{CTL_POST, "/v1/shared/segments/:/repair", handle_segment_repair,
 	 MEM_LEVEL_TENANT},
+	{CTL_POST, "/v1/shared/segments/:/move", handle_segment_move,
+	 MEM_LEVEL_TENANT},
 	{CTL_DELETE, "/v1/shared/segments/:", handle_segment_delete,
 	 MEM_LEVEL_TENANT},
 	{CTL_GET, "/v1/shared/check", handle_shared_check, MEM_LEVEL_TENANT},
@@ -124,6 +126,7 @@ static const struct ctl_body_max body_max[] = {
 	{handle_segment_create, MEM_BODY_SMALL},
 	{handle_segment_allow, MEM_BODY_SMALL},
 	{handle_segment_repair, MEM_BODY_SMALL},
+	{handle_segment_move, MEM_BODY_SMALL},
 	{handle_segment_delete, MEM_BODY_SMALL},
 	{handle_member_join, MEM_BODY_SMALL},
 	{handle_member_connect, MEM_BODY_SMALL},
@@ -312,7 +315,7 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	if (!err)
 		err = tenant_file_load(node);
 	if (!err && c->shared_bytes)
-		err = shared_open(node, c->shared_bytes, c->switch_path);
+		err = shared_open(node, c);
 	node->at_switch.ctl.carry = c->switch_carry;
 	node->at_switch.ctl.carry_ctx = c->switch_ctx;
 	if (!err && c->switch_path)

@@ -173,7 +173,6 @@ static int check_new(const struct mem_shared *s, const struct mem_tenant *t,
  * have what is left: many small segments would use up the arena otherwise. */
 static int take_memory(struct mem_node *node, struct mem_segment *g)
 {
-	struct mem_shared *s = node->shared;
 	uint64_t place_bytes = g->size_bytes ? arena_round(g->size_bytes) : 0;
 	int err = ruled_admit(node);
 
@@ -185,14 +184,10 @@ static int take_memory(struct mem_node *node, struct mem_segment *g)
 				    SIZE_TEXT(place_bytes));
 	if (err || !place_bytes)
 		return err;
-	if (arena_take(&s->arena, g->size_bytes, &g->part))
-		return error_set(-ENOSPC,
-				 "the shared memory of %s, %s, has no place of "
-				 "%s left",
-				 node->name, SIZE_TEXT(s->arena.size_bytes),
-				 SIZE_TEXT(place_bytes));
-	g->tenant->used_bytes += g->part.bytes;
-	return 0;
+	err = shared_node_take(node, g);
+	if (!err)
+		g->tenant->used_bytes += g->part.bytes;
+	return err;
 }
 
 static int insert(struct mem_shared *s, struct mem_segment *g)
@@ -212,13 +207,11 @@ static int insert(struct mem_shared *s, struct mem_segment *g)
 
 static void give_memory(struct mem_node *node, struct mem_segment *g)
 {
-	struct mem_shared *s = node->shared;
-
 	if (!g->part.bytes)
 		return;
-	memory_scrub(&s->memory, g->part.at, g->part.bytes);
-	node->bytes_scrubbed += g->size_bytes;
-	arena_give(&s->arena, g->part.at);
+	shared_node_give(node, g);
+	if (g->where != g->node)
+		g->tenant->used_bytes -= g->there.bytes;
 	g->tenant->used_bytes -= g->part.bytes;
 }
 
@@ -245,9 +238,9 @@ int segment_create(struct mem_node *node, struct mem_tenant *t,
 	struct mem_allow own;
 	int err = check_new(s, t, name);
 
-	if (!err && size_bytes > s->arena.size_bytes)
+	if (!err && size_bytes > shared_node_extent(s))
 		err = error_set(-ENOSPC, "the shared memory of %s has %s",
-				node->name, SIZE_TEXT(s->arena.size_bytes));
+				node->name, SIZE_TEXT(s->size_bytes));
 	if (!err)
 		err = tenant_take(t, MEM_LIMIT_REGIONS, 1);
 	if (err)
@@ -322,10 +315,10 @@ int segment_resize(struct mem_node *node, struct mem_segment *g,
 	if (length_bytes < g->length_bytes)
 		return error_set(-EOPNOTSUPP,
 				 "shared memory does not become shorter");
-	if (length_bytes > node->shared->arena.size_bytes)
+	if (length_bytes > shared_node_extent(node->shared))
 		return error_set(-ENOSPC, "the shared memory of %s has %s",
 				 node->name,
-				 SIZE_TEXT(node->shared->arena.size_bytes));
+				 SIZE_TEXT(node->shared->size_bytes));
 	if (!g->part.bytes && size_bytes) {
 		err = begin(node, g, size_bytes);
 	} else if (size_bytes > g->size_bytes) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/config_named.h"
 #include "base/statedir.h"
 #include "mem_priv.h"
 #include "uplink/uplink.h"
@@ -46,6 +47,24 @@ static int set_walks(const struct daemon *d, struct mem_walk_config *c)
 	return mem_walk_gauge(c->has_jit, &c->gauge);
 }
 
+/* Of the nodes of this file that share memory the first one leads, unless it
+ * says who. */
+static const char *find_lead(const struct daemon *d, const char *told)
+{
+	const struct config *c = d->config;
+
+	if (told && *told)
+		return told;
+	for (unsigned i = 0; i < config_named_count(c, "memory"); i++) {
+		const char *name = config_named_name(c, "memory", i);
+		const char *size = config_named_text(c, "memory", i, "shared");
+
+		if (name && strpbrk(size, "123456789")) /* it is not 0 */
+			return name;
+	}
+	return NULL;
+}
+
 static int open_node(struct daemon *d)
 {
 	const char *port = config_string(d->config, "nic", "port");
@@ -58,6 +77,7 @@ static int open_node(struct daemon *d)
 		.name = d->options.name,
 		.pool_bytes = s->pool_bytes,
 		.shared_bytes = s->shared_bytes,
+		.shared_lead = find_lead(d, s->lead),
 		.has_numa = s->has_numa,
 		.numa = s->numa,
 		.default_token = token,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/env.h"
 #include "base/error.h"
 #include "base/size.h"
 #include "control/ctl_metrics.h"
@@ -17,12 +18,10 @@ enum {
 
 /* ---- life ---------------------------------------------------------------- */
 
-int shared_open(struct mem_node *node, uint64_t size_bytes, bool has_switch)
+static int check_config(const struct mem_node *node,
+			const struct mem_node_config *c)
 {
-	struct mem_shared *s;
-	int err;
-
-	if (!has_switch)
+	if (!c->switch_path)
 		return error_set(-EINVAL,
 				 "shared memory is kept coherent by a switch: "
 				 "set nic.port = switch:NAME");
@@ -30,19 +29,40 @@ int shared_open(struct mem_node *node, uint64_t size_bytes, bool has_switch)
 		return error_set(-EOPNOTSUPP,
 				 "nic.auth = psk does not go with shared "
 				 "memory, whose connections end in the switch");
-	if (size_bytes % ARENA_STEP ||
-	    size_bytes > 1ull << COHERENCE_NODE_SHIFT)
+	if (c->shared_bytes % ARENA_STEP ||
+	    c->shared_bytes > 1ull << COHERENCE_NODE_SHIFT)
 		return error_set(-EINVAL,
 				 "shared memory has a multiple of %s, up to %s",
 				 SIZE_TEXT(ARENA_STEP),
 				 SIZE_TEXT(1ull << COHERENCE_NODE_SHIFT));
+	if (strlen(node->name) >= MEM_SHARED_NAME ||
+	    (c->shared_lead && strlen(c->shared_lead) >= MEM_SHARED_NAME))
+		return error_set(-EINVAL,
+				 "a node with shared memory has a name of up "
+				 "to %d characters",
+				 MEM_SHARED_NAME - 1);
+	return 0;
+}
+
+int shared_open(struct mem_node *node, const struct mem_node_config *c)
+{
+	struct mem_shared *s;
+	int err = check_config(node, c);
+
+	if (err)
+		return err;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return error_set(-ENOMEM, "no memory left");
 	node->shared = s;
+	s->size_bytes = c->shared_bytes;
+	if (c->shared_lead && strcmp(c->shared_lead, node->name) != 0)
+		snprintf(s->lead, sizeof(s->lead), "%s", c->shared_lead);
+	env_random(node->env, &s->id, sizeof(s->id));
+	s->id >>= 2; /* JSON has numbers of 63 bits */
 	snprintf(s->why, sizeof(s->why), "no switch has answered yet");
 	s->lost = calloc(MEM_LOST_MAX, sizeof(*s->lost));
-	err = s->lost ? arena_init(&s->arena, size_bytes, MEM_SEGMENT_MAX)
+	err = s->lost ? shared_node_open(s, node->name, s->size_bytes)
 		      : -ENOMEM;
 	if (err)
 		return error_set(err, "no memory left");
@@ -50,7 +70,7 @@ int shared_open(struct mem_node *node, uint64_t size_bytes, bool has_switch)
 	if (!s->pd)
 		return error_set(-errno, "no protection domain: %s",
 				 strerror(errno));
-	return memory_make_sparse(node, s->pd, size_bytes, &s->memory);
+	return memory_make_sparse(node, s->pd, s->size_bytes, &s->memory);
 }
 
 void shared_close(struct mem_node *node)
@@ -68,7 +88,7 @@ void shared_close(struct mem_node *node)
 		memory_free(node, &s->memory);
 	if (s->pd)
 		(void)ibv_dealloc_pd(s->pd);
-	arena_release(&s->arena);
+	shared_node_close(s);
 	free(s->lost);
 	free(s);
 	node->shared = NULL;
@@ -114,17 +134,25 @@ json_t *shared_describe(const struct mem_node *node, bool sees_all)
 	if (!s)
 		return NULL;
 	tree = json_pack("{s:I, s:I, s:b, s:I}", "size",
-			 (json_int_t)s->arena.size_bytes, "va",
+			 (json_int_t)s->size_bytes, "va",
 			 (json_int_t)coherence_arena(MEM_SHARED_NODE), "ready",
 			 s->is_ready, "term", (json_int_t)s->term);
 	if (!s->is_ready)
 		(void)json_object_set_new(tree, "why", json_string(s->why));
+	if (s->lead[0]) {
+		(void)json_object_set_new(tree, "lead", json_string(s->lead));
+		return tree;
+	}
+	(void)json_object_set_new(
+		tree, "extent",
+		json_integer((json_int_t)shared_node_extent(s)));
+	(void)json_object_set_new(tree, "nodes", shared_node_describe(s));
 	if (sees_all) {
 		(void)json_object_set_new(tree, "counters",
 					  shared_use_describe(&s->use));
 		(void)json_object_set_new(
 			tree, "used",
-			json_integer((json_int_t)s->arena.taken_bytes));
+			json_integer((json_int_t)shared_node_used(s)));
 		(void)json_object_set_new(
 			tree, "segments",
 			json_integer((json_int_t)s->segment_count));
@@ -144,9 +172,13 @@ void shared_metrics(struct ctl_metrics *m, const struct mem_node *node)
 	for (unsigned i = 0; i < MEM_SEGMENT_MAX; i++)
 		lost += s->segments[i] ? lost_bytes(s, s->segments[i]) : 0;
 	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_shared_size_bytes",
-			"Limit of the shared memory.", s->arena.size_bytes);
+			"Limit of the shared memory of this node.",
+			s->size_bytes);
+	if (s->lead[0])
+		return;
 	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_shared_used_bytes",
-			"Shared memory in segments.", s->arena.taken_bytes);
+			"Shared memory in segments, of all nodes.",
+			shared_node_used(s));
 	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_shared_lost_bytes",
 			"Shared memory whose last stores are lost.", lost);
 	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_shared_segments",
@@ -167,10 +199,27 @@ int shared_check(const struct mem_node *node)
 				 "node %s has no shared memory; 'shared' in "
 				 "[memory NAME] of rack.ini gives it some",
 				 node->name);
+	if (node->shared->lead[0])
+		return error_set(-EOPNOTSUPP,
+				 "node %s offers shared memory, and node %s "
+				 "leads it",
+				 node->name, node->shared->lead);
 	if (!node->shared->is_ready)
 		return error_set(-EHOSTDOWN, "shared memory is not ready: %s",
 				 node->shared->why);
 	return 0;
+}
+
+/* Others wait for a node that leads and is not ready, and the lead for one that
+ * follows. */
+uint64_t shared_look_ms(const struct mem_node *node)
+{
+	const struct mem_shared *s = node->shared;
+
+	return s && (s->lead[0] || (s->has_begun && !s->is_ready) ||
+		     shared_node_is_busy(s))
+		       ? MEM_SHARED_LOOK_MS
+		       : MEM_SWITCH_LOOK_MS;
 }
 
 uint32_t shared_domain(struct mem_shared *s, struct mem_tenant *t)

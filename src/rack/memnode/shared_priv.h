@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Coherent shared memory at a memory node (docs/mind.md): the arena, segments
- * in it, and, because this node leads, the members and their leases, what is
- * lost, and everything that the switch's program `coherence` is told. All of it
- * is under the node's lock. One node of a switch leads: its arena is number 0.
+ * in it, and, if this node leads, the members and their leases, what is lost,
+ * and everything that the switch's program `coherence` is told. All of it is
+ * under the node's lock. One node of a switch leads: its arena is number 0. The
+ * others offer theirs to the switch, where the lead finds them (follow.c).
  *
  * A segment that is deleted stays until the switch has taken back all copies of
  * its pages; only then its place, its charge and its memory are given back.
@@ -26,7 +27,9 @@ enum {
 	MEM_ALLOW_MAX = 32,   /* of a segment */
 	MEM_LOST_MAX = 16384, /* regions that are noted one by one */
 	MEM_MEMBER_NAME_MAX = 63,
-	MEM_SHARED_NODE = 0,
+	MEM_SHARED_NODE = 0, /* the lead's own */
+	MEM_SHARED_NAME = 40,
+	MEM_CONN_WORDS = 256,
 };
 
 /* What another tenant may do with a part of a segment. */
@@ -40,7 +43,11 @@ struct mem_segment {
 	struct mem_tenant *tenant; /* whose it is */
 	char name[MEM_REGION_NAME_MAX + 1];
 	uint64_t id; /* of all segments of this run of the node */
-	struct arena_part part;
+	/* Whose arena has its part, which has its address; and where its memory
+	 * is now, which may be elsewhere (shared_move.c). */
+	uint8_t node, where;
+	struct arena_part part, there;
+	uint64_t va;
 	uint64_t size_bytes; /* whole pages of the part; charged */
 	/* As it was asked for. An object begins with 0, and has no part then.
 	 */
@@ -92,7 +99,7 @@ struct mem_member {
 
 /* Counters of the switch's program that say whether to look at the rest. */
 struct mem_shared_seen {
-	json_int_t lost, expelled, nodes_lost;
+	json_int_t lost, expelled, nodes_lost, offers;
 };
 
 /* What the switch's program counts, as it was told last (shared_use.c). */
@@ -103,9 +110,50 @@ struct mem_shared_use {
 	uint64_t value[MEM_SHARED_USES];
 };
 
-struct mem_shared {
+struct mem_dirty {
+	struct arena_part part;
+	bool stays; /* the place is an address of a segment that is elsewhere */
+};
+
+/* A node that has shared memory, as the lead knows it; its number is that of
+ * the switch, and its place among these. */
+struct mem_shared_node {
+	bool used;
+	bool is_told; /* the switch of this term knows it */
+	bool is_here; /* and has not given it up */
+	bool is_odd;  /* what it offers was refused, and that was said */
+	char name[MEM_SHARED_NAME];
+	uint64_t id;	  /* of its run */
+	uint64_t va;	  /* of its arena */
+	uint64_t here_ns; /* since when machines are told of its addresses */
 	struct arena arena;
-	struct ibv_pd *pd; /* nothing else is in it */
+	/* Parts that are taken until the node has made zeros of them. The first
+	 * ones are told to the switch of this term. */
+	unsigned dirty_count, dirty_told;
+	struct mem_dirty *dirty;
+};
+
+/* The segment that goes elsewhere. */
+struct mem_shared_move {
+	struct mem_segment *segment; /* NULL: none */
+	/* Where it goes; when it is noted to be there, where it was. */
+	uint8_t node;
+	struct arena_part part;
+	bool is_noted;	   /* it is there; the switch may not have heard it */
+	bool is_cancelled; /* the switch has heard that it stays */
+};
+
+struct mem_shared {
+	struct mem_shared_node nodes[COHERENCE_NODES];
+	struct mem_shared_move move;
+	/* Of a node that does not lead: who does, and which parts are zeros by
+	 * now. */
+	char lead[MEM_SHARED_NAME]; /* "": this node leads */
+	uint64_t id;
+	uint32_t scrubbed, scrub_term;
+
+	uint64_t size_bytes; /* of its own arena */
+	struct ibv_pd *pd;   /* nothing else is in it */
 	struct memory memory;
 	struct ibv_qp *qp; /* the switch's connection to it; or NULL */
 	unsigned segment_count;
@@ -115,8 +163,10 @@ struct mem_shared {
 	struct mem_member members[COH_MACHINES_MAX];
 
 	char run[CTL_SWITCH_RUN_TEXT]; /* of the switch that has our term */
-	bool is_ready;
-	bool wants_term; /* the switch has given our memory up */
+	bool has_begun;		       /* our term there */
+	bool is_ready;		       /* and machines may connect */
+	uint64_t wait_ns; /* until then other nodes may come back */
+	bool wants_term;  /* a node was given up, and is here again */
 	uint32_t term;
 	union ibv_gid switch_gid[2]; /* of its ends, IPv6 and IPv4 */
 	struct mem_shared_seen seen;
@@ -129,7 +179,7 @@ struct mem_shared {
 
 static inline uint64_t segment_va(const struct mem_segment *g)
 {
-	return coherence_arena(MEM_SHARED_NODE) + g->part.at;
+	return g->va;
 }
 
 /* -EHOSTDOWN with words: there is no switch that knows us, so nothing can be
@@ -144,6 +194,74 @@ int shared_tell(struct mem_node *node, const char *fmt, ...) MUST_CHECK;
 /* With an answer, which is the caller's. */
 int shared_ask(struct mem_node *node, const char *line,
 	       json_t **out) MUST_CHECK;
+
+/* ---- shared_conn.c: the switch's connection to this node's arena ----------
+ */
+
+/* Where the switch's ends are. */
+void shared_conn_addresses(struct mem_shared *s, const json_t *hello);
+/* Ends the one that was, and makes another: the words that tell the switch. */
+int shared_conn_make(struct mem_node *node,
+		     char words[MEM_CONN_WORDS]) MUST_CHECK;
+
+/* ---- shared_node.c: whose memory it is, as the lead knows it ---------------
+ */
+
+/* Number 0 is this node itself. */
+int shared_node_open(struct mem_shared *s, const char *name,
+		     uint64_t size_bytes) MUST_CHECK;
+void shared_node_close(struct mem_shared *s);
+/* A part of the least used node, and its address. -ENOSPC, with words. */
+int shared_node_take(struct mem_node *node, struct mem_segment *g) MUST_CHECK;
+/* Nobody has a page of it any more: it becomes zeros, and then is free. */
+void shared_node_give(struct mem_node *node, const struct mem_segment *g);
+/* The same of one place; `stays`: it is not free. */
+void shared_node_scrub_part(struct mem_node *node, uint8_t at,
+			    const struct arena_part *part, bool stays);
+bool shared_node_is_dirty(const struct mem_shared *s, uint8_t at,
+			  const struct arena_part *part);
+/* One that may have segments. -ENOENT, -EHOSTDOWN, with words. */
+int shared_node_find(const struct mem_shared *s, const char *name,
+		     uint8_t *out) MUST_CHECK;
+/* A term begins: what was given back in vain in the former one is lost. Returns
+ * how many pages that were. */
+uint64_t shared_node_begin(struct mem_node *node, const json_t *show);
+/* Takes what is offered. */
+int shared_node_admit(struct mem_node *node, const json_t *show) MUST_CHECK;
+/* One that is not here in this term; NULL: all are. */
+const struct mem_shared_node *shared_node_missing(const struct mem_shared *s);
+/* The switch is told of those that are not here. */
+int shared_node_tell_away(struct mem_node *node) MUST_CHECK;
+/* Who does not answer, and who has made its zeros. */
+void shared_node_note(struct mem_node *node, const json_t *show);
+/* Tells parts that shall be zeros. */
+int shared_node_scrub(struct mem_node *node) MUST_CHECK;
+/* Whether one of them has something to do. */
+bool shared_node_is_busy(const struct mem_shared *s);
+/* Addresses of shared memory, from COHERENCE_BASE on. */
+uint64_t shared_node_extent(const struct mem_shared *s);
+/* What is taken, of how much, of all. */
+uint64_t shared_node_used(const struct mem_shared *s);
+/* Rows for /v1/status. */
+json_t *shared_node_describe(const struct mem_shared *s);
+
+/* ---- shared_move.c: segments that go elsewhere -----------------------------
+ */
+
+int shared_move_begin(struct mem_node *node, struct mem_segment *g,
+		      uint8_t to) MUST_CHECK;
+/* Goes on with what the switch says. */
+int shared_move_look(struct mem_node *node, const json_t *show) MUST_CHECK;
+void shared_move_cancel(struct mem_node *node, const char *why);
+/* The switch has nothing of it any more: the place without use is free. */
+void shared_move_end(struct mem_node *node);
+/* Tells where segments are that are not at home. */
+int shared_move_declare(struct mem_node *node) MUST_CHECK;
+
+/* ---- follow.c: a node that does not lead -----------------------------------
+ */
+
+int follow_look(struct mem_node *node, const json_t *hello) MUST_CHECK;
 
 /* ---- segment.c ------------------------------------------------------------
  */
@@ -192,6 +310,8 @@ int lost_note(struct mem_shared *s, const json_t *show,
 uint64_t lost_bytes(const struct mem_shared *s, const struct mem_segment *g);
 /* Without the switch: another segment will be there. */
 void lost_forget(struct mem_shared *s, const struct mem_segment *g);
+/* Its bytes are not what they were; `by`: whose fault that is, or NULL. */
+void lost_whole(struct mem_segment *g, const char *by, const char *why);
 /* Nobody knows what a machine had: all segments are lost. */
 int lost_spread(struct mem_node *node, const char *by) MUST_CHECK;
 /* Memory's bytes count again. -EBUSY: not all machines are clean. */

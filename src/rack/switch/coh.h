@@ -22,6 +22,10 @@
  * A memory node that does not answer is lost with all that it had: gets of its
  * pages are refused, and give-backs to it are acknowledged and counted, so that
  * regions go on to where they are refused. It stays lost until the next term.
+ *
+ * One memory node keeps the members and begins terms. Others offer their arenas
+ * (coh_offer.c): the switch is where the keeper finds them, and where they find
+ * what the keeper wants of them.
  */
 #ifndef AQ_COH_H
 #define AQ_COH_H
@@ -47,6 +51,8 @@ enum {
 	COH_SAID = 128,	      /* messages of a machine without an answer */
 	COH_NODE_READS = 8,   /* READs on the way at a node, unless told */
 	COH_KEEPER_TEXT = 40, /* the name of whoever keeps the members */
+	COH_COPIES = 8,	      /* pages of a move on their way */
+	COH_SCRUBS = 64,      /* parts of an arena that are to become zeros */
 };
 
 #define COH_EPOCH_NS 100000000ull
@@ -81,6 +87,7 @@ enum {
 	X(entries_freed) \
 	X(expelled)      \
 	X(nodes_lost)    \
+	X(offers)        \
 	X(naks)          \
 	X(coalesced)     \
 	X(end_naks)      \
@@ -105,15 +112,41 @@ struct coh_op {
 	bool is_active;
 	bool is_write;
 	bool has_failed; /* the node is lost */
-	uint64_t addr;	 /* at the node */
-	uint32_t psn;	 /* of its first packet */
+	uint32_t node;
+	uint64_t addr; /* at the node */
+	uint32_t psn;  /* of its first packet */
 	uint8_t *bytes;
 	void (*done)(struct coh *c, struct coh_op *op);
+};
+
+/* Where a memory node has its arena, and its connection. */
+struct coh_node_at {
+	uint64_t addr, size_bytes;
+	uint32_t mtu, rkey, reads;
+	uint32_t own_qpn, qpn, psn;
+	uint8_t ip[16], own_ip[16];
+};
+
+/* An arena that the keeper may take, by the node's name. */
+struct coh_offer {
+	bool used;
+	bool is_taken;
+	uint8_t node; /* as which */
+	char name[COH_KEEPER_TEXT];
+	uint64_t id; /* of the node's run */
+	struct coh_node_at at;
+};
+
+struct coh_scrub {
+	uint64_t at, size_bytes;
 };
 
 struct coh_node {
 	struct coh *coh;
 	bool used;
+	uint64_t void_count; /* give-backs that did not get there */
+	uint32_t scrub_count;
+	struct coh_scrub scrub[COH_SCRUBS];
 	bool is_due; /* something waits to be sent */
 	struct tor_end at;
 	struct end_tx tx;
@@ -146,9 +179,36 @@ struct coh_give {
 	struct coh *coh;
 	uint8_t machine;
 	bool used;
-	uint32_t said; /* which message of the machine it is */
+	uint32_t said;		  /* which message of the machine it is */
+	uint8_t left;		  /* writes that are not done */
+	struct coh_op op, second; /* the second one: see coh_move.c */
+	uint8_t bytes[COHERENCE_PAGE_BYTES];
+};
+
+enum coh_move_state {
+	COH_MOVE_NONE,
+	COH_MOVE_COPIES,
+	COH_MOVE_SYNCED, /* both nodes have the same */
+	COH_MOVE_FAILED, /* a node does not answer */
+	COH_MOVE_ENDS,	 /* something of it is still on its way */
+};
+
+struct coh_copy {
+	bool used;
+	bool is_again; /* the page was given back meanwhile */
+	uint64_t page;
 	struct coh_op op;
 	uint8_t bytes[COHERENCE_PAGE_BYTES];
+};
+
+/* Pages that go to another node, one range at a time. */
+struct coh_move {
+	enum coh_move_state state;
+	uint64_t page, count;
+	uint64_t next, copied;
+	uint32_t node;
+	uint64_t addr;
+	struct coh_copy copies[COH_COPIES];
 };
 
 /* A message of a machine that has no answer. */
@@ -226,8 +286,10 @@ struct coh {
 	uint64_t timer_ns; /* when it runs */
 	struct translate translate;
 	struct rights rights;
-	struct coh_machine *machines;	       /* opt.machines of them */
-	struct coh_node *nodes;		       /* COHERENCE_NODES */
+	struct coh_machine *machines; /* opt.machines of them */
+	struct coh_node *nodes;	      /* COHERENCE_NODES */
+	struct coh_offer *offers;     /* as many */
+	struct coh_move move;
 	uint8_t nothing[COHERENCE_PAGE_BYTES]; /* of refused gets */
 };
 
@@ -245,10 +307,15 @@ static inline uint64_t coh_va(uint64_t page)
  */
 
 int coh_node_start(struct coh_node *n) MUST_CHECK;
+/* One that is not there: what is given back to it is in vain. */
+void coh_node_start_away(struct coh_node *n);
 void coh_node_stop(struct coh_node *n);
 /* Reads or writes the page, in order with the others at its node. */
 void coh_op_start(struct coh *c, struct coh_op *op, uint64_t page,
 		  bool is_write);
+/* The same, where the caller knows the place. */
+void coh_op_start_at(struct coh *c, struct coh_op *op, uint32_t node,
+		     uint64_t addr, bool is_write);
 /* Sends what waits. Returns whether something was done that may need more. */
 bool coh_node_run(struct coh_node *n);
 
@@ -265,6 +332,14 @@ void coh_lane_refuse(struct coh_lane *l, enum coherence_why why);
 void coh_lane_refused(struct coh_lane *l);
 /* No honest machine asks that: the connection ends. */
 void coh_lane_reject(struct coh_lane *l, uint32_t psn, uint8_t syndrome);
+
+/* ---- coh_move.c: pages that go to another node -----------------------------
+ */
+
+/* A page is given back: whether it is written at a second place, too, by op. */
+bool coh_move_give(struct coh *c, uint64_t page, struct coh_op *op);
+/* It could not be written there. */
+void coh_move_failed(struct coh *c);
 
 /* ---- coh_talk.c: what a machine says ---------------------------------------
  */

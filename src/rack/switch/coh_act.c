@@ -90,6 +90,9 @@ void coh_act(struct coh *c, const uint8_t *bytes, struct coh_give *give)
 			coh_tell_inval(m, &a->inval);
 			break;
 		case COH_DIR_WRITE:
+			give->left = coh_move_give(c, a->page, &give->second)
+					     ? 2
+					     : 1;
 			coh_op_start(c, &give->op, a->page, true);
 			break;
 		case COH_DIR_REFUSE_GIVE:
@@ -163,7 +166,7 @@ bool coh_machine_is_idle(const struct coh_machine *m)
 		if (m->lanes[i].op.is_active)
 			return false;
 	for (unsigned i = 0; i < COH_GIVES; i++)
-		if (m->gives[i].op.is_active)
+		if (m->gives[i].op.is_active || m->gives[i].second.is_active)
 			return false;
 	return true;
 }

@@ -61,9 +61,11 @@ static void forget(struct coh *c)
 	for (unsigned i = 0; i < c->opt.machines; i++)
 		coh_machine_gone(&c->machines[i]);
 	memset(c->nodes, 0, COHERENCE_NODES * sizeof(*c->nodes));
+	memset(c->offers, 0, COHERENCE_NODES * sizeof(*c->offers));
 	memset(c->machines, 0, c->opt.machines * sizeof(*c->machines));
 	translate_clear(&c->translate);
 	c->rights.count = 0;
+	memset(&c->move, 0, sizeof(c->move));
 	c->out.count = 0;
 	c->is_due = c->in_epoch = false;
 }
@@ -82,14 +84,16 @@ static int read_keeper(struct tor_words *p, char out[COH_KEEPER_TEXT])
 }
 
 /* A switch that was restarted knows nothing of former terms. A term follows
- * another one in the same switch when its keeper was restarted, or its memory
- * node did not answer for a while: what was given back to that one in vain is
- * in nobody's memory, and then all is lost. */
+ * another one in the same switch when its keeper was restarted, or a memory
+ * node did not answer for a while. What was given back to that one in vain is
+ * in nobody's memory: unless the keeper knows of all of it, and so which
+ * segments that lost, everything is lost. */
 static int begin(struct coh *c, struct tor_words *p)
 {
 	uint32_t term = tor_words_u32(p, "term", UINT32_MAX);
 	uint16_t unclean = 0;
 	bool lost = tor_words_get(p, "lost");
+	uint64_t known = tor_words_opt(p, "void", UINT64_MAX, 0);
 	char by[COH_KEEPER_TEXT];
 	int err;
 
@@ -110,7 +114,8 @@ static int begin(struct coh *c, struct tor_words *p)
 		return error_set(-EBUSY, "coherence: term %u has begun",
 				 c->dir.term);
 	if (c->has_begun) {
-		lost |= c->c[COH_C_gives_void] != c->void_before || c->dir.lost;
+		lost |= c->c[COH_C_gives_void] - c->void_before != known ||
+			c->dir.lost;
 		forget(c);
 		timer_cancel(tor_timers(c->tor), &c->timer);
 	}
@@ -162,7 +167,13 @@ int coh_control(void *state, const char *text, struct json_out *out)
 	enum {
 		BEGIN,
 		NODE,
+		OFFER,
+		ARENA,
+		SCRUB,
 		OUTLIER,
+		MOVE,
+		MOVED,
+		UNMOVE,
 		ALLOW,
 		MACHINE,
 		LANE,
@@ -179,9 +190,10 @@ int coh_control(void *state, const char *text, struct json_out *out)
 		SHOW
 	};
 	static const char *const verbs[] = {
-		"begin", "node",  "outlier", "allow",  "machine", "lane",
-		"key",	 "gone",  "lost",    "repair", "recall",  "split",
-		"join",	 "clear", "find",    "check",  "show",	  NULL};
+		"begin", "node",  "offer",  "arena",  "scrub",	 "outlier",
+		"move",	 "moved", "unmove", "allow",  "machine", "lane",
+		"key",	 "gone",  "lost",   "repair", "recall",	 "split",
+		"join",	 "clear", "find",   "check",  "show",	 NULL};
 	struct coh *c = state;
 	struct tor_words p;
 	int verb = tor_words_verb(&p, "coherence", verbs, text);
@@ -191,8 +203,20 @@ int coh_control(void *state, const char *text, struct json_out *out)
 		return begin(c, &p);
 	case NODE:
 		return coh_declare_node(c, &p);
+	case OFFER:
+		return coh_offer_make(c, &p);
+	case ARENA:
+		return coh_offer_look(c, &p, out);
+	case SCRUB:
+		return coh_offer_scrub(c, &p);
 	case OUTLIER:
 		return coh_declare_outlier(c, &p);
+	case MOVE:
+		return coh_move_begin(c, &p);
+	case MOVED:
+		return coh_move_conclude(c, &p);
+	case UNMOVE:
+		return coh_move_cancel(c, &p);
 	case ALLOW:
 		return coh_declare_right(c, &p);
 	case MACHINE:

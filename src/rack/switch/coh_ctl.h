@@ -10,6 +10,9 @@
 /* ---- coh_declare.c: who is there, and who may do what ----------------------
  */
 
+/* An arena and its connection. */
+void coh_read_at(struct tor_words *p, struct coh_node_at *out);
+/* With a connection, by an offer, or one that is away. */
 int coh_declare_node(struct coh *c, struct tor_words *p) MUST_CHECK;
 int coh_declare_outlier(struct coh *c, struct tor_words *p) MUST_CHECK;
 int coh_declare_right(struct coh *c, struct tor_words *p) MUST_CHECK;
@@ -17,6 +20,35 @@ int coh_declare_right(struct coh *c, struct tor_words *p) MUST_CHECK;
 int coh_declare_machine(struct coh *c, struct tor_words *p) MUST_CHECK;
 int coh_declare_lane(struct coh *c, struct tor_words *p) MUST_CHECK;
 int coh_declare_key(struct coh *c, struct tor_words *p) MUST_CHECK;
+
+/* ---- coh_offer.c: arenas of nodes that do not keep the members ------------
+ */
+
+/* A node offers its arena, in place of what it offered before. */
+int coh_offer_make(struct coh *c, struct tor_words *p) MUST_CHECK;
+/* The node asks what became of it, and says which parts are zeros by now. */
+int coh_offer_look(struct coh *c, struct tor_words *p,
+		   struct json_out *out) MUST_CHECK;
+/* The keeper: this part shall be zeros. -EBUSY: many wait already. */
+int coh_offer_scrub(struct coh *c, struct tor_words *p) MUST_CHECK;
+/* The words offer and id; NULL with an error: there is none. */
+struct coh_offer *coh_offer_read(struct coh *c, struct tor_words *p);
+void coh_offer_show(const struct coh *c, struct json_out *out);
+
+/* ---- coh_move.c ------------------------------------------------------------
+ */
+
+int coh_move_begin(struct coh *c, struct tor_words *p) MUST_CHECK;
+/* -EBUSY: not all pages are there. */
+int coh_move_conclude(struct coh *c, struct tor_words *p) MUST_CHECK;
+int coh_move_cancel(struct coh *c, struct tor_words *p) MUST_CHECK;
+void coh_move_show(const struct coh *c, struct json_out *out);
+/* The range is there, whatever was said of it before. -ENOSPC. */
+int coh_outlier_set(struct coh *c, uint64_t va, uint64_t size, uint32_t node,
+		    uint64_t addr) MUST_CHECK;
+/* The words node and at: a part of an arena of that size. */
+int coh_read_part(struct coh *c, struct tor_words *p, uint64_t size,
+		  uint32_t *node, uint64_t *addr) MUST_CHECK;
 
 /* ---- coh_region.c ----------------------------------------------------------
  */

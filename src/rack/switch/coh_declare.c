@@ -48,73 +48,112 @@ static struct coh_machine *read_machine(struct coh *c, struct tor_words *p)
 /* ---- calls -----------------------------------------------------------------
  */
 
-int coh_declare_node(struct coh *c, struct tor_words *p)
+void coh_read_at(struct tor_words *p, struct coh_node_at *out)
 {
-	uint32_t i = tor_words_u32(p, "node", COHERENCE_NODES - 1);
-	uint64_t addr = tor_words_u64(p, "addr", UINT64_MAX);
-	uint64_t size = tor_words_u64(p, "size", 1ull << COHERENCE_NODE_SHIFT);
-	struct coh_node *n;
-	int err;
-	struct coh_node new = {
-		.coh = c,
+	*out = (struct coh_node_at){
+		.addr = tor_words_u64(p, "addr", UINT64_MAX),
+		.size_bytes =
+			tor_words_u64(p, "size", 1ull << COHERENCE_NODE_SHIFT),
 		.mtu = read_mtu(p),
 		.rkey = tor_words_u32(p, "rkey", UINT32_MAX),
 		.reads = (uint32_t)tor_words_opt(p, "reads", 128,
 						 COH_NODE_READS),
-		.at = {.own_qpn = tor_words_u32(p, "own_qpn", WIRE_QPN_MASK)},
+		.own_qpn = tor_words_u32(p, "own_qpn", WIRE_QPN_MASK),
+		.qpn = tor_words_u32(p, "qpn", WIRE_QPN_MASK),
+		.psn = tor_words_u32(p, "psn", WIRE_PSN_MASK)};
+	tor_words_ip(p, "ip", out->ip);
+	tor_words_ip(p, "own_ip", out->own_ip);
+	(void)is_bad_pair(p, out->ip, out->own_ip);
+}
+
+static void set_node(struct coh *c, struct coh_node *n,
+		     const struct coh_node_at *at)
+{
+	*n = (struct coh_node){
+		.coh = c,
+		.mtu = at->mtu,
+		.rkey = at->rkey,
+		.reads = at->reads,
+		.at = {.own_qpn = at->own_qpn},
 		.tx =
 			{
 				.header = {.ttl = 64,
 					   .src_port = 0xc0de,
 					   .pkey = 0xffff},
-				.qpn = tor_words_u32(p, "qpn", WIRE_QPN_MASK),
-				.una_psn =
-					tor_words_u32(p, "psn", WIRE_PSN_MASK),
+				.qpn = at->qpn,
+				.una_psn = at->psn,
 			},
 	};
+	memcpy(n->tx.header.dst_ip, at->ip, 16);
+	memcpy(n->tx.header.src_ip, at->own_ip, 16);
+}
 
-	tor_words_ip(p, "ip", new.tx.header.dst_ip);
-	tor_words_ip(p, "own_ip", new.tx.header.src_ip);
-	if (is_bad_pair(p, new.tx.header.dst_ip, new.tx.header.src_ip))
-		return p->err;
+/* A node is told with its connection, or with the offer that has it, or, if it
+ * is away, with its size alone. */
+int coh_declare_node(struct coh *c, struct tor_words *p)
+{
+	uint32_t i = tor_words_u32(p, "node", COHERENCE_NODES - 1);
+	uint64_t va = tor_words_opt(p, "va", UINT64_MAX, coherence_arena(i));
+	bool is_away = tor_words_get(p, "away");
+	struct coh_offer *offer = NULL;
+	struct coh_node_at at = {.mtu = MTU_MIN};
+	int err;
+
+	if (is_away)
+		at.size_bytes =
+			tor_words_u64(p, "size", 1ull << COHERENCE_NODE_SHIFT);
+	else if (tor_words_get(p, "offer"))
+		offer = coh_offer_read(c, p);
+	else
+		coh_read_at(p, &at);
 	err = tor_words_end(p);
 	if (err)
 		return err;
-	n = &c->nodes[i];
-	if (n->used)
+	if (offer)
+		at = offer->at;
+	if (c->nodes[i].used)
 		return error_set(-EEXIST,
 				 "coherence: node %u is there, until "
 				 "the next term",
 				 i);
-	err = translate_node(&c->translate, i, addr, size);
+	err = translate_node(&c->translate, i, va, at.addr, at.size_bytes);
 	if (err)
 		return error_set(err, "coherence: an arena is whole pages, up "
-				      "to 1 TiB");
-	*n = new;
-	err = coh_node_start(n);
+				      "to 1 TiB, where no other one is");
+	set_node(c, &c->nodes[i], &at);
+	if (is_away)
+		coh_node_start_away(&c->nodes[i]);
+	else
+		err = coh_node_start(&c->nodes[i]);
 	if (err)
-		c->translate.node[i].size_bytes = 0;
+		translate_forget(&c->translate, i);
+	if (!err && offer) {
+		offer->is_taken = true;
+		offer->node = (uint8_t)i;
+	}
 	return err;
 }
 
 int coh_declare_outlier(struct coh *c, struct tor_words *p)
 {
 	uint64_t va = tor_words_u64(p, "va", UINT64_MAX);
-	uint64_t size = tor_words_u64(p, "size", UINT64_MAX);
-	uint32_t node = tor_words_u32(p, "node", COHERENCE_NODES - 1);
-	uint64_t addr = tor_words_u64(p, "addr", UINT64_MAX);
-	int err = tor_words_end(p);
+	uint64_t size = tor_words_u64(p, "size", 1ull << COHERENCE_NODE_SHIFT);
+	uint32_t node;
+	uint64_t addr;
+	int err = coh_read_part(c, p, size, &node, &addr);
 
+	if (!err)
+		err = tor_words_end(p);
 	if (err)
 		return err;
 	/* What is read and written meanwhile would go to two places. */
-	if (c->has_begun && c->dir.used)
+	if (c->has_begun && c->dir.used != c->dir.lost_count)
 		return error_set(-EBUSY, "coherence: pages are in use");
-	err = translate_outlier(&c->translate, va, size, node, addr);
-	return err ? error_set(err, "coherence: an outlier is an aligned power "
-				    "of two of pages, told once, at a node "
-				    "that is there")
-		   : 0;
+	if (!size || (va | size) % COHERENCE_PAGE_BYTES ||
+	    va < COHERENCE_BASE || va > coherence_arena(COHERENCE_NODES) - size)
+		return error_set(-EINVAL,
+				 "coherence: an outlier is whole pages");
+	return coh_outlier_set(c, va, size, node, addr);
 }
 
 int coh_declare_right(struct coh *c, struct tor_words *p)

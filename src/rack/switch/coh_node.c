@@ -97,13 +97,23 @@ static bool push(struct end_tx *e)
 void coh_op_start(struct coh *c, struct coh_op *op, uint64_t page,
 		  bool is_write)
 {
-	struct coh_node *n;
 	uint32_t node;
-	int err = translate_find(&c->translate, coh_va(page), &node, &op->addr);
+	uint64_t addr;
+	int err = translate_find(&c->translate, coh_va(page), &node, &addr);
 
 	/* Looked at before the directory was asked; nothing is taken away. */
-	ASSERT(!err && !op->is_active);
-	n = &c->nodes[node];
+	ASSERT(!err);
+	coh_op_start_at(c, op, node, addr, is_write);
+}
+
+void coh_op_start_at(struct coh *c, struct coh_op *op, uint32_t node,
+		     uint64_t addr, bool is_write)
+{
+	struct coh_node *n = &c->nodes[node];
+
+	ASSERT(!op->is_active);
+	op->node = node;
+	op->addr = addr;
 	op->is_write = is_write;
 	op->is_active = true;
 	op->has_failed = false;
@@ -187,21 +197,34 @@ static void on_packet(struct tor_end *at, const struct wire_pkt *w)
 /* ---- life -----------------------------------------------------------------
  */
 
-int coh_node_start(struct coh_node *n)
-{
-	static const struct end_tx_ops ops = {
-		.describe = describe,
-		.executed = executed,
-		.lost = lost,
-		.push = push,
-	};
-	int err;
+static const struct end_tx_ops ops = {
+	.describe = describe,
+	.executed = executed,
+	.lost = lost,
+	.push = push,
+};
 
+static void prepare(struct coh_node *n)
+{
 	n->first = NULL;
 	n->last = &n->first;
 	n->tx.rto_ns = n->coh->opt.rto_ns;
 	n->tx.patience_ns = n->coh->opt.node_ns;
 	end_tx_init(&n->tx, n->coh->self, &ops, &n->coh->c[COH_C_coalesced]);
+}
+
+void coh_node_start_away(struct coh_node *n)
+{
+	prepare(n);
+	n->tx.dead = true;
+	n->used = true;
+}
+
+int coh_node_start(struct coh_node *n)
+{
+	int err;
+
+	prepare(n);
 	n->at.self = n->coh->self;
 	n->at.packet = on_packet;
 	memcpy(n->at.own_ip, n->tx.header.src_ip, 16);

@@ -169,6 +169,8 @@ int coh_region_find(const struct coh *c, struct tor_words *p,
 {
 	uint64_t va = tor_words_u64(p, "va", UINT64_MAX);
 	const struct coh_dir_entry *e;
+	uint64_t addr;
+	uint32_t node;
 	int err = tor_words_end(p);
 
 	if (err)
@@ -184,5 +186,7 @@ int coh_region_find(const struct coh *c, struct tor_words *p,
 	json_out_u64(out, "sharers", e ? e->sharers : 0);
 	json_out_u64(out, "va", e ? coh_va(e->page) : va);
 	json_out_u64(out, "size", e ? coh_va(coh_dir_pages(e)) : 0);
+	if (!translate_find(&c->translate, va, &node, &addr))
+		json_out_u64(out, "node", node);
 	return 0;
 }

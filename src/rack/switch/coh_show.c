@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 
 #include "base/json_out.h"
-#include "coh.h"
+#include "coh_ctl.h"
 
 enum {
 	LOST_SHOWN = 16384, /* fits into an answer */
@@ -72,12 +72,16 @@ void coh_show(const struct coh *c, struct json_out *out)
 			continue;
 		json_out_object(out, NULL);
 		json_out_u64(out, "node", i);
-		json_out_u64(out, "va", coherence_arena(i));
+		json_out_u64(out, "va", c->translate.node[i].va);
 		json_out_u64(out, "size", c->translate.node[i].size_bytes);
 		json_out_bool(out, "lost", c->nodes[i].tx.dead);
+		json_out_u64(out, "void", c->nodes[i].void_count);
+		json_out_u64(out, "scrubs", c->nodes[i].scrub_count);
 		json_out_close(out);
 	}
 	json_out_close(out);
+	coh_offer_show(c, out);
+	coh_move_show(c, out);
 	show_lost(c, out);
 }
 

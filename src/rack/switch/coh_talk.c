@@ -77,16 +77,31 @@ static uint32_t begin(struct coh_machine *m, uint32_t psn)
 /* ---- give-backs ------------------------------------------------------------
  */
 
-static void write_done(struct coh *c, struct coh_op *op)
+static void give_done(struct coh *c, struct coh_give *g)
 {
-	struct coh_give *g = container_of(op, struct coh_give, op);
 	struct coh_machine *m = &c->machines[g->machine];
 
-	if (op->has_failed)
-		coh_count(c, COH_C_gives_void);
+	if (--g->left)
+		return;
 	g->used = false;
 	if (m->used && !PLANTED(coh_ack_early))
 		coh_talk_done(m, g->said);
+}
+
+static void write_done(struct coh *c, struct coh_op *op)
+{
+	if (op->has_failed) {
+		coh_count(c, COH_C_gives_void);
+		c->nodes[op->node].void_count++;
+	}
+	give_done(c, container_of(op, struct coh_give, op));
+}
+
+static void second_done(struct coh *c, struct coh_op *op)
+{
+	if (op->has_failed)
+		coh_move_failed(c);
+	give_done(c, container_of(op, struct coh_give, second));
 }
 
 static struct coh_give *give_take(struct coh_machine *m)
@@ -258,6 +273,8 @@ int coh_talk_start(struct coh_machine *m)
 		g->machine = m->number;
 		g->op.bytes = g->bytes;
 		g->op.done = write_done;
+		g->second.bytes = g->bytes;
+		g->second.done = second_done;
 	}
 	m->at.self = m->coh->self;
 	m->at.packet = on_packet;

@@ -29,6 +29,7 @@ static void coh_release(void *state)
 	free(c->dir.slots);
 	free(c->machines);
 	free(c->nodes);
+	free(c->offers);
 }
 
 static int coh_init(void *state, struct tor_instance *self, const char *options)
@@ -53,9 +54,10 @@ static int coh_init(void *state, struct tor_instance *self, const char *options)
 			      sizeof(*c->dir.slots));
 	c->machines = calloc(c->opt.machines, sizeof(*c->machines));
 	c->nodes = calloc(COHERENCE_NODES, sizeof(*c->nodes));
+	c->offers = calloc(COHERENCE_NODES, sizeof(*c->offers));
 	memset(c->nothing, 0xdb, sizeof(c->nothing));
 	if (!c->dir.entries || !c->dir.buckets || !c->dir.slots ||
-	    !c->machines || !c->nodes)
+	    !c->machines || !c->nodes || !c->offers)
 		return -ENOMEM;
 	err = translate_init(&c->translate);
 	return err ? err : rights_init(&c->rights);

@@ -22,22 +22,43 @@ void translate_release(struct translate *t)
 void translate_clear(struct translate *t)
 {
 	memset(t->node, 0, sizeof(t->node));
+	t->node_end = 0;
 	t->outlier_count = 0;
 	t->orders = 0;
 }
 
-int translate_node(struct translate *t, uint32_t node, uint64_t addr,
-		   uint64_t size_bytes)
+static bool meets(const struct translate *t, uint32_t node, uint64_t va,
+		  uint64_t size_bytes)
+{
+	return t->node[node].size_bytes &&
+	       va < t->node[node].va + t->node[node].size_bytes &&
+	       t->node[node].va < va + size_bytes;
+}
+
+int translate_node(struct translate *t, uint32_t node, uint64_t va,
+		   uint64_t addr, uint64_t size_bytes)
 {
 	if (node >= COHERENCE_NODES || !size_bytes ||
 	    size_bytes > 1ull << COHERENCE_NODE_SHIFT ||
-	    size_bytes % COHERENCE_PAGE_BYTES || addr + size_bytes < addr)
+	    size_bytes % COHERENCE_PAGE_BYTES || addr + size_bytes < addr ||
+	    va % COHERENCE_PAGE_BYTES || va < COHERENCE_BASE ||
+	    va > coherence_arena(COHERENCE_NODES) - size_bytes)
 		return -EINVAL;
-	if (t->node[node].size_bytes)
+	for (uint32_t i = 0; i < t->node_end; i++)
+		if (meets(t, i, va, size_bytes))
+			return -EEXIST;
+	if (node < t->node_end && t->node[node].size_bytes)
 		return -EEXIST;
+	t->node[node].va = va;
 	t->node[node].addr = addr;
 	t->node[node].size_bytes = size_bytes;
+	t->node_end = u32_max(t->node_end, node + 1);
 	return 0;
+}
+
+void translate_forget(struct translate *t, uint32_t node)
+{
+	t->node[node].size_bytes = 0;
 }
 
 /* ---- outliers ------------------------------------------------------------ */
@@ -95,6 +116,21 @@ int translate_outlier(struct translate *t, uint64_t va, uint64_t size_bytes,
 	return 0;
 }
 
+void translate_remove(struct translate *t, uint64_t va, uint64_t size_bytes)
+{
+	uint8_t order = (uint8_t)__builtin_ctzll(size_bytes);
+	uint32_t i = place_of(t, va, order);
+
+	if (i == t->outlier_count || compare(&t->outliers[i], va, order))
+		return;
+	t->outlier_count--;
+	memmove(&t->outliers[i], &t->outliers[i + 1],
+		(t->outlier_count - i) * sizeof(*t->outliers));
+	t->orders = 0;
+	for (i = 0; i < t->outlier_count; i++)
+		t->orders |= 1ull << t->outliers[i].order;
+}
+
 /* One search for each size that there is, the smallest first. */
 static const struct translate_outlier *find_outlier(const struct translate *t,
 						    uint64_t va)
@@ -115,19 +151,20 @@ int translate_find(const struct translate *t, uint64_t va, uint32_t *node,
 		   uint64_t *addr)
 {
 	const struct translate_outlier *o = find_outlier(t, va);
-	uint64_t at = va - COHERENCE_BASE;
-	uint64_t n = at >> COHERENCE_NODE_SHIFT;
 
 	if (o) {
 		*node = o->node;
 		*addr = o->addr + (va - o->va);
 		return 0;
 	}
-	at &= (1ull << COHERENCE_NODE_SHIFT) - 1;
-	if (va < COHERENCE_BASE || n >= COHERENCE_NODES ||
-	    at >= t->node[n].size_bytes)
-		return -EFAULT;
-	*node = (uint32_t)n;
-	*addr = t->node[n].addr + at;
-	return 0;
+	for (uint32_t i = 0; i < t->node_end; i++) {
+		uint64_t at = va - t->node[i].va;
+
+		if (at >= t->node[i].size_bytes)
+			continue;
+		*node = i;
+		*addr = t->node[i].addr + at;
+		return 0;
+	}
+	return -EFAULT;
 }
