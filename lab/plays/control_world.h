@@ -27,7 +27,7 @@ enum {
 	PLACES = 24,	 /* for blocks, at each node */
 	OWNERS = 1 << 16,
 	REGIONS = 3, /* that move from node to node */
-	MOVERS = 6,
+	MOVERS = 3,
 	IDS = 16,	/* of moves, that a node remembers */
 	END_MS = 60000, /* of peace, at the end */
 };
