@@ -45,8 +45,8 @@ struct pair_end {
 };
 
 /* Our first RoCEv2 address, of the peer's family and reach if there is one, and
- * its index; NULL: of any family, and not of this link alone if there is another.
- * -ENODEV: there is none. */
+ * its index; NULL: of any family, and not of this link alone if there is
+ * another. -ENODEV: there is none. */
 int pair_gid(struct ibv_context *context, const union ibv_gid *peer,
 	     uint8_t *index, union ibv_gid *own) MUST_CHECK;
 /* An unpredictable packet number. -EIO: the kernel has no randomness. */

@@ -44,7 +44,7 @@ struct mem_walk_config {
 struct mem_node_config {
 	const char *name;
 	uint64_t pool_bytes;
-	uint64_t shared_bytes;	   /* of coherent shared memory; 0: none */
+	uint64_t shared_bytes; /* of coherent shared memory; 0: none */
 	/* The node that leads it; NULL: this one. */
 	const char *shared_lead;
 	const char *default_token; /* of the tenant "default" */

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "base/config_named.h"
+#include "base/error.h"
 #include "base/statedir.h"
 #include "mem_priv.h"
 #include "uplink/uplink.h"
