@@ -74,6 +74,17 @@ static void become_reached(struct fixture *f)
 	assert_true(reach_ops(f) > before);
 }
 
+/* Small requests reach until then, whatever answers were late. */
+static void set_until(struct fixture *f, uint64_t until_ns)
+{
+	struct os_host *h = host_of(f->host[0]);
+
+	lock_take(&h->base.lock);
+	h->reach.strikes = 0;
+	h->reach.until_ns = until_ns;
+	lock_drop(&h->base.lock);
+}
+
 static void test_operations(void **state)
 {
 	struct fixture f;
@@ -104,6 +115,7 @@ static void test_operations(void **state)
 	b->mem[4096] = 1;
 	assert_int_equal(transfer(&f, IBV_WR_ATOMIC_FETCH_AND_ADD, 4096, 8), 0);
 	assert_int_equal(b->mem[4096], 2);
+	set_until(&f, 0);
 	assert_int_equal(transfer(&f, IBV_WR_RDMA_WRITE, 0, 64), 0);
 	assert_int_equal(reach_ops(&f), before + 2 * n);
 	/* Words could be torn where the two sides do not begin alike. */
@@ -143,14 +155,15 @@ static void test_small_after_late_answers(void **state)
 
 	fixture_init(&f);
 	become_reached(&f);
+	set_until(&f, 0);
 	note_late(&f);
 	note_late(&f);
+	assert_true(host_of(f.host[0])->reach.until_ns > 0);
+	set_until(&f, UINT64_MAX);
 	before = reach_ops(&f);
 	for (uint32_t len = 1; len <= 40; len++) {
 		memset(f.end[0].mem, (int)len, 64);
 		memset(f.end[1].mem, 0, 64);
-		note_late(&f); /* the time must not be over */
-		note_late(&f);
 		assert_int_equal(transfer(&f, IBV_WR_RDMA_WRITE, 8, len), 0);
 		assert_memory_equal(f.end[0].mem + 8, f.end[1].mem + 8, len);
 		assert_int_equal(f.end[1].mem[8 + len], 0);
@@ -216,6 +229,44 @@ static void test_unmapped(void **state)
 	assert_int_equal(transfer(&f, IBV_WR_RDMA_WRITE, 0, LARGE),
 			 IBV_WC_REM_OP_ERR);
 	assert_int_equal(b->mem[0], 0);
+	fixture_release(&f);
+}
+
+static void *unmap_first(void *arg)
+{
+	struct end *b = arg;
+
+	return munmap(b->mem, LARGE) ? NULL : b->mem;
+}
+
+/* Who unmaps does not wait for the NIC's lock for ever, and still nobody
+ * begins to reach, nor is given anything to reach, once it goes on. */
+static void test_unmapped_without_the_lock(void **state)
+{
+	struct os_host *owner;
+	struct fixture f;
+	pthread_t thread;
+	uint32_t epoch;
+	void *p;
+
+	fixture_init(&f);
+	become_reached(&f);
+	owner = host_of(f.host[1]);
+	epoch = bell_page_epoch(owner->bell.page);
+	lock_take(&owner->base.lock);
+	assert_int_equal(pthread_create(&thread, NULL, unmap_first, &f.end[1]),
+			 0);
+	pthread_join(thread, &p);
+	assert_ptr_equal(p, f.end[1].mem);
+	assert_int_not_equal(bell_page_epoch(owner->bell.page), epoch);
+	assert_true(owner->reach.is_barred);
+	lock_drop(&owner->base.lock);
+	assert_int_equal(transfer(&f, IBV_WR_RDMA_WRITE, 0, LARGE),
+			 IBV_WC_REM_OP_ERR);
+	assert_false(owner->reach.is_barred);
+	p = mmap(p, LARGE, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	assert_ptr_equal(p, f.end[1].mem); /* for who frees it */
 	fixture_release(&f);
 }
 
@@ -356,6 +407,7 @@ int main(void)
 		cmocka_unit_test(test_dereg_takes_back),
 		cmocka_unit_test(test_connection_ends),
 		cmocka_unit_test(test_unmapped),
+		cmocka_unit_test(test_unmapped_without_the_lock),
 		cmocka_unit_test(test_dereg_under_writes),
 		cmocka_unit_test(test_waits_for_who_runs),
 		cmocka_unit_test(test_death_is_seen),

@@ -278,11 +278,11 @@ static inline uint32_t bell_page_epoch(const struct bell_page *page)
  * bell_page_reaches. */
 static inline void bell_next_epoch(struct bell *b)
 {
-	uint32_t next = bell_page_epoch(b->page) + 1;
-
-	/* REACH-1: the owner's first half. */
-	atomic_store_explicit(&b->page->epoch, next ? next : 1,
-			      memory_order_seq_cst);
+	/* REACH-1: the owner's first half. There is no epoch 0. */
+	if (atomic_fetch_add_explicit(&b->page->epoch, 1,
+				      memory_order_seq_cst) == UINT32_MAX)
+		atomic_fetch_add_explicit(&b->page->epoch, 1,
+					  memory_order_relaxed);
 }
 
 static inline uint64_t bell_page_reaches(const struct bell_page *page)

@@ -68,8 +68,12 @@ bool reach_give(struct cable *c, const struct nic_mr_attr *attr,
 	rep->length = attr->length;
 	rep->addr = (uintptr_t)attr->addr;
 	rep->word = CABLE_MAP_REACH;
+	/* REACH-2, with reach_bar: who has the epoch that it has made sees the
+	 * bar, too. */
 	rep->generation = atomic_load_explicit(&h->bell.page->epoch,
-					       memory_order_relaxed);
+					       memory_order_acquire);
+	if (atomic_load_explicit(&h->reach.is_barred, memory_order_relaxed))
+		return false;
 	h->reach.is_given = c->has_reach = true;
 	h->stats->reach_grants++;
 	return true;
@@ -158,6 +162,17 @@ void reach_revoke(struct os_host *h)
 		await(c);
 	}
 	h->stats->reach_revokes++;
+}
+
+void reach_bar(struct os_host *h)
+{
+	atomic_store_explicit(&h->reach.is_barred, true, memory_order_relaxed);
+	bell_next_epoch(&h->bell); /* REACH-2 */
+}
+
+void reach_unbar(struct os_host *h)
+{
+	atomic_store_explicit(&h->reach.is_barred, false, memory_order_relaxed);
 }
 
 /* ---- the user ----------------------------------------------------------- */

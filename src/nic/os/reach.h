@@ -33,6 +33,8 @@
 #ifndef AQ_REACH_H
 #define AQ_REACH_H
 
+#include <stdatomic.h>
+
 #include "base/env.h"
 
 struct bell;
@@ -52,8 +54,10 @@ struct reach_map {
 
 /* When a host reaches; the lock is held. */
 struct reach {
-	bool is_able;	   /* this system has what it takes */
-	bool is_given;	   /* something, in this epoch */
+	bool is_able;  /* this system has what it takes */
+	bool is_given; /* something, in this epoch */
+	/* Nothing is given away; without the lock, too. */
+	_Atomic bool is_barred;
 	uint32_t strikes;  /* late answers, as long as they come in a row */
 	uint64_t until_ns; /* small requests reach until then */
 	uint64_t span_ns;
@@ -70,6 +74,13 @@ bool reach_give(struct cable *c, const struct nic_mr_attr *attr,
 /* Takes everything back, and returns when nobody reaches any more. The lock is
  * held. */
 void reach_revoke(struct os_host *h);
+/*
+ * For who must not wait for the lock: nothing begins any more, and nothing is
+ * given away until reach_unbar; what is under way goes on. With the lock,
+ * reach_revoke waits for that.
+ */
+void reach_bar(struct os_host *h);
+void reach_unbar(struct os_host *h);
 
 /* ---- the user ----------------------------------------------------------- */
 

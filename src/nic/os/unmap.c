@@ -175,13 +175,17 @@ static void handle(struct os_host *h)
 	unsigned n;
 
 	/* Peers that reach must have ended before whoever unmaps goes on. Who
-	 * has the lock for so long is mostly the one that unmaps. */
+	 * has the lock for so long is mostly the one that unmaps: then none of
+	 * them begins any more, at least. */
 	if (locked)
 		reach_revoke(h);
+	else
+		reach_bar(h);
 	n = read_events(u->fd, away);
 	if (!locked) {
 		lock_take(lock);
 		reach_revoke(h);
+		reach_unbar(h);
 	}
 	for (unsigned i = 0; i < n; i++)
 		nic_memory_gone(h->base.nic, (void *)(uintptr_t)away[i].start,
