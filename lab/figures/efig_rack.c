@@ -42,7 +42,7 @@ struct news {
 };
 
 struct node {
-	char name[8];
+	char name[16];
 	uint64_t epoch;
 	uint64_t used, size;
 	struct cd_held held; /* its beat that waits for orders */

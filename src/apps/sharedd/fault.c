@@ -94,9 +94,10 @@ static void poison(const struct shd_wait *w)
 {
 	uint32_t at = (uint32_t)(w->page - w->program->segment->page);
 
-	/* Before Linux 6.6 a page cannot be poison. */
+	/* Before Linux 6.6 a page cannot be poison. Of the calls that send a
+	 * signal a daemon may make only this one. */
 	if (shd_mem_poison(&w->program->view, at) == -EINVAL)
-		(void)kill(w->program->pid, SIGBUS);
+		(void)tgkill(w->program->pid, w->program->pid, SIGBUS);
 }
 
 /* A page that is here cannot be poison. False: not yet. */
