@@ -15,6 +15,7 @@ enum {
 	LOST = 4, /* percent */
 	DOUBLED = 8,
 	DIES = 5,
+	CUT = 10,
 	TRIES = 6,
 };
 
@@ -234,7 +235,7 @@ static void move(struct world *w, struct mover *m)
 		{STEP_COPY, STEP_SEAL, false},	 {STEP_SEAL, STEP_GIVE, true},
 		{STEP_GIVE, STEP_TAKE, false},
 	};
-	uint64_t birth = m->order.birth;
+	uint64_t birth = m->order.birth, run = m->order.from_run;
 	enum step now = m->order.step;
 	enum answer a;
 
@@ -243,7 +244,12 @@ static void move(struct world *w, struct mover *m)
 		return;
 	}
 	a = tell(w, m, now, steps[now].is_there ? m->to : m->from);
-	if (a == DONE && m->order.birth == birth) {
+	/* A sealed copy is left, and who knows what it is worth is silent. */
+	if (now == STEP_SEAL && goes_wrong(w, CUT))
+		w->node[m->from].p.cut_ns =
+			w->now_ns + between_ms(w, 500, 13000);
+	/* What leaves is what was looked at. */
+	if (a == DONE && m->order.birth == birth && m->order.from_run == run) {
 		m->order.step = steps[now].next;
 		return;
 	}

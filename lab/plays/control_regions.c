@@ -60,21 +60,27 @@ static bool arrive(struct node *n, struct region *r, const struct order *o)
 
 static bool leave(const struct node *n, struct region *r, struct order *o)
 {
-	if (r->stage != AT_HOME || has(&n->kept, o->move) ||
+	if (!n->joined_ns || r->stage != AT_HOME || has(&n->kept, o->move) ||
 	    has(&n->given, o->move))
 		return false;
 	r->stage = AT_LEAVING;
 	r->move = o->move;
 	o->birth = r->birth;
+	o->from_run = n->run;
 	return true;
 }
 
-static bool give(struct node *n, struct region *r, const struct order *o)
+static bool give(struct world *w, struct node *n, struct region *r,
+		 const struct order *o)
 {
 	if (has(&n->given, o->move))
 		return true;
 	if (r->stage != AT_LEAVING || r->move != o->move)
 		return false;
+	/* The copy has died with its node since, and the mover does not know:
+	 * the region is lost with the node that it is given to. */
+	if (w->node[o->to].run != o->to_run)
+		w->written[o->region].may_be_lost = true;
 	note_id(&n->given, o->move);
 	*r = (struct region){.stage = AT_NONE};
 	return true;
@@ -123,13 +129,15 @@ bool region_obey(struct world *w, struct order *o)
 		break;
 	case STEP_SEAL:
 		is_done = is_its;
+		o->to = o->node;
+		o->to_run = n->run;
 		if (is_its && r->stage == AT_ARRIVING) {
 			r->stage = AT_SEALED;
 			r->version = o->version;
 		}
 		break;
 	case STEP_GIVE:
-		return give(n, r, o);
+		return give(w, n, r, o);
 	case STEP_TAKE:
 		return is_its && take(r);
 	case STEP_END:

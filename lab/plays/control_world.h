@@ -150,8 +150,9 @@ struct order {
 	enum step step;
 	unsigned node, region;
 	uint64_t move, birth, version;
-	unsigned from;
+	unsigned from, to;
 	uint64_t from_run;
+	uint64_t to_run; /* that has sealed it */
 };
 
 enum stage {

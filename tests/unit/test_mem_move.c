@@ -44,6 +44,7 @@ static void pass(struct mem_fixture *f, uint64_t ms)
 static void make(struct mem_fixture *f)
 {
 	fixture_start(f);
+	mem_node_joined(f->node);
 	assert_int_equal(
 		ask(f, "POST /v1/regions", "{\"name\":\"r\",\"size\":8192}"),
 		201);
@@ -322,6 +323,27 @@ static void a_move_that_was_given_up_does_not_begin_again(void **state)
 	fixture_stop(&f);
 }
 
+/* A controller that knows the run before would take a copy of this one for all
+ * that is left of it. */
+static void only_a_run_that_is_known_lets_go(void **state)
+{
+	static const struct row rows[] = {
+		{"POST /v1/regions", "{\"name\":\"r\",\"size\":8192}", 201,
+		 NULL},
+		{"POST /v1/moves", LEAVE(ID, "[\"r\"]", "1000"), 429,
+		 "-EAGAIN"},
+		{"GET /v1/regions/r", NULL, 200, NULL},
+	};
+	struct mem_fixture f = {0};
+
+	fixture_start(&f);
+	run_rows(&f, rows, ARRAY_LEN(rows));
+	mem_node_joined(f.node);
+	assert_int_equal(
+		ask(&f, "POST /v1/moves", LEAVE(ID, "[\"r\"]", "1000")), 200);
+	fixture_stop(&f);
+}
+
 static unsigned give_one(struct mem_fixture *f, const char *token, unsigned i)
 {
 	char line[64], body[128];
@@ -344,6 +366,7 @@ static void a_tenant_gives_its_share(void **state)
 	char token[80];
 
 	fixture_start(&f);
+	mem_node_joined(f.node);
 	assert_int_equal(ask_as(&f, TOKEN_ADMIN, "POST /v1/tenants",
 				"{\"name\":\"other\"}"),
 			 201);
@@ -395,6 +418,7 @@ int main(void)
 		cmocka_unit_test(a_copy_that_never_counts_ends),
 		cmocka_unit_test(a_move_that_was_given_up_does_not_begin_again),
 		cmocka_unit_test(moves_of_others_are_not_there),
+		cmocka_unit_test(only_a_run_that_is_known_lets_go),
 		cmocka_unit_test(a_tenant_gives_its_share),
 	};
 

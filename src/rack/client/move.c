@@ -122,7 +122,25 @@ static int arrive(struct mover *m, unsigned i)
 	return err;
 }
 
-/* All keys end; and it is still what was looked at. */
+/* What leaves is what was looked at. By the name of the run, which the other
+ * node was told, the controller judges what becomes of the copy. */
+static int check_left(const struct moved *r, const json_t *row)
+{
+	uint64_t size =
+		(uint64_t)json_integer_value(json_object_get(row, "size"));
+
+	if (strcmp(word(row, "incarnation"), word(r->row, "incarnation")) != 0)
+		return error_set(-ESTALE,
+				 "the node of region %s was started anew",
+				 r->name);
+	if (strcmp(word(row, "birth"), word(r->row, "birth")) != 0)
+		return error_set(-ESTALE, "region %s was made anew", r->name);
+	return size == r->piece.size_bytes
+		       ? 0
+		       : error_set(-EBUSY, "region %s was resized", r->name);
+}
+
+/* All keys end. */
 static int leave(struct mover *m)
 {
 	json_t *names = json_array(), *reply = NULL, *row;
@@ -138,13 +156,8 @@ static int leave(struct mover *m)
 				 client_rack_deadline_ns(m->rack), &reply);
 	json_array_foreach(json_object_get(reply, "regions"), i, row)
 	{
-		uint64_t size = (uint64_t)json_integer_value(
-			json_object_get(row, "size"));
-
-		if (!err && i < m->count &&
-		    size != m->region[i].piece.size_bytes)
-			err = error_set(-EBUSY, "region %s was resized",
-					m->region[i].name);
+		if (!err && i < m->count)
+			err = check_left(&m->region[i], row);
 	}
 	json_decref(reply);
 	return err;

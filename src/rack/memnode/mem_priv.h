@@ -388,6 +388,7 @@ struct mem_node {
 
 	/* The controller, if there is one (ruled.h). */
 	struct mem_control control;
+	bool has_joined; /* since its start */
 	bool is_drained;
 	uint64_t drain_order; /* as it was told; 0: not yet */
 	json_t *conflicts;    /* names of tenants */

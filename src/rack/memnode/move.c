@@ -243,6 +243,13 @@ static void note_kept(struct mem_node *node, const struct mem_region *r)
 int move_may_begin(const struct mem_node *node, const struct mem_tenant *tenant,
 		   uint64_t id)
 {
+	/* To a controller that knows only the run before, a copy from this one
+	 * would be all that is left of a node that was started anew. */
+	if (!node->has_joined)
+		return error_set(-EAGAIN,
+				 "no controller has heard of this run of node "
+				 "%s yet",
+				 node->name);
 	return was_kept(node, id) || was_given(node, tenant, id)
 		       ? error_set(-ESTALE,
 				   "move %016" PRIx64

@@ -48,7 +48,8 @@ int move_parse_id(const char *what, const char *text, uint64_t *out) MUST_CHECK;
 
 /* No region of a move, and no end of one. */
 int move_none(uint64_t id) MUST_CHECK;
-/* Whether a move may begin: -ESTALE, it was given up here, or is over. */
+/* Whether a move may begin: -ESTALE, it was given up here, or is over; -EAGAIN,
+ * no controller knows this run of the node. */
 int move_may_begin(const struct mem_node *node, const struct mem_tenant *tenant,
 		   uint64_t id) MUST_CHECK;
 /* Why the region cannot leave: -EOPNOTSUPP, -EBUSY. */

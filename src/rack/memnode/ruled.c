@@ -314,6 +314,7 @@ void mem_node_joined(void *ctx)
 		up_share_join(&node->tenants[i]->share,
 			      used_of(node->tenants[i]));
 	node->names_told = 0;
+	node->has_joined = true;
 	pthread_mutex_unlock(&node->lock);
 }
 
