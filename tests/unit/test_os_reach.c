@@ -263,6 +263,8 @@ static void test_unmapped_without_the_lock(void **state)
 	lock_drop(&owner->base.lock);
 	assert_int_equal(transfer(&f, IBV_WR_RDMA_WRITE, 0, LARGE),
 			 IBV_WC_REM_OP_ERR);
+	for (unsigned i = 0; i < 2000 && owner->reach.is_barred; i++)
+		test_sleep_ms(1);
 	assert_false(owner->reach.is_barred);
 	p = mmap(p, LARGE, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
