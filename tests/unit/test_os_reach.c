@@ -114,7 +114,7 @@ static void test_operations(void **state)
 	/* Atomics are the owner's to execute, and it answers small requests. */
 	b->mem[4096] = 1;
 	assert_int_equal(transfer(&f, IBV_WR_ATOMIC_FETCH_AND_ADD, 4096, 8), 0);
-	assert_int_equal(b->mem[4096], 2);
+	assert_int_equal(*(_Atomic uint8_t *)&b->mem[4096], 2);
 	set_until(&f, 0);
 	assert_int_equal(transfer(&f, IBV_WR_RDMA_WRITE, 0, 64), 0);
 	assert_int_equal(reach_ops(&f), before + 2 * n);
