@@ -111,6 +111,27 @@ static void refusals_are_limited_and_counted(void **state)
 	}
 }
 
+/* Nobody gets past the log by words that double in JSON. */
+static void the_longest_line_has_room(void **state)
+{
+	char quotes[512];
+	struct ctl_request q = {.method = CTL_DELETE,
+				.path = quotes,
+				.peer = quotes,
+				.certificate = quotes};
+	struct ctl_audit_event e = {.who = quotes, .name = quotes};
+	struct fixture f;
+	json_t *tree;
+
+	memset(quotes, '"', sizeof(quotes) - 1);
+	quotes[sizeof(quotes) - 1] = 0;
+	start(&f, true);
+	ctl_audit_note(f.audit, &q, &e, 401, 1);
+	tree = json_loads(stop(&f), 0, NULL);
+	assert_true(json_is_object(tree));
+	json_decref(tree);
+}
+
 /* Lines of one transaction reach the file together, more of them than one write
  * has room for, and what should not be there is left out of the middle. */
 static void several_are_written_together(void **state)
@@ -209,6 +230,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(changes_and_refusals_are_written),
 		cmocka_unit_test(refusals_are_limited_and_counted),
+		cmocka_unit_test(the_longest_line_has_room),
 		cmocka_unit_test(several_are_written_together),
 		cmocka_unit_test(its_own_file_turns_over),
 		cmocka_unit_test(only_files_are_appended_to),

@@ -16,11 +16,11 @@
 #include "base/log.h"
 
 enum {
-	LINE_BYTES = 1024,
-	LINES_BYTES = 16 * LINE_BYTES, /* that are written at once */
 	WORD_BYTES = 160,
 	QUOTED_BYTES = 2 * WORD_BYTES,
-	BUCKETS = 64, /* of callers, for limits */
+	LINE_BYTES = 2048, /* five words that are all quotes, and more */
+	LINES_BYTES = 8 * LINE_BYTES, /* that are written at once */
+	BUCKETS = 64,		      /* of callers, for limits */
 };
 
 struct ctl_audit {
