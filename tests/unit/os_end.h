@@ -251,16 +251,16 @@ static inline void end_connect(struct end *e, const struct end_card *peer)
 }
 
 /* Over [at, at + len) of both memories. Atomics add 1, or swap 1 for 7. */
-static inline void end_post(struct end *e, const struct end_card *peer,
-			    enum ibv_wr_opcode opcode, uint32_t at,
-			    uint32_t len)
+static inline void end_post_flags(struct end *e, const struct end_card *peer,
+				  enum ibv_wr_opcode opcode, uint32_t at,
+				  uint32_t len, unsigned flags)
 {
 	struct ibv_sge sge = {(uintptr_t)e->mem + at, len, nic_mr_key(e->mr)};
 	struct ibv_send_wr wr = {
 		.sg_list = &sge,
 		.num_sge = 1,
 		.opcode = opcode,
-		.send_flags = IBV_SEND_SIGNALED,
+		.send_flags = IBV_SEND_SIGNALED | flags,
 	};
 
 	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||
@@ -277,6 +277,13 @@ static inline void end_post(struct end *e, const struct end_card *peer,
 	NEED(nic_qp_post_send(e->qp, &wr, NULL) == 0);
 	nic_qp_kick(e->qp);
 	lock_drop(&e->host->lock);
+}
+
+static inline void end_post(struct end *e, const struct end_card *peer,
+			    enum ibv_wr_opcode opcode, uint32_t at,
+			    uint32_t len)
+{
+	end_post_flags(e, peer, opcode, at, len, 0);
 }
 
 static inline void end_post_recv(struct end *e, uint32_t at, uint32_t len)

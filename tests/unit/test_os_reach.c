@@ -172,6 +172,31 @@ static void test_small_after_late_answers(void **state)
 	fixture_release(&f);
 }
 
+/* In the queue they do not begin at a word. Most programs that poll memory send
+ * their few bytes so. */
+static void test_inline(void **state)
+{
+	struct fixture f;
+	struct end *a = &f.end[0], *b = &f.end[1];
+	uint64_t before;
+
+	fixture_init(&f);
+	become_reached(&f);
+	set_until(&f, UINT64_MAX);
+	before = reach_ops(&f);
+	for (uint32_t len = 1; len <= 40; len++) {
+		memset(a->mem, (int)len, 64);
+		memset(b->mem, 0, 64);
+		end_post_flags(a, &b->card, IBV_WR_RDMA_WRITE, 8, len,
+			       IBV_SEND_INLINE);
+		assert_int_equal(end_wait(a, true, 2000), 0);
+		assert_memory_equal(a->mem + 8, b->mem + 8, len);
+		assert_int_equal(b->mem[8 + len], 0);
+	}
+	assert_int_equal(reach_ops(&f), before + 40);
+	fixture_release(&f);
+}
+
 static void test_dereg_takes_back(void **state)
 {
 	struct fixture f;
@@ -406,6 +431,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_operations),
 		cmocka_unit_test(test_small_after_late_answers),
+		cmocka_unit_test(test_inline),
 		cmocka_unit_test(test_dereg_takes_back),
 		cmocka_unit_test(test_connection_ends),
 		cmocka_unit_test(test_unmapped),

@@ -53,31 +53,51 @@ static int atomic(struct nic_qp *qp, const struct send_op *op, uint8_t *far)
 	return 1;
 }
 
+/* Where the data of a request are; 0 pieces: not all of them can be used. Those
+ * in the queue begin in the middle of a word, which the env does not copy from,
+ * and nobody else sees them: they are copied to a place that does. */
+static unsigned list_pieces(struct nic_qp *qp, const struct send_op *op,
+			    uint32_t local, struct env_piece near[],
+			    uint8_t in_queue[NIC_INLINE_MAX])
+{
+	unsigned pieces = 0;
+
+	if (op->data.is_inline) {
+		if (op->length > NIC_INLINE_MAX ||
+		    sendq_gather(qp, &op->data, 0, in_queue, op->length))
+			return 0;
+		near[0] = (struct env_piece){in_queue, op->length};
+		return 1;
+	}
+	for (uint32_t at = 0, n; at < op->length; at += n) {
+		uint8_t *p;
+
+		n = op->length - at;
+		p = sendq_piece(qp, &op->data, at, local, &n);
+		if (!p || pieces == NIC_SGE_MAX + 1)
+			return 0;
+		near[pieces++] = (struct env_piece){p, n};
+	}
+	return pieces;
+}
+
 /* By the system, in memory that is not mapped. What goes wrong is found out by
  * frames. */
 static int reach(struct nic_qp *qp, const struct send_op *op,
 		 const struct env_direct *map, uint64_t offset, uint32_t local)
 {
 	struct env *env = qp->nic->env;
+	_Alignas(uint64_t) uint8_t in_queue[NIC_INLINE_MAX];
 	struct env_piece near[NIC_SGE_MAX + 1];
-	unsigned pieces = 0;
+	unsigned pieces;
 
 	if (op->info->access == IBV_ACCESS_REMOTE_ATOMIC ||
 	    op->length > NIC_REACH_MAX ||
 	    !env->ops->reach_is_wanted(env, op->length))
 		return 0;
-	for (uint32_t at = 0, n; at < op->length; at += n) {
-		uint8_t *p;
-
-		n = op->length - at;
-		p = sendq_piece(qp, &op->data, at, local, &n);
-		if (!p || pieces == ARRAY_LEN(near)) {
-			qp->req.reach_failed = true;
-			return 0;
-		}
-		near[pieces++] = (struct env_piece){p, n};
-	}
+	pieces = list_pieces(qp, op, local, near, in_queue);
 	qp->req.reach_failed =
+		!pieces ||
 		env->ops->reach_copy(env, map,
 				     op->opcode == WQE_READ ? ENV_DIRECT_READ
 							    : ENV_DIRECT_WRITE,
