@@ -174,6 +174,9 @@ enum offload_read {
 struct offload_rack;
 int offload_rack_start(uint64_t pool_bytes, struct offload_rack **out)
 	__attribute__((warn_unused_result));
+/* The same on any core, as users start it. */
+int offload_rack_start_anywhere(uint64_t pool_bytes, struct offload_rack **out)
+	__attribute__((warn_unused_result));
 /* The same with all NICs at OFFLOAD_SWITCH, and an engine of either kind. */
 int offload_rack_start_switch(uint64_t pool_bytes, struct offload_rack **out)
 	__attribute__((warn_unused_result));

@@ -28,8 +28,9 @@ enum {
 
 enum rack_kind {
 	RACK_PLAIN,
-	RACK_ENGINES, /* at a switch, and another one without a program */
-	RACK_WALKS,   /* two memory nodes at a switch that carries walks on */
+	RACK_ANYWHERE, /* the same, as users start it: on any core */
+	RACK_ENGINES,  /* at a switch, and another one without a program */
+	RACK_WALKS,    /* two memory nodes at a switch that carries walks on */
 };
 
 struct offload_rack {
@@ -38,6 +39,11 @@ struct offload_rack {
 	enum rack_kind kind;
 	struct subject_world world;
 };
+
+static bool is_without_switch(enum rack_kind kind)
+{
+	return kind == RACK_PLAIN || kind == RACK_ANYWHERE;
+}
 
 /* ---- commands ----------------------------------------------------------- */
 
@@ -74,11 +80,13 @@ static void watch_signals(void (*handler)(int))
 		(void)sigaction(signals[i], &sa, NULL);
 }
 
-/* Runs `aquifer ARG...` on the server's core, quietly. 0 or -errno. */
-static int command(const char *a, const char *b)
+/* Runs `aquifer ARG...` on the server's core, if the rack is there, quietly. 0
+ * or -errno. */
+static int command(const struct offload_rack *r, const char *a, const char *b)
 {
 	return place_wait(
-		place_start_aquifer(PLACE_SERVER, a, b, (char *)NULL));
+		place_start_aquifer(r->kind == RACK_ANYWHERE ? 0 : PLACE_SERVER,
+				    a, b, (char *)NULL));
 }
 
 static int write_ini(const struct offload_rack *r, uint64_t pool_bytes,
@@ -195,7 +203,7 @@ static void find_pids(struct offload_rack *r)
 		return;
 	}
 	find_pid(r, r->kind == RACK_ENGINES ? "e1" : "e0");
-	if (r->kind == RACK_PLAIN)
+	if (is_without_switch(r->kind))
 		return;
 	find_pid(r, OFFLOAD_SWITCH);
 	find_pid(r, OFFLOAD_SWITCH_BARE);
@@ -205,8 +213,10 @@ static void find_pids(struct offload_rack *r)
 static int start(uint64_t pool_bytes, enum rack_kind kind,
 		 struct offload_rack **out)
 {
-	static const unsigned processes[] = {
-		[RACK_PLAIN] = 2, [RACK_ENGINES] = 5, [RACK_WALKS] = 3};
+	static const unsigned processes[] = {[RACK_PLAIN] = 2,
+					     [RACK_ANYWHERE] = 2,
+					     [RACK_ENGINES] = 5,
+					     [RACK_WALKS] = 3};
 	struct offload_rack *r = calloc(1, sizeof(*r));
 	char ini[OFFLOAD_PATH_MAX + 64];
 	char name[32];
@@ -224,12 +234,12 @@ static int start(uint64_t pool_bytes, enum rack_kind kind,
 	snprintf(r->rundir, sizeof(r->rundir), "%s/%s", r->base, name);
 	setenv("AQUIFER_RUNDIR", r->base, 1);
 	setenv("AQUIFER_RACK_NAME", name, 1);
-	if (kind != RACK_PLAIN)
+	if (!is_without_switch(kind))
 		setenv("AQUIFER_NIC_PORT", "switch:" OFFLOAD_SWITCH, 1);
 	watch_signals(on_signal);
 	rc = write_ini(r, pool_bytes, ini, sizeof(ini));
 	if (rc == 0)
-		rc = command("up", ini);
+		rc = command(r, "up", ini);
 	find_pids(r);
 	if (rc == 0 && r->world.pid_count < processes[kind])
 		rc = -ESRCH;
@@ -246,6 +256,11 @@ static int start(uint64_t pool_bytes, enum rack_kind kind,
 int offload_rack_start(uint64_t pool_bytes, struct offload_rack **out)
 {
 	return start(pool_bytes, RACK_PLAIN, out);
+}
+
+int offload_rack_start_anywhere(uint64_t pool_bytes, struct offload_rack **out)
+{
+	return start(pool_bytes, RACK_ANYWHERE, out);
 }
 
 int offload_rack_start_switch(uint64_t pool_bytes, struct offload_rack **out)
@@ -267,8 +282,8 @@ void offload_rack_stop(struct offload_rack *r)
 {
 	if (!r)
 		return;
-	(void)command("down", NULL);
-	if (r->kind != RACK_PLAIN)
+	(void)command(r, "down", NULL);
+	if (!is_without_switch(r->kind))
 		unsetenv("AQUIFER_NIC_PORT");
 	watch_signals(SIG_DFL);
 	place_remove(r->base);

@@ -5,6 +5,7 @@
 
 #include "paging_bench.h"
 #include "run_bench.h"
+#include "users.h"
 
 /* Over which port a ratio of the pages is judged. */
 static const struct {
@@ -76,6 +77,19 @@ static const struct bench_ratio ratios[] = {
 		     "programs", "==", 1),
 	BENCH_NUMBER("far_bytes_vs_faults_chain", "the same by chains",
 		     "programs", "==", 1),
+	BENCH_NUMBER("run_fault_user_vs_bench",
+		     "a fault of perl and clang++ as users run them, the "
+		     "worse / of touches, everything on its core",
+		     "users", "<=", 1.5),
+	BENCH_NUMBER("run_apps_vs_zram",
+		     "ten programs, half and a quarter here / with zram, "
+		     "median",
+		     "users", "<=", 1),
+	BENCH_NUMBER("run_apps_vs_zram_worst", "the same, the worst one",
+		     "users", NULL, 0),
+	BENCH_NUMBER("run_local_vs_plain",
+		     "all of it here / without Aquifer, the worst of ten",
+		     "users", "<=", 1.15),
 	{.name = NULL},
 };
 
@@ -164,11 +178,14 @@ static int run(struct bench *b)
 	/* One port has pages only. */
 	if (!err && bench_wants(b, "programs") && !bench_word(b, "port"))
 		err = run_rows(b);
+	if (!err && bench_wants(b, "users") && !bench_word(b, "port"))
+		err = users_rows(b);
 	return err;
 }
 
 static const struct bench_option options[] = {
 	BENCH_WORD("port", "shm|udp|direct", "only pages, and only over this"),
+	BENCH_WORD("program", "NAME", "of the group users, only this one"),
 	{.name = NULL},
 };
 static const char *const columns[] = {"port", "bytes", "local_bytes", NULL};
@@ -182,8 +199,8 @@ const struct bench_def bench_paging = {
 		 "memory cable and over UDP; and by loads and stores to mapped "
 		 "memory.\nThen programs on such pages (aquifer run), beside "
 		 "local memory and the kernel's\nswapping to zram and to a "
-		 "file (needs root); of these there are 3\n"
-		 "rounds unless given.\n",
+		 "file (needs root). Then ten programs of Debian as users run "
+		 "them. Of these two there are 3\nrounds unless given.\n",
 	.rounds = 25,
 	.rounds_quick = 1,
 	.window_ms = 30,

@@ -4,6 +4,8 @@
 #ifndef AQ_BENCH_RUN_H
 #define AQ_BENCH_RUN_H
 
+#include <stdio.h>
+
 #include "bench.h"
 
 /* ---- works -------------------------------------------------------------- */
@@ -107,10 +109,13 @@ struct run_counted {
 	uint64_t stored;
 	uint64_t given_back; /* that the node was told to free */
 	uint64_t far_pages;  /* with a place in far memory, at most */
+	uint64_t heap_bytes; /* that could be far, at most */
 	/* Counted by the memory node's NIC; UINT64_MAX: not whole pages. */
 	uint64_t far_in_bytes, far_out_bytes;
 };
 
+/* What `aquifer run --json` said at the end, of what the pager counts. */
+int run_report_read(FILE *f, struct run_counted *out) MUST_CHECK;
 /* Over the cable, alone on its rack, whose environment is set. */
 int run_count(const struct run_work *w, enum run_place place,
 	      uint64_t local_bytes, struct run_counted *out) MUST_CHECK;

@@ -102,11 +102,12 @@ static uint64_t pages_of(const struct shape *s, uint64_t frames, uint64_t bytes)
 
 /* ---- the pager's report ------------------------------------------------- */
 
-static int read_report(FILE *f, struct run_counted *out)
+int run_report_read(FILE *f, struct run_counted *out)
 {
 	char line[REPORT_MAX];
 	json_t *report = NULL;
 
+	*out = (struct run_counted){0};
 	rewind(f);
 	while (fgets(line, sizeof(line), f))
 		if (strncmp(line, "{\"local\"", 8) == 0) {
@@ -127,12 +128,13 @@ static int read_report(FILE *f, struct run_counted *out)
 		{"stored", &out->stored},
 		{"given_back", &out->given_back},
 		{"far_peak", &out->far_pages},
+		{"heap_peak", &out->heap_bytes},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(want); i++)
 		*want[i].value = (uint64_t)json_integer_value(
 			json_object_get(report, want[i].name));
 	json_decref(report);
-	out->far_pages /= PAGE_BYTES; /* the one that is reported in bytes */
+	out->far_pages /= PAGE_BYTES; /* it is reported in bytes */
 	return 0;
 }
 
@@ -170,7 +172,7 @@ int run_count(const struct run_work *w, enum run_place place,
 		err = run_work_spawn_counted(w, place, local_bytes,
 					     fileno(report), &ns);
 	if (!err)
-		err = read_report(report, out);
+		err = run_report_read(report, out);
 	if (!err)
 		err = look(&after);
 	if (report)
