@@ -221,7 +221,8 @@ struct aq_taken {
 	uint64_t name;
 };
 /* The same as get, but the item comes back, before all younger ones, when this
- * process ends without having acknowledged it. It counts for the bound until
+ * process ends without having acknowledged it, or has no connection to the node
+ * for two seconds; aq_queue_ack is -ESTALE then. It counts for the bound until
  * then. */
 AQ_API int aq_queue_take(struct aq_queue *queue, void *data, size_t room_bytes,
 			 size_t *len_bytes, struct aq_taken *taken,

@@ -73,6 +73,8 @@
 	X(over_bound, "over-bound", "a queue takes more items than its bound") \
 	X(back_to_end, "back-to-end",                                          \
 	  "items that come back are not looked at again")                      \
+	X(back_and_again, "back-and-again",                                    \
+	  "an item that came back goes to who had it, too")                    \
 	X(blk_seal_again, "append-behind-seal",                                \
 	  "a sealed block of a file takes records")                            \
 	X(blk_other_again, "other-again",                                      \

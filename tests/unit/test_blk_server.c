@@ -53,30 +53,40 @@ static uint64_t now_ns(void *ctx)
 
 /* ---- one client ---------------------------------------------------------- */
 
-static void come(struct bench *t, struct client *c, uint8_t name)
+static bool connect(struct bench *t, struct client *c)
 {
 	static const uint8_t by[BLK_BY_BYTES];
 	struct side far;
 	bool is_new;
 
-	memset(c->session, name, sizeof(c->session));
 	side_make(&t->pair, &c->side, IBV_QPT_RC, 0);
 	assert_int_equal(blk_guest_create(t->server, t->pair.pd, "team", by,
 					  c->session, &is_new, &c->guest),
 			 0);
-	assert_true(is_new);
 	far = (struct side){.qp = blk_guest_qp(c->guest)};
 	side_init(&far);
 	side_init(&c->side);
 	side_connect(&t->pair, &far, c->side.qp->qp_num);
 	side_connect(&t->pair, &c->side, far.qp->qp_num);
 	assert_int_equal(blk_guest_arm(c->guest), 0);
+	return is_new;
+}
+
+static void come(struct bench *t, struct client *c, uint8_t name)
+{
+	memset(c->session, name, sizeof(c->session));
+	assert_true(connect(t, c));
+}
+
+static void hang_up(struct client *c, bool is_gone)
+{
+	blk_guest_destroy(c->guest, is_gone, LOOP_CLOCK_NS);
+	side_break(&c->side);
 }
 
 static void leave(struct client *c)
 {
-	blk_guest_destroy(c->guest, true, LOOP_CLOCK_NS);
-	side_break(&c->side);
+	hang_up(c, true);
 }
 
 /* Returns when the message lies at the node, which has not looked at it. */
@@ -154,11 +164,19 @@ static void ask(struct bench *t, struct client *c, const struct block_op *op,
 
 /* ---- the node ------------------------------------------------------------ */
 
-static void begin(struct bench *t, enum block_kind kind, bool is_chained)
+static void show_ticket(struct bench *t, struct client *c)
 {
 	struct block_op open = {.opcode = BLOCK_OPEN,
 				.length = 4,
 				.value = (const uint8_t *)"good"};
+	struct block_result r;
+
+	ask(t, c, &open, &r);
+	assert_int_equal(r.status, BLOCK_OK);
+}
+
+static void begin(struct bench *t, enum block_kind kind, bool is_chained)
+{
 	struct blk_place place = {
 		.options = {.kind = kind,
 			    .size_bytes = BLOCK_BYTES_MIN,
@@ -170,7 +188,6 @@ static void begin(struct bench *t, enum block_kind kind, bool is_chained)
 	};
 	struct blk_server_config config = {
 		.judge = believe, .wall_s = wall_s, .now_ns = now_ns};
-	struct block_result r;
 
 	*t = (struct bench){0};
 	config.context = pair_open(&t->pair);
@@ -185,10 +202,8 @@ static void begin(struct bench *t, enum block_kind kind, bool is_chained)
 	assert_int_equal(blk_server_add(t->server, &place), 0);
 	come(t, &t->a, 1);
 	come(t, &t->b, 2);
-	ask(t, &t->a, &open, &r);
-	assert_int_equal(r.status, BLOCK_OK);
-	ask(t, &t->b, &open, &r);
-	assert_int_equal(r.status, BLOCK_OK);
+	show_ticket(t, &t->a);
+	show_ticket(t, &t->b);
 }
 
 static void end(struct bench *t)
@@ -318,12 +333,103 @@ static void a_group_that_is_repeated_keeps_its_order(void **state)
 	end(&t);
 }
 
+static void tick_after(struct bench *t, uint64_t ms)
+{
+	blk_server_tick(t->server, LOOP_CLOCK_NS + ms * 1000000);
+}
+
+/* A takes an item and loses its connection. */
+static uint64_t take_and_hang_up(struct bench *t, bool is_chained)
+{
+	struct block_op put = {.opcode = BLOCK_PUT,
+			       .generation = 1,
+			       .sequence = 1,
+			       .length = 4,
+			       .value = (const uint8_t *)"item"};
+	struct block_op take = {
+		.opcode = BLOCK_GET, .generation = 1, .sequence = 1, .arg = 1};
+	struct blk_chain_config alone = {.epoch = 1,
+					 .count = 1,
+					 .full = 1,
+					 .member = {{.generation = 1}}};
+	struct block_result r;
+
+	begin(t, BLOCK_QUEUE, is_chained);
+	if (is_chained)
+		assert_int_equal(blk_server_configure(t->server, 0, 1, &alone),
+				 0);
+	ask(t, &t->b, &put, &r);
+	assert_int_equal(r.status, BLOCK_OK);
+	ask(t, &t->a, &take, &r);
+	assert_int_equal(r.status, BLOCK_OK);
+	hang_up(&t->a, false);
+	return r.value;
+}
+
+static enum block_status take(struct bench *t, struct client *c,
+			      uint64_t sequence)
+{
+	struct block_op op = {.opcode = BLOCK_GET,
+			      .generation = 1,
+			      .sequence = sequence,
+			      .arg = 1};
+	struct block_result r;
+
+	ask(t, c, &op, &r);
+	return r.status;
+}
+
+/* Who comes back soon has its item and may acknowledge it. */
+static void who_comes_back_soon_keeps_its_item(void **state)
+{
+	struct block_op ack = {
+		.opcode = BLOCK_ACK, .generation = 1, .sequence = 2};
+	struct block_result r;
+	struct bench t;
+
+	(void)state;
+	ack.arg = take_and_hang_up(&t, false);
+	tick_after(&t, BLK_ITEMS_KEEP_MS - 1);
+	assert_int_equal(take(&t, &t.b, 2), BLOCK_EMPTY);
+	assert_false(connect(&t, &t.a));
+	show_ticket(&t, &t.a);
+	tick_after(&t, BLK_ITEMS_KEEP_MS + 1);
+	assert_int_equal(take(&t, &t.b, 3), BLOCK_EMPTY);
+	ask(&t, &t.a, &ack, &r);
+	assert_int_equal(r.status, BLOCK_OK);
+	leave(&t.a);
+	end(&t);
+}
+
+/* Who does not loses it to others, and nothing else. */
+static void items_of_who_is_away_are_for_others(void **state)
+{
+	struct bench t;
+
+	(void)state;
+	(void)take_and_hang_up(&t, false);
+	tick_after(&t, BLK_ITEMS_KEEP_MS + 1);
+	assert_int_equal(take(&t, &t.b, 2), BLOCK_OK);
+	/* It repeats itself, and is told to ask for another one. */
+	assert_false(connect(&t, &t.a));
+	show_ticket(&t, &t.a);
+	assert_int_equal(take(&t, &t.a, 1), BLOCK_LATER);
+	assert_int_equal(take(&t, &t.a, 2), BLOCK_EMPTY);
+	hang_up(&t.a, false);
+	tick_after(&t, BLK_SESSION_KEEP_MS + 1);
+	assert_true(connect(&t, &t.a));
+	leave(&t.a);
+	end(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_waits_for_a_dead_client_goes_on),
 		cmocka_unit_test(blocks_with_copies_are_not_watched),
 		cmocka_unit_test(a_group_that_is_repeated_keeps_its_order),
+		cmocka_unit_test(who_comes_back_soon_keeps_its_item),
+		cmocka_unit_test(items_of_who_is_away_are_for_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

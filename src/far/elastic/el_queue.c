@@ -440,8 +440,10 @@ static int look_on(struct aq_queue *q, uint64_t *at, enum block_status status,
 			*again = true;
 		}
 		return err;
+	case BLOCK_LATER: /* we were away, and what we got is for others now */
+		*again = true;
+		return 0;
 	case BLOCK_EMPTY:
-	case BLOCK_LATER:
 		return 0;
 	case BLOCK_CLOSED:
 		/* Items of a block before it may come back. */

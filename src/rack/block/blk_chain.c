@@ -74,6 +74,8 @@ static void execute(struct blk_chain *c)
 
 	if (c->was_answered)
 		a = c->answer;
+	else if (c->request.opcode == BLOCK_BYE && c->request.arg)
+		blk_give_back(c->block, c->session);
 	else if (c->request.opcode == BLOCK_BYE)
 		blk_leave(c->block, c->session);
 	else
@@ -190,9 +192,10 @@ bool blk_chain_end_session(struct blk_chain *c, uint64_t now_ns)
 		return false;
 	for (uint32_t i = 0; i < c->block->session_room; i++) {
 		struct blk_session *s = &c->block->session[i];
-		struct blk_request r = {.session = s->id, .opcode = BLOCK_BYE};
+		struct blk_request r = {
+			.session = s->id, .opcode = BLOCK_BYE, .arg = !s->ends};
 
-		if (!s->is_used || !s->ends)
+		if (!s->is_used || (!s->ends && !s->returns))
 			continue;
 		blk_chain_take(c, &r, BLK_READY, none, NULL, now_ns);
 		return true;

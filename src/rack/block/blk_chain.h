@@ -175,7 +175,8 @@ enum blk_chain_step blk_chain_change(struct blk_chain *c,
 				     const struct blk_request *r,
 				     struct blk_answer *a, uint8_t **place,
 				     uint64_t now_ns) MUST_CHECK;
-/* The head ends one of the sessions that are to end, if it can now. */
+/* The head ends one of the sessions that are to end, or gives back its items,
+ * if it can now. */
 bool blk_chain_end_session(struct blk_chain *c, uint64_t now_ns);
 
 #endif

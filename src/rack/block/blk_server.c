@@ -276,6 +276,41 @@ void blk_server_end_session(struct blk_server *s, struct blk_client *c)
 	free(c);
 }
 
+/* The head of a chain says that, too. */
+static void give_back(struct blk_entry *e, const uint8_t *session)
+{
+	uint32_t at;
+
+	if (!e->chain)
+		blk_give_back(&e->block, session);
+	else if (blk_chain_is_head(e->chain) &&
+		 !blk_session_find(&e->block, session, false, &at))
+		e->block.session[at].returns = true;
+}
+
+static void return_items(struct blk_server *s, struct blk_client *c)
+{
+	c->has_returned = true;
+	for (unsigned i = 0; i < s->entry_end; i++)
+		if (s->entry[i] && s->entry[i]->pd == c->pd &&
+		    s->entry[i]->block.kind == &blk_kind_queue) {
+			give_back(s->entry[i], c->id);
+			blk_hold_wake(s, s->entry[i], false);
+		}
+}
+
+void blk_server_welcome(struct blk_server *s, struct blk_client *c)
+{
+	uint32_t at;
+
+	c->has_returned = false;
+	for (unsigned i = 0; i < s->entry_end; i++)
+		if (s->entry[i] && s->entry[i]->pd == c->pd &&
+		    s->entry[i]->chain &&
+		    !blk_session_find(&s->entry[i]->block, c->id, false, &at))
+			s->entry[i]->block.session[at].returns = false;
+}
+
 static bool is_here(const struct blk_server *s, const struct blk_entry *e,
 		    const uint8_t *id)
 {
@@ -312,9 +347,19 @@ static void end_strangers(struct blk_server *s, struct blk_entry *e,
 	}
 }
 
+/* A client without a connection: what becomes of its session. */
+static void fade(struct blk_server *s, struct blk_client *c, uint64_t now_ns)
+{
+	uint64_t away_ns = now_ns > c->left_ns ? now_ns - c->left_ns : 0;
+
+	if (away_ns > BLK_SESSION_KEEP_MS * 1000000ull)
+		blk_server_end_session(s, c);
+	else if (away_ns > BLK_ITEMS_KEEP_MS * 1000000ull && !c->has_returned)
+		return_items(s, c);
+}
+
 void blk_server_tick(struct blk_server *s, uint64_t now_ns)
 {
-	const uint64_t keep_ns = BLK_SESSION_KEEP_MS * 1000000ull;
 	struct list *l, *next;
 
 	pthread_mutex_lock(&s->lock);
@@ -322,9 +367,8 @@ void blk_server_tick(struct blk_server *s, uint64_t now_ns)
 		struct blk_client *c = container_of(l, struct blk_client, link);
 
 		next = l->next;
-		if (!c->guest && now_ns > c->left_ns &&
-		    now_ns - c->left_ns > keep_ns)
-			blk_server_end_session(s, c);
+		if (!c->guest)
+			fade(s, c, now_ns);
 	}
 	for (unsigned i = 0; i < s->entry_end; i++)
 		if (s->entry[i] && (s->entry[i]->chain ||

@@ -22,6 +22,7 @@ enum {
 	BLK_TENANT_MAX = 32,	     /* characters of a tenant's name */
 	BLK_BY_BYTES = 6,	     /* by which a token is known */
 	BLK_SESSION_KEEP_MS = 60000, /* without a connection */
+	BLK_ITEMS_KEEP_MS = 2000,    /* the same of items that it has taken */
 	BLK_DENIALS_MAX = 8,	     /* in a row end a connection */
 	BLK_TRUNKS_MAX = 64,	     /* other nodes */
 	BLK_CHAINED_SLEEP_MS = 5,    /* at most, where there are chains */
@@ -69,7 +70,8 @@ void blk_server_destroy(struct blk_server *s);
  * calls it; other threads may make the other calls meanwhile. */
 unsigned blk_server_step(struct blk_server *s);
 void blk_server_wait(struct blk_server *s, uint32_t timeout_ms);
-/* Now and then: ends sessions that have had no connection for long. */
+/* Now and then: ends sessions that have had no connection for long, and before
+ * that gives back what they have taken. */
 void blk_server_tick(struct blk_server *s, uint64_t now_ns);
 void blk_server_counts(struct blk_server *s, struct blk_counts *out);
 

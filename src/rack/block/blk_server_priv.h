@@ -118,6 +118,7 @@ struct blk_client {
 	struct ibv_pd *pd;
 	struct blk_guest *guest; /* NULL: none now */
 	uint64_t left_ns;
+	bool has_returned; /* what it had taken, since then */
 };
 
 struct blk_guest {
@@ -175,6 +176,8 @@ struct blk_line *blk_line_join(struct blk_server *s, struct ibv_pd *pd);
 void blk_server_leave(struct blk_server *s, const struct ibv_pd *pd,
 		      const uint8_t session[BLOCK_SESSION_BYTES]);
 void blk_server_end_session(struct blk_server *s, struct blk_client *c);
+/* It has come back: what chains were to give back stays. */
+void blk_server_welcome(struct blk_server *s, struct blk_client *c);
 
 /* ---- blk_job.c: under the server's lock ---------------------------------- */
 
