@@ -265,19 +265,15 @@ static int run(const struct play_options *opt, struct play_result *res)
 }
 
 static const enum plant bugs[] = {
-	PLANT_no_dedupe,       PLANT_parked_stay,
-	PLANT_over_bound,      PLANT_back_to_end,
-	PLANT_back_and_again,  PLANT_blk_seal_again,
-	PLANT_blk_other_again, PLANT_blk_forget_early,
-	PLANT_blk_no_credit,   PLANT_kv_no_answers,
-	PLANT_kv_no_freeze,    PLANT_kv_any_token,
-	PLANT_kv_any_target,   PLANT_kv_group_on,
-	PLANT_kv_silent,       PLANT_kv_part_again,
-	PLANT_kv_old_clock,    PLANT_kv_early,
-	PLANT_chain_early,     PLANT_chain_no_lease,
-	PLANT_chain_no_dedupe, PLANT_chain_any_epoch,
-	PLANT_chain_no_rest,   PLANT_watch_no_mark,
-	PLANT_watch_any_order, PLANT_none,
+	PLANT_no_dedupe,       PLANT_parked_stay,      PLANT_over_bound,
+	PLANT_back_to_end,     PLANT_back_and_again,   PLANT_blk_seal_again,
+	PLANT_blk_other_again, PLANT_blk_forget_early, PLANT_blk_no_credit,
+	PLANT_kv_no_answers,   PLANT_kv_no_freeze,     PLANT_kv_any_token,
+	PLANT_kv_any_target,   PLANT_kv_group_on,      PLANT_kv_silent,
+	PLANT_kv_part_again,   PLANT_kv_old_clock,     PLANT_kv_early,
+	PLANT_chain_early,     PLANT_chain_no_lease,   PLANT_chain_no_dedupe,
+	PLANT_chain_any_epoch, PLANT_chain_no_rest,    PLANT_watch_no_mark,
+	PLANT_watch_any_order, PLANT_watch_own_ring,   PLANT_none,
 };
 static const struct play_count counts[] = {ELASTIC_PLAY_COUNTS(PLAY_COUNT_ROW)};
 
@@ -306,7 +302,7 @@ const struct play elastic_play = {
 		 "lost. Last, blocks of each kind have copies on a chain of "
 		 "nodes that are killed, stopped and cut off, while others "
 		 "join; nothing that was answered is lost, doubled or unseen "
-		 "by who asks later.",
+		 "by who asks later, and who watches is told all of it once.",
 	.counts = counts,
 	.count_count = ARRAY_LEN(counts),
 	.bugs = bugs,

@@ -114,6 +114,8 @@
 	  "a block does not tell its watchers whence slots came")              \
 	X(watch_any_order, "watch-any-order",                                  \
 	  "slots that move do not say which events are older")                 \
+	X(watch_own_ring, "own-ring",                                          \
+	  "a new member of a chain does not get the last events")              \
 	/* The switch's atomics. */                                            \
 	X(early_issue, "early_issue",                                          \
 	  "a replaced atomic does not wait for "                               \

@@ -258,6 +258,11 @@ static void a_joiner_gets_all_and_then_counts(void **state)
 	pass(r, 500);
 	assert_true(blk_chain_is_whole(&r->node[2].chain));
 	assert_int_equal(r->node[2].block.queue.items, 60);
+	assert_int_equal(r->node[2].block.watch.total, 60);
+	assert_int_equal(r->node[2].chain.told, r->node[2].block.watch.serial);
+	assert_memory_equal(r->node[2].block.watch.ring,
+			    r->node[0].block.watch.ring,
+			    r->node[0].block.watch.tail);
 	configure(r, 3, 0, 3, 3, false);
 	pass(r, 50);
 	assert_int_equal(change(r, 0, BLOCK_GET, 61, NULL, 0).status, BLOCK_OK);

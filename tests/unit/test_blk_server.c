@@ -266,7 +266,18 @@ static void watch(struct bench *t, struct block_result *r)
 	ask(t, &t->a, &op, r);
 }
 
-static void blocks_with_copies_are_not_watched(void **state)
+/* A chain of one, which may answer as soon as it knows that it is. */
+static void be_alone(struct bench *t)
+{
+	struct blk_chain_config alone = {.epoch = 1,
+					 .count = 1,
+					 .full = 1,
+					 .member = {{.generation = 1}}};
+
+	assert_int_equal(blk_server_configure(t->server, 0, 1, &alone), 0);
+}
+
+static void who_may_not_read_tells_no_events(void **state)
 {
 	struct block_result r;
 	struct bench t;
@@ -279,8 +290,55 @@ static void blocks_with_copies_are_not_watched(void **state)
 	end(&t);
 	begin(&t, BLOCK_FILE, true);
 	watch(&t, &r);
-	assert_int_equal(r.status, BLOCK_NO_EVENTS);
-	assert_int_equal(block_status_errno(r.status), -EOPNOTSUPP);
+	assert_int_equal(r.status, BLOCK_ELSEWHERE);
+	be_alone(&t);
+	watch(&t, &r);
+	assert_int_equal(r.status, BLOCK_OK);
+	leave(&t.a);
+	end(&t);
+}
+
+/* A waits for events of a chain: it is told the next one, and it is told when
+ * this member is not the one any more that tells them. */
+static void who_waits_at_a_chain_is_sent_away(void **state)
+{
+	struct block_watch_ask_wire ask_wire = {
+		.events = be32_put(UINT32_MAX),
+		.flags = be32_put(BLOCK_WATCH_HOLD)};
+	struct block_op op = {.opcode = BLOCK_WATCH,
+			      .generation = 1,
+			      .length = sizeof(ask_wire),
+			      .value = (const uint8_t *)&ask_wire};
+	struct block_op small = {.opcode = BLOCK_APPEND,
+				 .generation = 1,
+				 .sequence = 1,
+				 .length = 5,
+				 .value = (const uint8_t *)"hello"};
+	struct blk_chain_config behind = {
+		.epoch = 2,
+		.count = 2,
+		.full = 2,
+		.member = {{.generation = 1}, {.node = 1, .generation = 2}}};
+	struct block_result r, put;
+	struct bench t;
+
+	(void)state;
+	begin(&t, BLOCK_FILE, true);
+	be_alone(&t);
+	say(&t.a, &op);
+	assert_false(hears(&t, &t.a, &r));
+	ask(&t, &t.b, &small, &put);
+	assert_int_equal(put.status, BLOCK_OK);
+	assert_true(hears(&t, &t.a, &r));
+	assert_int_equal(r.status, BLOCK_OK);
+	assert_true(r.length > sizeof(struct block_watch_wire));
+	ask_wire.serial = be64_put(1);
+	say(&t.a, &op);
+	assert_false(hears(&t, &t.a, &r));
+	assert_int_equal(blk_server_configure(t.server, 0, 1, &behind), 0);
+	blk_server_tick(t.server, LOOP_CLOCK_NS + 1000000000);
+	assert_true(hears(&t, &t.a, &r));
+	assert_int_equal(r.status, BLOCK_ELSEWHERE);
 	leave(&t.a);
 	end(&t);
 }
@@ -348,16 +406,11 @@ static uint64_t take_and_hang_up(struct bench *t, bool is_chained)
 			       .value = (const uint8_t *)"item"};
 	struct block_op take = {
 		.opcode = BLOCK_GET, .generation = 1, .sequence = 1, .arg = 1};
-	struct blk_chain_config alone = {.epoch = 1,
-					 .count = 1,
-					 .full = 1,
-					 .member = {{.generation = 1}}};
 	struct block_result r;
 
 	begin(t, BLOCK_QUEUE, is_chained);
 	if (is_chained)
-		assert_int_equal(blk_server_configure(t->server, 0, 1, &alone),
-				 0);
+		be_alone(t);
 	ask(t, &t->b, &put, &r);
 	assert_int_equal(r.status, BLOCK_OK);
 	ask(t, &t->a, &take, &r);
@@ -406,8 +459,7 @@ static void items_of_who_is_away_are_for_others(void **state)
 {
 	struct bench t;
 
-	(void)state;
-	(void)take_and_hang_up(&t, false);
+	(void)take_and_hang_up(&t, *(bool *)*state);
 	tick_after(&t, BLK_ITEMS_KEEP_MS + 1);
 	assert_int_equal(take(&t, &t.b, 2), BLOCK_OK);
 	/* It repeats itself, and is told to ask for another one. */
@@ -424,12 +476,17 @@ static void items_of_who_is_away_are_for_others(void **state)
 
 int main(void)
 {
+	static bool no = false, yes = true;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_waits_for_a_dead_client_goes_on),
-		cmocka_unit_test(blocks_with_copies_are_not_watched),
+		cmocka_unit_test(who_may_not_read_tells_no_events),
+		cmocka_unit_test(who_waits_at_a_chain_is_sent_away),
 		cmocka_unit_test(a_group_that_is_repeated_keeps_its_order),
 		cmocka_unit_test(who_comes_back_soon_keeps_its_item),
-		cmocka_unit_test(items_of_who_is_away_are_for_others),
+		cmocka_unit_test_prestate(items_of_who_is_away_are_for_others,
+					  &no),
+		cmocka_unit_test_prestate(items_of_who_is_away_are_for_others,
+					  &yes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

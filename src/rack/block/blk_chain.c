@@ -57,6 +57,23 @@ bool blk_chain_may_read(struct blk_chain *c, uint64_t now_ns)
 	return false;
 }
 
+uint32_t blk_chain_watch(const struct blk_chain *c, uint64_t serial,
+			 uint32_t events, uint8_t *out, uint32_t room_bytes,
+			 bool *has_some)
+{
+	const struct blk_block *b = c->block;
+	struct blk_watch before;
+
+	if (c->told == b->watch.serial)
+		return blk_watch_read(&b->watch, serial, events, b->flags, out,
+				      room_bytes, has_some);
+	before = blk_watch_before(&b->watch, c->told);
+	return blk_watch_read(
+		&before, serial, events,
+		b->flags & ~(uint32_t)(BLOCK_IS_SEALED | BLOCK_IS_LAST), out,
+		room_bytes, has_some);
+}
+
 /* ---- changes ------------------------------------------------------------- */
 
 bool blk_chain_is_open(const struct blk_chain *c)
@@ -81,6 +98,7 @@ static void execute(struct blk_chain *c)
 	else
 		blk_finish(c->block, &c->request, &a);
 	c->position++;
+	c->told = c->block->watch.serial;
 	c->is_kept = false;
 	c->stream.is_open = false;
 	if (c->config.at)

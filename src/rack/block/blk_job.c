@@ -349,6 +349,9 @@ static void watch(struct blk_job *j, const struct block_op *op)
 	struct blk_entry *e = NULL;
 
 	r.status = find(j, op, &e);
+	if (r.status == BLOCK_OK && e->chain &&
+	    !blk_chain_may_read(e->chain, now_ns(j)))
+		r.status = BLOCK_ELSEWHERE;
 	if (r.status == BLOCK_OK) {
 		blk_hold_watch(j, e, op, inside_room(j), &r);
 		add(j, &r);

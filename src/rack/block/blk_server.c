@@ -176,10 +176,10 @@ int blk_server_remove(struct blk_server *s, uint32_t index, uint64_t generation)
 		s->entry[index] = NULL;
 	if (err == -EBUSY)
 		e->is_leaving = true;
-	if (!err)
-		blk_chained_release(e);
 	if (e)
 		end_watching(s, e);
+	if (!err)
+		blk_chained_release(e);
 	pthread_mutex_unlock(&s->lock);
 	if (!err) {
 		blk_release(&e->block);
@@ -358,6 +358,12 @@ static void fade(struct blk_server *s, struct blk_client *c, uint64_t now_ns)
 		return_items(s, c);
 }
 
+static bool has_trunks(struct blk_server *s)
+{
+	/* BLKTRUNK-1, with the making of their queue. */
+	return atomic_load_explicit(&s->has_trunks, memory_order_acquire);
+}
+
 void blk_server_tick(struct blk_server *s, uint64_t now_ns)
 {
 	struct list *l, *next;
@@ -374,6 +380,9 @@ void blk_server_tick(struct blk_server *s, uint64_t now_ns)
 		if (s->entry[i] && (s->entry[i]->chain ||
 				    s->entry[i]->block.kind == &blk_kind_ekv))
 			end_strangers(s, s->entry[i], now_ns);
+	/* Chains whose members are all here; others have a faster clock. */
+	if (!has_trunks(s))
+		blk_chained_tick(s, now_ns);
 	(void)blk_hold_run(s, UINT32_MAX);
 	pthread_mutex_unlock(&s->lock);
 }
@@ -434,12 +443,6 @@ static unsigned line_count(struct blk_server *s)
 {
 	/* BLKLINES-1, with the line's making. */
 	return atomic_load_explicit(&s->line_count, memory_order_acquire);
-}
-
-static bool has_trunks(struct blk_server *s)
-{
-	/* BLKTRUNK-1, with the making of their queue. */
-	return atomic_load_explicit(&s->has_trunks, memory_order_acquire);
 }
 
 /* Not all at once: messages of others come between. */
