@@ -206,15 +206,20 @@ static void begin(struct bench *t, enum block_kind kind, bool is_chained)
 	show_ticket(t, &t->b);
 }
 
-static void end(struct bench *t)
+static void end_without_block(struct bench *t)
 {
 	leave(&t->b);
-	assert_int_equal(blk_server_remove(t->server, 0, 1), 0);
 	blk_server_destroy(t->server);
 	assert_int_equal(ibv_dereg_mr(t->mr), 0);
 	free(t->mem);
 	assert_int_equal(ibv_dealloc_pd(t->pair.pd), 0);
 	pair_close(&t->pair);
+}
+
+static void end(struct bench *t)
+{
+	assert_int_equal(blk_server_remove(t->server, 0, 1), 0);
+	end_without_block(t);
 }
 
 /* ---- tests --------------------------------------------------------------- */
@@ -474,6 +479,86 @@ static void items_of_who_is_away_are_for_others(void **state)
 	end(&t);
 }
 
+static struct block_op append_op(uint64_t sequence)
+{
+	return (struct block_op){.opcode = BLOCK_APPEND,
+				 .generation = 1,
+				 .sequence = sequence,
+				 .length = 5,
+				 .value = (const uint8_t *)"hello"};
+}
+
+static int image_of(struct bench *t, enum blk_image_how how, uint64_t id,
+		    struct blk_image *out)
+{
+	const struct blk_image_id name = {.object = OBJECT, .image = id};
+
+	return blk_server_image(t->server, 0, 1, how, &name, out);
+}
+
+/* What would change a halted block waits until its image is taken; who reads
+ * does not. */
+static void changes_wait_for_an_image(void **state)
+{
+	struct block_op first = append_op(1), second = append_op(2);
+	struct block_op stat = {.opcode = BLOCK_STAT, .generation = 1};
+	struct blk_image image;
+	struct block_result r;
+	struct bench t;
+
+	begin(&t, BLOCK_FILE, *(bool *)*state);
+	if (*(bool *)*state)
+		be_alone(&t);
+	ask(&t, &t.b, &first, &r);
+	assert_int_equal(image_of(&t, BLK_IMAGE_HALTED, 5, &image), -ETIMEDOUT);
+	assert_int_equal(blk_server_halt(t.server, 0, 2, 5), -ENOENT);
+	assert_int_equal(blk_server_halt(t.server, 0, 1, 5), 0);
+	assert_int_equal(blk_server_halt(t.server, 0, 1, 6), -EAGAIN);
+	say(&t.b, &second);
+	assert_false(hears(&t, &t.b, &r));
+	ask(&t, &t.a, &stat, &r);
+	assert_int_equal(r.status, BLOCK_OK);
+	assert_int_equal(image_of(&t, BLK_IMAGE_HALTED, 6, &image), -ETIMEDOUT);
+	assert_int_equal(image_of(&t, BLK_IMAGE_HALTED, 5, &image), 0);
+	assert_true(hears(&t, &t.b, &r));
+	assert_int_equal(r.status, BLOCK_OK);
+	assert_int_equal(image.bytes, 5); /* only the first record */
+	blk_image_release(&image);
+	leave(&t.a);
+	end(&t);
+}
+
+/* Nobody takes the image: changes go on by the clock. */
+static void changes_do_not_wait_for_ever(void **state)
+{
+	struct block_op op = append_op(1);
+	struct blk_image image;
+	struct block_result r;
+	struct bench t;
+
+	(void)state;
+	begin(&t, BLOCK_FILE, false);
+	(void)blk_server_hear(t.server, 0, 1);
+	assert_int_equal(blk_server_halt(t.server, 0, 1, 5), 0);
+	say(&t.b, &op);
+	tick_after(&t, BLK_HALT_MS - 1);
+	assert_false(hears(&t, &t.b, &r));
+	tick_after(&t, BLK_HALT_MS);
+	assert_true(hears(&t, &t.b, &r));
+	assert_int_equal(r.status, BLOCK_OK);
+	assert_int_equal(image_of(&t, BLK_IMAGE_HALTED, 5, &image), -ETIMEDOUT);
+	/* A block that goes away lets those go that wait. */
+	assert_int_equal(blk_server_halt(t.server, 0, 1, 6), 0);
+	op.sequence = 2;
+	say(&t.b, &op);
+	assert_false(hears(&t, &t.b, &r));
+	(void)!blk_server_remove(t.server, 0, 1);
+	assert_true(hears(&t, &t.b, &r));
+	assert_int_equal(r.status, BLOCK_STALE);
+	leave(&t.a);
+	end_without_block(&t);
+}
+
 int main(void)
 {
 	static bool no = false, yes = true;
@@ -483,6 +568,9 @@ int main(void)
 		cmocka_unit_test(who_waits_at_a_chain_is_sent_away),
 		cmocka_unit_test(a_group_that_is_repeated_keeps_its_order),
 		cmocka_unit_test(who_comes_back_soon_keeps_its_item),
+		cmocka_unit_test_prestate(changes_wait_for_an_image, &no),
+		cmocka_unit_test_prestate(changes_wait_for_an_image, &yes),
+		cmocka_unit_test(changes_do_not_wait_for_ever),
 		cmocka_unit_test_prestate(items_of_who_is_away_are_for_others,
 					  &no),
 		cmocka_unit_test_prestate(items_of_who_is_away_are_for_others,

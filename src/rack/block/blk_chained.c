@@ -46,14 +46,7 @@ static void freed(void *ctx)
 	struct blk_entry *e = ctx;
 
 	blk_hold_wake(e->server, e, false);
-	while (!list_is_empty(&e->waiting)) {
-		struct blk_job *j =
-			container_of(e->waiting.next, struct blk_job, link);
-
-		list_remove(&j->link);
-		j->state = BLK_JOB_RUNS;
-		list_append(&e->server->ready, &j->link);
-	}
+	blk_job_let_in(e);
 }
 
 /* ---- life ---------------------------------------------------------------- */

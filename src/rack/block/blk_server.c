@@ -164,9 +164,11 @@ int blk_server_remove(struct blk_server *s, uint32_t index, uint64_t generation)
 
 	pthread_mutex_lock(&s->lock);
 	e = find(s, index, generation);
-	if (e && e->chain) {
+	if (e && (e->chain || e->halted_by)) {
 		e->is_leaving = true;
-		blk_chained_flush(e);
+		blk_halt_end(e);
+		if (e->chain)
+			blk_chained_flush(e);
 	}
 	if (!e)
 		err = -ENOENT;
@@ -216,29 +218,6 @@ int blk_server_report(struct blk_server *s, uint32_t index, uint64_t generation,
 			.is_whole = !e->chain || blk_chain_is_whole(e->chain)};
 	pthread_mutex_unlock(&s->lock);
 	return e ? 0 : -ENOENT;
-}
-
-int blk_server_image(struct blk_server *s, uint32_t index, uint64_t generation,
-		     bool freeze, const struct blk_image_id *id,
-		     struct blk_image *out)
-{
-	struct blk_entry *e;
-	int err;
-
-	pthread_mutex_lock(&s->lock);
-	e = find(s, index, generation);
-	if (e && freeze) {
-		e->is_frozen = true;
-		end_watching(s, e);
-	}
-	if (!e)
-		err = error_set(-ENOENT, "the node has no such block");
-	else if (freeze && (e->busy || !list_is_empty(&e->waiting)))
-		err = error_set(-EBUSY, "the block is in use");
-	else
-		err = blk_image_take(&e->block, id, out);
-	pthread_mutex_unlock(&s->lock);
-	return err;
 }
 
 /* ---- sessions ------------------------------------------------------------ */
@@ -380,6 +359,9 @@ void blk_server_tick(struct blk_server *s, uint64_t now_ns)
 		if (s->entry[i] && (s->entry[i]->chain ||
 				    s->entry[i]->block.kind == &blk_kind_ekv))
 			end_strangers(s, s->entry[i], now_ns);
+	for (unsigned i = 0; i < s->entry_end; i++)
+		if (s->entry[i])
+			blk_halt_tick(s->entry[i], now_ns);
 	/* Chains whose members are all here; others have a faster clock. */
 	if (!has_trunks(s))
 		blk_chained_tick(s, now_ns);

@@ -40,7 +40,9 @@ struct blk_entry {
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
 	bool is_leaving;
-	bool is_frozen;	      /* it is kept for its image alone */
+	bool is_frozen;	    /* it is kept for its image alone */
+	uint64_t halted_by; /* the image that its changes wait for; 0: none */
+	uint64_t halted_until_ns;
 	uint32_t under_way;   /* data that leaves from it, or comes to it */
 	struct blk_job *busy; /* fetches a value, or is with the chain */
 	struct list waiting;  /* jobs, by their link */
@@ -192,9 +194,17 @@ void blk_job_detach(struct blk_job *j);
 /* Its queue pair is gone. */
 void blk_job_drop(struct blk_job *j);
 
+/* Those that wait for the block try again. */
+void blk_job_let_in(struct blk_entry *e);
 /* Answers the operation that waits for the block, or is with its chain. */
 void blk_job_chained(struct blk_job *j, struct blk_entry *e,
 		     const struct blk_answer *a);
+
+/* ---- blk_halt.c ---------------------------------------------------------- */
+
+/* Changes go on, if they waited. */
+void blk_halt_end(struct blk_entry *e);
+void blk_halt_tick(struct blk_entry *e, uint64_t now_ns);
 
 /* ---- blk_chained.c ------------------------------------------------------- */
 
