@@ -137,6 +137,13 @@ AQ_API int aq_name_each(struct aq_rack *rack, const char *path, aq_name_fn each,
 AQ_API int aq_name_flush(struct aq_rack *rack, const char *path,
 			 uint32_t timeout_ms);
 /*
+ * The same, and the image of each file, queue and store is what all of it was
+ * at one moment: changes wait until their block is saved, for ten seconds at
+ * most; reads go on. -EIO: also that it took longer.
+ */
+AQ_API int aq_name_flush_frozen(struct aq_rack *rack, const char *path,
+				uint32_t timeout_ms);
+/*
  * Brings back what was lost or is at the vault. With is_back also what is
  * there: it becomes what it was when it was flushed last, and who has it open
  * gets -ESTALE. -ENOENT: it has no image; -EIO: the image is damaged, or cannot
@@ -221,7 +228,8 @@ struct aq_taken {
 	uint64_t name;
 };
 /* The same as get, but the item comes back, before all younger ones, when this
- * process ends without having acknowledged it. It counts for the bound until
+ * process ends without having acknowledged it, or has no connection to the node
+ * for two seconds; aq_queue_ack is -ESTALE then. It counts for the bound until
  * then. */
 AQ_API int aq_queue_take(struct aq_queue *queue, void *data, size_t room_bytes,
 			 size_t *len_bytes, struct aq_taken *taken,

@@ -202,6 +202,10 @@ static void settle(struct ep *p, struct ep_block *b, struct ep_way *w,
 	else if (a->status == BLOCK_OK && is_change)
 		p->n->repeated++;
 	answer(p, w, a);
+	if (w->ask.opcode == BLOCK_GET && w->ask.arg && a->status == BLOCK_OK &&
+	    p->fate[w->id] != EP_PARKED + w->client)
+		play_fail(&p->run, "item %u is shown to who does not have it",
+			  w->id);
 	if (w->ask.opcode == BLOCK_STAT) {
 		struct block_stat_wire s = {.flags = be32_put(b->block.flags)};
 
@@ -273,6 +277,31 @@ void ep_fetched(struct ep *p, struct ep_way *w, bool is_there)
 	settle(p, b, w, last, &a);
 }
 
+/* Items are what the model says; returns how many. */
+static unsigned back(struct ep *p, unsigned client)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 1; i < p->values; i++)
+		if (p->fate[i] == EP_PARKED + client) {
+			p->fate[i] = EP_READY;
+			n++;
+		}
+	return n;
+}
+
+void ep_away(struct ep *p, struct ep_client *c)
+{
+	uint8_t id[BLOCK_SESSION_BYTES];
+
+	(void)session_of(c->index, c->life, id);
+	for (unsigned i = 0; i < p->object[1].blocks; i++)
+		blk_give_back(&p->object[1].block[i]->block, id);
+	c->is_back |=
+		c->parked && p->fate[c->parked_id] == EP_PARKED + c->index;
+	p->n->away += back(p, c->index);
+}
+
 void ep_bury(struct ep *p, unsigned client, unsigned life)
 {
 	uint8_t id[BLOCK_SESSION_BYTES];
@@ -281,9 +310,5 @@ void ep_bury(struct ep *p, unsigned client, unsigned life)
 	for (unsigned k = 0; k < 2; k++)
 		for (unsigned i = 0; i < p->object[k].blocks; i++)
 			blk_leave(&p->object[k].block[i]->block, id);
-	for (uint32_t i = 1; i < p->values; i++)
-		if (p->fate[i] == EP_PARKED + client) {
-			p->fate[i] = EP_READY;
-			p->n->returned++;
-		}
+	p->n->returned += back(p, client);
 }

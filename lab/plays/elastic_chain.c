@@ -259,6 +259,10 @@ bool ec_node_arrive(struct ec *w, struct ec_node *n, struct ec_way *m)
 		ec_way_end(m);
 		return true;
 	}
+	if (m->is_watch) {
+		ec_ear_answer(w, n, m);
+		return true;
+	}
 	if (!n->has_block || n->generation != m->generation) {
 		refuse(w, n, m);
 		return true;

@@ -171,13 +171,16 @@ static void travel(struct ec *w, struct ec_way *m)
 		return;
 	}
 	if (m->is_answer) {
-		if (!from->cut_clients && !from->stopped)
+		if (!from->cut_clients && !from->stopped && m->is_watch)
+			ec_ear_hear(w, &w->ear[m->client], m);
+		else if (!from->cut_clients && !from->stopped)
 			ec_client_hear(w, &w->client[m->client], m);
 		ec_way_end(m);
 		return;
 	}
 	if (n->dead || (m->is_link && (n->cut_peers || from->cut_peers)) ||
-	    (!m->is_link && w->client[m->client].tag != m->tag)) {
+	    (!m->is_link && !m->is_watch &&
+	     w->client[m->client].tag != m->tag)) {
 		ec_way_end(m);
 		return;
 	}
@@ -205,6 +208,8 @@ static void turn(struct ec *w)
 	ec_control_step(w);
 	for (unsigned i = 0; i < EC_CLIENTS; i++)
 		ec_client_step(w, &w->client[i]);
+	for (unsigned i = 0; i < EC_EARS; i++)
+		ec_ear_step(w, &w->ear[i]);
 }
 
 static int play_kind(struct ec *w)
@@ -224,13 +229,14 @@ static int play_kind(struct ec *w)
 		w->client[i].index = i;
 		ec_map(w, &w->client[i]);
 	}
+	ec_ears_begin(w);
 	while (!err && w->turn < TURNS && !w->run->res->violations)
 		turn(w);
 	w->is_calm = true;
 	while (!err && w->turn < TURNS + CALM &&
-	       !(is_over(w) && w->turn > TURNS + 1000))
+	       !(is_over(w) && ec_ears_heard(w) && w->turn > TURNS + 1000))
 		turn(w);
-	if (!err && !is_over(w))
+	if (!err && (!is_over(w) || !ec_ears_heard(w)))
 		play_fail(w->run, "a chain hangs in epoch %llu",
 			  (unsigned long long)w->epoch);
 	else if (!err)

@@ -213,6 +213,7 @@ static void judge_number(struct ec *w)
 
 void ec_judge(struct ec *w)
 {
+	ec_judge_ears(w);
 	if (w->kind == BLOCK_FILE) {
 		judge_records(w);
 		judge_ends(w);

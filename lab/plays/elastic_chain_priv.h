@@ -20,6 +20,8 @@ enum {
 	EC_OPS = 1500,
 	EC_KEYS = 3, /* the last one is a number */
 	EC_WAYS = 512,
+	EC_EARS = 2, /* who watch it: one is slow */
+	EC_REPLY = 700,
 };
 
 /* What a client did, as it saw it; times are turns. */
@@ -45,8 +47,28 @@ struct ec_client {
 	uint64_t head_generation, reader_generation;
 };
 
+/* One who watches the block: what it was told, in this order; 0 in `what` is
+ * something that it has missed. */
+struct ec_told {
+	unsigned what;
+	uint64_t value;
+	uint32_t id;
+};
+
+struct ec_ear {
+	unsigned index;
+	bool is_waiting;
+	unsigned tag, patience, nap;
+	unsigned node;
+	uint64_t generation;
+	struct block_tail tail;
+	uint8_t bytes[BLOCK_REPLY_MAX];
+	unsigned count;
+	struct ec_told told[2 * EC_OPS];
+};
+
 struct ec_way {
-	bool is_used, is_answer, is_link;
+	bool is_used, is_answer, is_link, is_watch;
 	unsigned delay, age, node, from;
 	/* A client's message, or the answer to it. */
 	unsigned client, tag;
@@ -95,6 +117,7 @@ struct ec {
 	unsigned copies, patience;
 	struct ec_node node[EC_NODES];
 	struct ec_client client[EC_CLIENTS];
+	struct ec_ear ear[EC_EARS];
 	struct ec_way way[EC_WAYS];
 	unsigned op_count, ids;
 	struct ec_op op[EC_OPS];
@@ -132,6 +155,18 @@ void ec_client_step(struct ec *w, struct ec_client *c);
 void ec_client_hear(struct ec *w, struct ec_client *c, const struct ec_way *m);
 uint32_t ec_length(uint32_t id);
 void ec_fill(uint32_t id, uint8_t *out);
+
+/* ---- elastic_chain_watcher.c --------------------------------------------- */
+
+void ec_ears_begin(struct ec *w);
+void ec_ear_step(struct ec *w, struct ec_ear *e);
+void ec_ear_hear(struct ec *w, struct ec_ear *e, const struct ec_way *m);
+/* The node's half: events for who asks, in place of its question. */
+void ec_ear_answer(struct ec *w, struct ec_node *n, struct ec_way *m);
+/* Whether they know all that has happened. */
+bool ec_ears_heard(const struct ec *w);
+/* All that was told, against what was done. */
+void ec_judge_ears(struct ec *w);
 
 /* ---- elastic_chain_judge.c ----------------------------------------------- */
 

@@ -126,6 +126,7 @@ static void heard_get(struct ep *p, struct ep_client *c, const struct ep_way *w)
 			play_fail(&p->run, "item %u is damaged", w->id);
 		if (w->ask.arg) {
 			c->parked = w->result.value;
+			c->is_back = false;
 			c->parked_at = w->ask.number;
 		} else if (p->was_delivered[w->id]) {
 			play_fail(&p->run, "item %u is delivered twice", w->id);
@@ -139,6 +140,7 @@ static void heard_get(struct ep *p, struct ep_client *c, const struct ep_way *w)
 		if (c->head + 1 < p->object[QUEUE_AT].blocks)
 			c->head++;
 		break;
+	case BLOCK_LATER: /* it has come back meanwhile */
 	case BLOCK_EMPTY:
 	case BLOCK_PARKED:
 	case BLOCK_BUSY: /* many are parked */
@@ -152,6 +154,10 @@ static void heard_get(struct ep *p, struct ep_client *c, const struct ep_way *w)
 static void heard_ack(struct ep *p, struct ep_client *c,
 		      const struct block_result *r)
 {
+	if (r->status == BLOCK_STALE && c->is_back) {
+		c->parked = 0;
+		return;
+	}
 	if (r->status != BLOCK_OK)
 		play_fail(&p->run, "an item cannot be acknowledged: %s",
 			  block_status_text(r->status));

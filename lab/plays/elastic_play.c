@@ -101,7 +101,7 @@ static void die(struct ep *p, struct ep_client *c)
 		w->is_used = false;
 	}
 	/* The operation under way may have been executed. */
-	if (c->is_waiting && c->ask.opcode == BLOCK_ACK &&
+	if (c->is_waiting && c->ask.opcode == BLOCK_ACK && !c->is_back &&
 	    p->fate[c->parked_id] == EP_GONE)
 		p->was_delivered[c->parked_id] = true;
 	if (c->is_waiting && c->got_sequence == c->ask.sequence)
@@ -120,8 +120,10 @@ static void live(struct ep *p, struct ep_client *c)
 		ep_client_ask(p, c);
 		send(p, c);
 	} else if (!c->patience || !--c->patience) {
-		/* Another connection, and the same again. */
+		/* Another connection, and the same again; maybe late. */
 		c->conn++;
+		if (sim_rand_below(&p->run.rand, 8) == 0)
+			ep_away(p, c);
 		send(p, c);
 	}
 }
@@ -263,31 +265,15 @@ static int run(const struct play_options *opt, struct play_result *res)
 }
 
 static const enum plant bugs[] = {
-	PLANT_no_dedupe,
-	PLANT_parked_stay,
-	PLANT_over_bound,
-	PLANT_back_to_end,
-	PLANT_blk_seal_again,
-	PLANT_blk_other_again,
-	PLANT_blk_forget_early,
-	PLANT_blk_no_credit,
-	PLANT_kv_no_answers,
-	PLANT_kv_no_freeze,
-	PLANT_kv_any_token,
-	PLANT_kv_any_target,
-	PLANT_kv_group_on,
-	PLANT_kv_silent,
-	PLANT_kv_part_again,
-	PLANT_kv_old_clock,
-	PLANT_kv_early,
-	PLANT_chain_early,
-	PLANT_chain_no_lease,
-	PLANT_chain_no_dedupe,
-	PLANT_chain_any_epoch,
-	PLANT_chain_no_rest,
-	PLANT_watch_no_mark,
-	PLANT_watch_any_order,
-	PLANT_none,
+	PLANT_no_dedupe,       PLANT_parked_stay,      PLANT_over_bound,
+	PLANT_back_to_end,     PLANT_back_and_again,   PLANT_blk_seal_again,
+	PLANT_blk_other_again, PLANT_blk_forget_early, PLANT_blk_no_credit,
+	PLANT_kv_no_answers,   PLANT_kv_no_freeze,     PLANT_kv_any_token,
+	PLANT_kv_any_target,   PLANT_kv_group_on,      PLANT_kv_silent,
+	PLANT_kv_part_again,   PLANT_kv_old_clock,     PLANT_kv_early,
+	PLANT_chain_early,     PLANT_chain_no_lease,   PLANT_chain_no_dedupe,
+	PLANT_chain_any_epoch, PLANT_chain_no_rest,    PLANT_watch_no_mark,
+	PLANT_watch_any_order, PLANT_watch_own_ring,   PLANT_none,
 };
 static const struct play_count counts[] = {ELASTIC_PLAY_COUNTS(PLAY_COUNT_ROW)};
 
@@ -302,7 +288,8 @@ const struct play elastic_play = {
 		 "connect anew and repeat what was not answered, and die. "
 		 "Every record must be in the file once, whole, and where its "
 		 "writer was told; every item is delivered once and in order, "
-		 "those of the dead come back to the front, and the bound "
+		 "those of the dead, and of who was away for long, come back "
+		 "to the front, and the bound "
 		 "holds over all blocks. Then six clients change and read keys "
 		 "of a store, up to four in a message, and move its "
 		 "slots between blocks, by batches or by lists of records that "
@@ -315,7 +302,7 @@ const struct play elastic_play = {
 		 "lost. Last, blocks of each kind have copies on a chain of "
 		 "nodes that are killed, stopped and cut off, while others "
 		 "join; nothing that was answered is lost, doubled or unseen "
-		 "by who asks later.",
+		 "by who asks later, and who watches is told all of it once.",
 	.counts = counts,
 	.count_count = ARRAY_LEN(counts),
 	.bugs = bugs,

@@ -15,6 +15,7 @@
 	X(fetched, "values that the node fetched")                      \
 	X(deaths, "clients that died")                                  \
 	X(returned, "items that came back from the dead")               \
+	X(away, "items that came back from clients that came later")    \
 	X(refused, "puts that found the queue full")                    \
 	X(grown, "blocks that were added")                              \
 	X(records, "records of files at the end")                       \

@@ -69,6 +69,7 @@ struct ep_client {
 	uint64_t parked; /* its name; 0: none */
 	unsigned parked_at;
 	uint32_t parked_id;
+	bool is_back; /* it is for others now */
 	/* The item that a get of this number has taken for good. */
 	uint64_t got_sequence;
 	uint32_t got_id;
@@ -110,6 +111,8 @@ bool ep_arrive(struct ep *p, struct ep_way *w);
 void ep_fetched(struct ep *p, struct ep_way *w, bool is_there);
 /* The node knows that a client is dead. */
 void ep_bury(struct ep *p, unsigned client, unsigned life);
+/* A client has had no connection for some time. */
+void ep_away(struct ep *p, struct ep_client *c);
 void ep_fill(uint32_t id, uint32_t length, uint8_t *out);
 bool ep_is_value(uint32_t id, uint32_t length, const uint8_t *bytes);
 uint32_t ep_length(uint32_t id);

@@ -244,6 +244,9 @@ aq_name_move = _f("aq_name_move", c.c_int, _ptr, _str, _str)
 aq_name_remove = _f("aq_name_remove", c.c_int, _ptr, _str, c.c_bool)
 aq_name_stat = _f("aq_name_stat", c.c_int, _ptr, _str, _ref(Name))
 aq_name_flush = _f("aq_name_flush", c.c_int, _ptr, _str, _u32)
+aq_name_flush_frozen = _f(
+    "aq_name_flush_frozen", c.c_int, _ptr, _str, _u32
+)
 aq_name_load = _f("aq_name_load", c.c_int, _ptr, _str, c.c_bool, _u32)
 aq_name_each = _f("aq_name_each", c.c_int, _ptr, _str, NAME_FN, _ptr)
 aq_file_open = _f(

@@ -84,12 +84,15 @@ def remove(rack: Rack, path: str, recursive: bool = False) -> None:
     )
 
 
-def flush(rack: Rack, path: str, timeout: float = 60) -> None:
-    """Writes it, or all below it, to the vault, and waits for the end."""
+def flush(
+    rack: Rack, path: str, timeout: float = 60, freeze: bool = False
+) -> None:
+    """Writes it, or all below it, to the vault, and waits for the end; with
+    freeze each object as all of it was at one moment, for which changes wait.
+    """
+    how = lib.aq_name_flush_frozen if freeze else lib.aq_name_flush
     _errors.check(
-        rack._handle.call(
-            lib.aq_name_flush, path_bytes(path), int(timeout * 1000)
-        )
+        rack._handle.call(how, path_bytes(path), int(timeout * 1000))
     )
 
 

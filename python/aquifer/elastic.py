@@ -531,9 +531,12 @@ class Job:
             block_bytes=block_bytes, load=load,
         )
 
-    def flush(self, name: str = "", timeout: float = 60) -> None:
-        """Writes it, or all below it, to the rack's vault."""
-        flush(self.rack, self._below(name), timeout)
+    def flush(
+        self, name: str = "", timeout: float = 60, freeze: bool = False
+    ) -> None:
+        """Writes it, or all below it, to the rack's vault; with freeze each
+        object as all of it was at one moment, for which changes wait."""
+        flush(self.rack, self._below(name), timeout, freeze)
 
     def load(
         self, name: str = "", back: bool = False, timeout: float = 60

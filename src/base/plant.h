@@ -73,6 +73,8 @@
 	X(over_bound, "over-bound", "a queue takes more items than its bound") \
 	X(back_to_end, "back-to-end",                                          \
 	  "items that come back are not looked at again")                      \
+	X(back_and_again, "back-and-again",                                    \
+	  "an item that came back goes to who had it, too")                    \
 	X(blk_seal_again, "append-behind-seal",                                \
 	  "a sealed block of a file takes records")                            \
 	X(blk_other_again, "other-again",                                      \
@@ -112,6 +114,8 @@
 	  "a block does not tell its watchers whence slots came")              \
 	X(watch_any_order, "watch-any-order",                                  \
 	  "slots that move do not say which events are older")                 \
+	X(watch_own_ring, "own-ring",                                          \
+	  "a new member of a chain does not get the last events")              \
 	/* The switch's atomics. */                                            \
 	X(early_issue, "early_issue",                                          \
 	  "a replaced atomic does not wait for "                               \

@@ -8,6 +8,8 @@
  *	ekv_client count PATH NAME KEYS ROUNDS	adds 1 to each of NAME0 ...,
  *round by round, prints "added N"
  *	ekv_client sum PATH NAME KEYS		prints the sum of their numbers
+ *	ekv_client move PATH NAME KEYS ROUNDS	takes 1 from one of them and
+ *						gives it to another, "moved N"
  *	ekv_client edges PATH			limits of keys and values
  */
 #include <aquifer/elastic.h>
@@ -110,6 +112,24 @@ static void count(const char *name, unsigned keys, unsigned rounds)
 		}
 }
 
+static void add(const char *name, unsigned i, int64_t n)
+{
+	char key[100];
+
+	REQUIRE(aq_ekv_add(kv, key, name_key(key, name, i), AQ_EKV_SUM, n,
+			   NULL) == 0);
+}
+
+static void move(const char *name, unsigned keys, unsigned rounds)
+{
+	for (unsigned r = 0; r < rounds; r++) {
+		add(name, (unsigned)rand() % keys, -1);
+		add(name, (unsigned)rand() % keys, 1);
+		printf("moved %u\n", r);
+		fflush(stdout);
+	}
+}
+
 static void sum(const char *name, unsigned keys)
 {
 	int64_t all = 0, one;
@@ -191,6 +211,8 @@ int main(int argc, char **argv)
 		drop(argv[3], a, b);
 	else if (strcmp(argv[1], "count") == 0)
 		count(argv[3], a, b);
+	else if (strcmp(argv[1], "move") == 0)
+		move(argv[3], a, b);
 	else if (strcmp(argv[1], "sum") == 0)
 		sum(argv[3], a);
 	else

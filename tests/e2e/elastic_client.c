@@ -5,15 +5,18 @@
  *
  *	elastic_client put PATH ID COUNT	items "ID N", padded
  *	elastic_client take PATH		until the queue is sealed
+ *	elastic_client hold PATH		takes one, and keeps it
  *	elastic_client append PATH ID COUNT	records "ID N", padded
  *	elastic_client many PATH COUNT		puts and gets of many, large
- *ones elastic_client seal PATH
+ *						ones
+ *	elastic_client seal PATH
  */
 #include <aquifer/elastic.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
 	ITEM_MAX = 300000,
@@ -84,6 +87,23 @@ static int take(struct aq_rack *rack, char **argv, char *buf)
 		return fail("take", err);
 	aq_queue_close(q);
 	return 0;
+}
+
+static int hold(struct aq_rack *rack, char **argv, char *buf)
+{
+	struct aq_taken taken;
+	struct aq_queue *q;
+	size_t len;
+	int err = aq_queue_open(rack, argv[2], NULL, &q);
+
+	if (!err)
+		err = aq_queue_take(q, buf, ITEM_MAX, &len, &taken,
+				    PATIENCE_MS);
+	if (err)
+		return fail("hold", err);
+	printf("took %.*s\n", (int)len, buf);
+	for (;;)
+		(void)pause();
 }
 
 static int append(struct aq_rack *rack, char **argv, char *buf)
@@ -201,6 +221,8 @@ int main(int argc, char **argv)
 		code = put(rack, argv, buf);
 	else if (strcmp(argv[1], "take") == 0)
 		code = take(rack, argv, buf);
+	else if (strcmp(argv[1], "hold") == 0)
+		code = hold(rack, argv, buf);
 	else if (strcmp(argv[1], "append") == 0 && argc == 5)
 		code = append(rack, argv, buf);
 	else if (strcmp(argv[1], "many") == 0)

@@ -11,5 +11,5 @@ json "$TMP/out" 'd["violations"] == 0 and d["counts"]["batches"] > 100 and
 	d["counts"]["listed"] > 100 and d["counts"]["moved"] > 0 and
 	d["counts"]["grouped"] > 1000 and d["counts"]["behind"] > 100' >/dev/null
 for bug in $("$AQUIFER" sim elastic --bug list | cut -d' ' -f1); do
-	expect 0 "$AQUIFER" sim elastic --bug "$bug" --seeds 1..20
+	expect 0 "$AQUIFER" sim elastic --bug "$bug" --seeds 1..40
 done

@@ -144,14 +144,16 @@ static void end(struct rig *r)
 	free(r);
 }
 
+static const uint8_t session[BLOCK_SESSION_BYTES] = {7};
+
 static struct blk_answer change(struct rig *r, unsigned node,
 				enum block_opcode opcode, uint64_t sequence,
 				const void *value, uint32_t length)
 {
-	static const uint8_t session[BLOCK_SESSION_BYTES] = {7};
 	struct blk_request q = {.session = session,
 				.opcode = opcode,
 				.sequence = sequence,
+				.arg = opcode == BLOCK_GET,
 				.value = value,
 				.length = length,
 				.inside_room = BLOCK_INSIDE_MAX};
@@ -256,10 +258,47 @@ static void a_joiner_gets_all_and_then_counts(void **state)
 	pass(r, 500);
 	assert_true(blk_chain_is_whole(&r->node[2].chain));
 	assert_int_equal(r->node[2].block.queue.items, 60);
+	assert_int_equal(r->node[2].block.watch.total, 60);
+	assert_int_equal(r->node[2].chain.told, r->node[2].block.watch.serial);
+	assert_memory_equal(r->node[2].block.watch.ring,
+			    r->node[0].block.watch.ring,
+			    r->node[0].block.watch.tail);
 	configure(r, 3, 0, 3, 3, false);
 	pass(r, 50);
 	assert_int_equal(change(r, 0, BLOCK_GET, 61, NULL, 0).status, BLOCK_OK);
-	assert_int_equal(r->node[2].block.queue.items, 59);
+	assert_int_equal(r->node[2].block.queue.parked_count, 1);
+	end(r);
+}
+
+/* The head says that a client is away; then all have its items back, and know
+ * what it did. */
+static void items_come_back_at_all_members(void **state)
+{
+	struct rig *r = begin(BLOCK_QUEUE, 3);
+	uint32_t at;
+
+	assert_int_equal(change(r, 0, BLOCK_PUT, 1, "a", 1).status, BLOCK_OK);
+	assert_int_equal(change(r, 0, BLOCK_GET, 2, NULL, 0).status, BLOCK_OK);
+	assert_false(blk_chain_end_session(&r->node[0].chain, r->now_ns));
+	assert_int_equal(
+		blk_session_find(&r->node[0].block, session, false, &at), 0);
+	r->node[0].block.session[at].returns = true;
+	assert_true(blk_chain_end_session(&r->node[0].chain, r->now_ns));
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(r->node[i].block.queue.parked_count, 0);
+		assert_int_equal(r->node[i].block.queue.items, 1);
+		assert_int_equal(r->node[i].block.session_count, 1);
+	}
+	assert_false(blk_chain_end_session(&r->node[0].chain, r->now_ns));
+	/* Another head knows it, too. */
+	r->node[0].is_cut = true;
+	configure(r, 2, 1, 2, 2, false);
+	pass(r, 50);
+	assert_int_equal(change(r, 1, BLOCK_GET, 2, NULL, 0).status,
+			 BLOCK_LATER);
+	assert_int_equal(change(r, 1, BLOCK_PUT, 1, "a", 1).status, BLOCK_OK);
+	assert_int_equal(r->node[1].block.queue.items, 1);
+	assert_int_equal(change(r, 1, BLOCK_GET, 3, NULL, 0).status, BLOCK_OK);
 	end(r);
 }
 
@@ -315,6 +354,7 @@ int main(void)
 		cmocka_unit_test(who_is_left_waits_for_the_lease_and_goes_on),
 		cmocka_unit_test(a_new_head_knows_what_was_answered),
 		cmocka_unit_test(a_joiner_gets_all_and_then_counts),
+		cmocka_unit_test(items_come_back_at_all_members),
 		cmocka_unit_test(a_copy_of_another_size_is_refused),
 		cmocka_unit_test(damaged_messages_are_refused),
 	};

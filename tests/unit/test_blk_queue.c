@@ -219,6 +219,37 @@ static void long_items_need_a_buffer(void **state)
 	blk_rig_free(&rig);
 }
 
+/* A client was away, and what it had taken went back; its numbers did not. */
+static void who_was_away_gets_another_item(void **state)
+{
+	struct blk_rig rig;
+	struct blk_answer a, b;
+
+	blk_rig_make(&rig, BLOCK_QUEUE, SIZE, 0, true);
+	(void)blk_rig_put(&rig, 1, 1, BLOCK_PUT, "one");
+	(void)blk_rig_put(&rig, 1, 2, BLOCK_PUT, "two");
+	a = get(&rig, 2, 1, 0, true);
+	is_item(&a, "one");
+	(void)tell(&rig, BLOCK_ACK, 2, 2, a.value);
+	a = get(&rig, 2, 3, 2, true);
+	is_item(&a, "two");
+	blk_give_back(&rig.block, blk_rig_session(2));
+	/* The answer to its get was lost. */
+	b = get(&rig, 2, 3, 2, true);
+	assert_int_equal(b.status, BLOCK_LATER);
+	assert_null(b.data);
+	b = get(&rig, 3, 1, 0, true);
+	is_item(&b, "two");
+	assert_int_equal(tell(&rig, BLOCK_ACK, 2, 4, a.value).status,
+			 BLOCK_STALE);
+	assert_int_equal(tell(&rig, BLOCK_ACK, 3, 2, b.value).status, BLOCK_OK);
+	/* And one that was here all the time: a put is not made again. */
+	blk_give_back(&rig.block, blk_rig_session(1));
+	(void)blk_rig_put(&rig, 1, 2, BLOCK_PUT, "two");
+	assert_int_equal(get(&rig, 3, 3, 2, false).status, BLOCK_EMPTY);
+	blk_rig_free(&rig);
+}
+
 static void parked_names_are_checked(void **state)
 {
 	static const uint64_t names[] = {
@@ -244,6 +275,7 @@ int main(void)
 		cmocka_unit_test(sealed_block_drains),
 		cmocka_unit_test(ring_comes_round),
 		cmocka_unit_test(long_items_need_a_buffer),
+		cmocka_unit_test(who_was_away_gets_another_item),
 		cmocka_unit_test(parked_names_are_checked),
 	};
 

@@ -53,30 +53,40 @@ static uint64_t now_ns(void *ctx)
 
 /* ---- one client ---------------------------------------------------------- */
 
-static void come(struct bench *t, struct client *c, uint8_t name)
+static bool connect(struct bench *t, struct client *c)
 {
 	static const uint8_t by[BLK_BY_BYTES];
 	struct side far;
 	bool is_new;
 
-	memset(c->session, name, sizeof(c->session));
 	side_make(&t->pair, &c->side, IBV_QPT_RC, 0);
 	assert_int_equal(blk_guest_create(t->server, t->pair.pd, "team", by,
 					  c->session, &is_new, &c->guest),
 			 0);
-	assert_true(is_new);
 	far = (struct side){.qp = blk_guest_qp(c->guest)};
 	side_init(&far);
 	side_init(&c->side);
 	side_connect(&t->pair, &far, c->side.qp->qp_num);
 	side_connect(&t->pair, &c->side, far.qp->qp_num);
 	assert_int_equal(blk_guest_arm(c->guest), 0);
+	return is_new;
+}
+
+static void come(struct bench *t, struct client *c, uint8_t name)
+{
+	memset(c->session, name, sizeof(c->session));
+	assert_true(connect(t, c));
+}
+
+static void hang_up(struct client *c, bool is_gone)
+{
+	blk_guest_destroy(c->guest, is_gone, LOOP_CLOCK_NS);
+	side_break(&c->side);
 }
 
 static void leave(struct client *c)
 {
-	blk_guest_destroy(c->guest, true, LOOP_CLOCK_NS);
-	side_break(&c->side);
+	hang_up(c, true);
 }
 
 /* Returns when the message lies at the node, which has not looked at it. */
@@ -154,11 +164,19 @@ static void ask(struct bench *t, struct client *c, const struct block_op *op,
 
 /* ---- the node ------------------------------------------------------------ */
 
-static void begin(struct bench *t, enum block_kind kind, bool is_chained)
+static void show_ticket(struct bench *t, struct client *c)
 {
 	struct block_op open = {.opcode = BLOCK_OPEN,
 				.length = 4,
 				.value = (const uint8_t *)"good"};
+	struct block_result r;
+
+	ask(t, c, &open, &r);
+	assert_int_equal(r.status, BLOCK_OK);
+}
+
+static void begin(struct bench *t, enum block_kind kind, bool is_chained)
+{
 	struct blk_place place = {
 		.options = {.kind = kind,
 			    .size_bytes = BLOCK_BYTES_MIN,
@@ -170,7 +188,6 @@ static void begin(struct bench *t, enum block_kind kind, bool is_chained)
 	};
 	struct blk_server_config config = {
 		.judge = believe, .wall_s = wall_s, .now_ns = now_ns};
-	struct block_result r;
 
 	*t = (struct bench){0};
 	config.context = pair_open(&t->pair);
@@ -185,21 +202,24 @@ static void begin(struct bench *t, enum block_kind kind, bool is_chained)
 	assert_int_equal(blk_server_add(t->server, &place), 0);
 	come(t, &t->a, 1);
 	come(t, &t->b, 2);
-	ask(t, &t->a, &open, &r);
-	assert_int_equal(r.status, BLOCK_OK);
-	ask(t, &t->b, &open, &r);
-	assert_int_equal(r.status, BLOCK_OK);
+	show_ticket(t, &t->a);
+	show_ticket(t, &t->b);
 }
 
-static void end(struct bench *t)
+static void end_without_block(struct bench *t)
 {
 	leave(&t->b);
-	assert_int_equal(blk_server_remove(t->server, 0, 1), 0);
 	blk_server_destroy(t->server);
 	assert_int_equal(ibv_dereg_mr(t->mr), 0);
 	free(t->mem);
 	assert_int_equal(ibv_dealloc_pd(t->pair.pd), 0);
 	pair_close(&t->pair);
+}
+
+static void end(struct bench *t)
+{
+	assert_int_equal(blk_server_remove(t->server, 0, 1), 0);
+	end_without_block(t);
 }
 
 /* ---- tests --------------------------------------------------------------- */
@@ -251,7 +271,18 @@ static void watch(struct bench *t, struct block_result *r)
 	ask(t, &t->a, &op, r);
 }
 
-static void blocks_with_copies_are_not_watched(void **state)
+/* A chain of one, which may answer as soon as it knows that it is. */
+static void be_alone(struct bench *t)
+{
+	struct blk_chain_config alone = {.epoch = 1,
+					 .count = 1,
+					 .full = 1,
+					 .member = {{.generation = 1}}};
+
+	assert_int_equal(blk_server_configure(t->server, 0, 1, &alone), 0);
+}
+
+static void who_may_not_read_tells_no_events(void **state)
 {
 	struct block_result r;
 	struct bench t;
@@ -264,8 +295,55 @@ static void blocks_with_copies_are_not_watched(void **state)
 	end(&t);
 	begin(&t, BLOCK_FILE, true);
 	watch(&t, &r);
-	assert_int_equal(r.status, BLOCK_NO_EVENTS);
-	assert_int_equal(block_status_errno(r.status), -EOPNOTSUPP);
+	assert_int_equal(r.status, BLOCK_ELSEWHERE);
+	be_alone(&t);
+	watch(&t, &r);
+	assert_int_equal(r.status, BLOCK_OK);
+	leave(&t.a);
+	end(&t);
+}
+
+/* A waits for events of a chain: it is told the next one, and it is told when
+ * this member is not the one any more that tells them. */
+static void who_waits_at_a_chain_is_sent_away(void **state)
+{
+	struct block_watch_ask_wire ask_wire = {
+		.events = be32_put(UINT32_MAX),
+		.flags = be32_put(BLOCK_WATCH_HOLD)};
+	struct block_op op = {.opcode = BLOCK_WATCH,
+			      .generation = 1,
+			      .length = sizeof(ask_wire),
+			      .value = (const uint8_t *)&ask_wire};
+	struct block_op small = {.opcode = BLOCK_APPEND,
+				 .generation = 1,
+				 .sequence = 1,
+				 .length = 5,
+				 .value = (const uint8_t *)"hello"};
+	struct blk_chain_config behind = {
+		.epoch = 2,
+		.count = 2,
+		.full = 2,
+		.member = {{.generation = 1}, {.node = 1, .generation = 2}}};
+	struct block_result r, put;
+	struct bench t;
+
+	(void)state;
+	begin(&t, BLOCK_FILE, true);
+	be_alone(&t);
+	say(&t.a, &op);
+	assert_false(hears(&t, &t.a, &r));
+	ask(&t, &t.b, &small, &put);
+	assert_int_equal(put.status, BLOCK_OK);
+	assert_true(hears(&t, &t.a, &r));
+	assert_int_equal(r.status, BLOCK_OK);
+	assert_true(r.length > sizeof(struct block_watch_wire));
+	ask_wire.serial = be64_put(1);
+	say(&t.a, &op);
+	assert_false(hears(&t, &t.a, &r));
+	assert_int_equal(blk_server_configure(t.server, 0, 1, &behind), 0);
+	blk_server_tick(t.server, LOOP_CLOCK_NS + 1000000000);
+	assert_true(hears(&t, &t.a, &r));
+	assert_int_equal(r.status, BLOCK_ELSEWHERE);
 	leave(&t.a);
 	end(&t);
 }
@@ -318,12 +396,185 @@ static void a_group_that_is_repeated_keeps_its_order(void **state)
 	end(&t);
 }
 
+static void tick_after(struct bench *t, uint64_t ms)
+{
+	blk_server_tick(t->server, LOOP_CLOCK_NS + ms * 1000000);
+}
+
+/* A takes an item and loses its connection. */
+static uint64_t take_and_hang_up(struct bench *t, bool is_chained)
+{
+	struct block_op put = {.opcode = BLOCK_PUT,
+			       .generation = 1,
+			       .sequence = 1,
+			       .length = 4,
+			       .value = (const uint8_t *)"item"};
+	struct block_op take = {
+		.opcode = BLOCK_GET, .generation = 1, .sequence = 1, .arg = 1};
+	struct block_result r;
+
+	begin(t, BLOCK_QUEUE, is_chained);
+	if (is_chained)
+		be_alone(t);
+	ask(t, &t->b, &put, &r);
+	assert_int_equal(r.status, BLOCK_OK);
+	ask(t, &t->a, &take, &r);
+	assert_int_equal(r.status, BLOCK_OK);
+	hang_up(&t->a, false);
+	return r.value;
+}
+
+static enum block_status take(struct bench *t, struct client *c,
+			      uint64_t sequence)
+{
+	struct block_op op = {.opcode = BLOCK_GET,
+			      .generation = 1,
+			      .sequence = sequence,
+			      .arg = 1};
+	struct block_result r;
+
+	ask(t, c, &op, &r);
+	return r.status;
+}
+
+/* Who comes back soon has its item and may acknowledge it. */
+static void who_comes_back_soon_keeps_its_item(void **state)
+{
+	struct block_op ack = {
+		.opcode = BLOCK_ACK, .generation = 1, .sequence = 2};
+	struct block_result r;
+	struct bench t;
+
+	(void)state;
+	ack.arg = take_and_hang_up(&t, false);
+	tick_after(&t, BLK_ITEMS_KEEP_MS - 1);
+	assert_int_equal(take(&t, &t.b, 2), BLOCK_EMPTY);
+	assert_false(connect(&t, &t.a));
+	show_ticket(&t, &t.a);
+	tick_after(&t, BLK_ITEMS_KEEP_MS + 1);
+	assert_int_equal(take(&t, &t.b, 3), BLOCK_EMPTY);
+	ask(&t, &t.a, &ack, &r);
+	assert_int_equal(r.status, BLOCK_OK);
+	leave(&t.a);
+	end(&t);
+}
+
+/* Who does not loses it to others, and nothing else. */
+static void items_of_who_is_away_are_for_others(void **state)
+{
+	struct bench t;
+
+	(void)take_and_hang_up(&t, *(bool *)*state);
+	tick_after(&t, BLK_ITEMS_KEEP_MS + 1);
+	assert_int_equal(take(&t, &t.b, 2), BLOCK_OK);
+	/* It repeats itself, and is told to ask for another one. */
+	assert_false(connect(&t, &t.a));
+	show_ticket(&t, &t.a);
+	assert_int_equal(take(&t, &t.a, 1), BLOCK_LATER);
+	assert_int_equal(take(&t, &t.a, 2), BLOCK_EMPTY);
+	hang_up(&t.a, false);
+	tick_after(&t, BLK_SESSION_KEEP_MS + 1);
+	assert_true(connect(&t, &t.a));
+	leave(&t.a);
+	end(&t);
+}
+
+static struct block_op append_op(uint64_t sequence)
+{
+	return (struct block_op){.opcode = BLOCK_APPEND,
+				 .generation = 1,
+				 .sequence = sequence,
+				 .length = 5,
+				 .value = (const uint8_t *)"hello"};
+}
+
+static int image_of(struct bench *t, enum blk_image_how how, uint64_t id,
+		    struct blk_image *out)
+{
+	const struct blk_image_id name = {.object = OBJECT, .image = id};
+
+	return blk_server_image(t->server, 0, 1, how, &name, out);
+}
+
+/* What would change a halted block waits until its image is taken; who reads
+ * does not. */
+static void changes_wait_for_an_image(void **state)
+{
+	struct block_op first = append_op(1), second = append_op(2);
+	struct block_op stat = {.opcode = BLOCK_STAT, .generation = 1};
+	struct blk_image image;
+	struct block_result r;
+	struct bench t;
+
+	begin(&t, BLOCK_FILE, *(bool *)*state);
+	if (*(bool *)*state)
+		be_alone(&t);
+	ask(&t, &t.b, &first, &r);
+	assert_int_equal(image_of(&t, BLK_IMAGE_HALTED, 5, &image), -ETIMEDOUT);
+	assert_int_equal(blk_server_halt(t.server, 0, 2, 5), -ENOENT);
+	assert_int_equal(blk_server_halt(t.server, 0, 1, 5), 0);
+	assert_int_equal(blk_server_halt(t.server, 0, 1, 6), -EAGAIN);
+	say(&t.b, &second);
+	assert_false(hears(&t, &t.b, &r));
+	ask(&t, &t.a, &stat, &r);
+	assert_int_equal(r.status, BLOCK_OK);
+	assert_int_equal(image_of(&t, BLK_IMAGE_HALTED, 6, &image), -ETIMEDOUT);
+	assert_int_equal(image_of(&t, BLK_IMAGE_HALTED, 5, &image), 0);
+	assert_true(hears(&t, &t.b, &r));
+	assert_int_equal(r.status, BLOCK_OK);
+	assert_int_equal(image.bytes, 5); /* only the first record */
+	blk_image_release(&image);
+	leave(&t.a);
+	end(&t);
+}
+
+/* Nobody takes the image: changes go on by the clock. */
+static void changes_do_not_wait_for_ever(void **state)
+{
+	struct block_op op = append_op(1);
+	struct blk_image image;
+	struct block_result r;
+	struct bench t;
+
+	(void)state;
+	begin(&t, BLOCK_FILE, false);
+	(void)blk_server_hear(t.server, 0, 1);
+	assert_int_equal(blk_server_halt(t.server, 0, 1, 5), 0);
+	say(&t.b, &op);
+	tick_after(&t, BLK_HALT_MS - 1);
+	assert_false(hears(&t, &t.b, &r));
+	tick_after(&t, BLK_HALT_MS);
+	assert_true(hears(&t, &t.b, &r));
+	assert_int_equal(r.status, BLOCK_OK);
+	assert_int_equal(image_of(&t, BLK_IMAGE_HALTED, 5, &image), -ETIMEDOUT);
+	/* A block that goes away lets those go that wait. */
+	assert_int_equal(blk_server_halt(t.server, 0, 1, 6), 0);
+	op.sequence = 2;
+	say(&t.b, &op);
+	assert_false(hears(&t, &t.b, &r));
+	(void)!blk_server_remove(t.server, 0, 1);
+	assert_true(hears(&t, &t.b, &r));
+	assert_int_equal(r.status, BLOCK_STALE);
+	leave(&t.a);
+	end_without_block(&t);
+}
+
 int main(void)
 {
+	static bool no = false, yes = true;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_waits_for_a_dead_client_goes_on),
-		cmocka_unit_test(blocks_with_copies_are_not_watched),
+		cmocka_unit_test(who_may_not_read_tells_no_events),
+		cmocka_unit_test(who_waits_at_a_chain_is_sent_away),
 		cmocka_unit_test(a_group_that_is_repeated_keeps_its_order),
+		cmocka_unit_test(who_comes_back_soon_keeps_its_item),
+		cmocka_unit_test_prestate(changes_wait_for_an_image, &no),
+		cmocka_unit_test_prestate(changes_wait_for_an_image, &yes),
+		cmocka_unit_test(changes_do_not_wait_for_ever),
+		cmocka_unit_test_prestate(items_of_who_is_away_are_for_others,
+					  &no),
+		cmocka_unit_test_prestate(items_of_who_is_away_are_for_others,
+					  &yes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

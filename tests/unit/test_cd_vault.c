@@ -458,6 +458,60 @@ static void a_flush_that_was_asked_for_fails_at_once(void **state)
 	finish(&b, &n);
 }
 
+static bool says(const json_t *row, const char *name)
+{
+	return json_is_true(json_object_get(row, name));
+}
+
+/* All blocks are halted before one is saved, also one that comes meanwhile. */
+static void a_frozen_flush_halts_before_it_saves(void **state)
+{
+	struct node n;
+	struct bed b;
+
+	(void)state;
+	begin(&b, &n);
+	make_file(&b, &n);
+	assert_int_equal(mine(&b, "POST /v1/flush/f/a", "{\"freeze\":1}"), 400);
+	assert_int_equal(mine(&b, "POST /v1/flush/f/a", "{\"freeze\":true}"),
+			 202);
+	beats(&b, &n);
+	assert_int_equal(ends(&n, "save", "done", 1), 0);
+	assert_int_equal(mine(&b, "POST /v1/blocks/f/a", "{\"after\":0}"), 200);
+	assert_int_equal(ends(&n, "halt", "done", 1), 1);
+	beats(&b, &n); /* makes it */
+	assert_int_equal(ends(&n, "save", "done", 1), 0);
+	beats(&b, &n);
+	pass(&b, 10);
+	beats(&b, &n);
+	assert_int_equal(ends(&n, "save", "done", 1), 0);
+	assert_true(ends(&n, "halt", "done", 1) > 0);
+	beats(&b, &n);
+	beats(&b, &n);
+	assert_true(says(json_array_get(n.last, 0), "halted"));
+	assert_false(says(json_array_get(n.last, 0), "freeze"));
+	assert_true(ends(&n, "save", "done", 1) > 1);
+	beats(&b, &n);
+	beats(&b, &n);
+	assert_int_equal(ends(&n, "manifest", "done", 0), 1);
+	beats(&b, &n);
+	assert_string_equal(state_now(&b), "ready");
+	assert_non_null(json_object_get(b.answer, "image"));
+	/* One that is not saved in time is given up. */
+	assert_int_equal(mine(&b, "POST /v1/flush/f/a", "{\"freeze\":true}"),
+			 202);
+	beats(&b, &n);
+	assert_true(ends(&n, "halt", "done", 1) > 1);
+	beats(&b, &n);
+	beats(&b, &n);
+	assert_true(ends(&n, "save", "-ETIMEDOUT", 1) > 1);
+	beats(&b, &n);
+	assert_string_equal(state_now(&b), "ready");
+	assert_null(json_object_get(b.answer, "flush"));
+	assert_non_null(strstr(text(b.answer, "why"), "No space"));
+	finish(&b, &n);
+}
+
 static void beats_that_say_nonsense_are_refused(void **state)
 {
 	static const char *const bad[] = {
@@ -497,6 +551,7 @@ int main(void)
 		cmocka_unit_test(a_load_that_fails_leaves_the_image),
 		cmocka_unit_test(the_image_of_a_removed_name_is_erased),
 		cmocka_unit_test(a_flush_that_was_asked_for_fails_at_once),
+		cmocka_unit_test(a_frozen_flush_halts_before_it_saves),
 		cmocka_unit_test(beats_that_say_nonsense_are_refused),
 	};
 

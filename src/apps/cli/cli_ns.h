@@ -25,9 +25,9 @@ void cli_ns_print_list(const json_t *names);
 void cli_ns_print_tree(const json_t *names);
 
 /* Writes all below a name to the vault, or loads it from there, and waits for
- * the end; is_back: also what is in memory. *report is the caller's; NULL: it
- * is printed. */
-int cli_ns_vault(bool is_load, bool is_back, const char *path,
+ * the end; `body`, which is taken over, says how. *report is the caller's;
+ * NULL: it is printed. */
+int cli_ns_vault(bool is_load, json_t *body, const char *path,
 		 json_t **report) MUST_CHECK;
 
 /* Bits of a list like "put,get"; NULL: 0. */

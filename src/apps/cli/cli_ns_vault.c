@@ -142,13 +142,12 @@ static void print(const json_t *begun, const json_t *names)
 	}
 }
 
-int cli_ns_vault(bool is_load, bool is_back, const char *path, json_t **report)
+int cli_ns_vault(bool is_load, json_t *body, const char *path, json_t **report)
 {
 	json_t *reply = NULL, *names = NULL;
 	const json_t *begun;
 	int code = cli_ns_ask("POST", is_load ? "/v1/load" : "/v1/flush", path,
-			      is_back ? json_pack("{s:b}", "back", true) : NULL,
-			      &reply);
+			      body, &reply);
 
 	if (code != CLI_OK)
 		return code;

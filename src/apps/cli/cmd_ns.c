@@ -11,7 +11,7 @@
 
 struct ns_args {
 	struct cli_action_args common; /* PATH [PATH] */
-	bool parents, recursive, keep, is_back;
+	bool parents, recursive, keep, is_back, freezes;
 	uint32_t lease_ms;
 	uint32_t copies;
 	const char *plan, *after, *on_expiry;
@@ -46,6 +46,9 @@ const struct opt cmd_ns_options[] = {
 		 "rm: with all that is below"),
 	OPT_FLAG(struct ns_args, is_back, "back",
 		 "load: also what is in memory: it becomes what its image is"),
+	OPT_FLAG(struct ns_args, freezes, "freeze",
+		 "flush: changes wait until each block is saved, so the image "
+		 "is what all of it was at one moment"),
 	OPT_TEXT(struct ns_args, events, "events", "KIND[,KIND...]",
 		 "watch: only these: append, put, get, ack, back, set, "
 		 "delete, add, seal (default: all)"),
@@ -271,7 +274,9 @@ static int ns_renew(void *args)
 static int move_images(const struct ns_args *a, bool is_load)
 {
 	json_t *tree = NULL;
-	int code = cli_ns_vault(is_load, a->is_back, path_of(a),
+	json_t *body = is_load ? json_pack("{s:b}", "back", a->is_back)
+			       : json_pack("{s:b}", "freeze", a->freezes);
+	int code = cli_ns_vault(is_load, body, path_of(a),
 				a->common.json ? &tree : NULL);
 
 	return code == CLI_OK && tree ? report(a, tree) : code;

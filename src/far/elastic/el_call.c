@@ -17,7 +17,8 @@ static bool may_repeat(int err)
 static bool reads(enum block_opcode opcode)
 {
 	return opcode == BLOCK_STAT || opcode == BLOCK_KV_GET ||
-	       opcode == BLOCK_KV_SCAN || opcode == BLOCK_KV_LOOK;
+	       opcode == BLOCK_KV_SCAN || opcode == BLOCK_KV_LOOK ||
+	       opcode == BLOCK_WATCH;
 }
 
 static void set_place(struct block_op *ops, unsigned count,
@@ -239,6 +240,14 @@ int el_call(struct el_object *o, uint64_t number, struct block_op *ops,
 
 /* ---- waiting ------------------------------------------------------------- */
 
+/* Another member may tell events now. Whatever becomes of that, who waits
+ * pauses before it looks again. */
+static int look_around(struct el_object *o, uint64_t deadline_ns)
+{
+	(void)!el_refresh(o, deadline_ns);
+	return -EAGAIN;
+}
+
 int el_wait(struct el_object *o, uint64_t number, uint64_t serial,
 	    uint32_t events, uint64_t until_ns, uint64_t deadline_ns)
 {
@@ -252,18 +261,22 @@ int el_wait(struct el_object *o, uint64_t number, uint64_t serial,
 			      .length = sizeof(ask),
 			      .value = (const uint8_t *)&ask};
 	enum block_status status;
-	struct block_result r;
+	struct block_result r = {.status = BLOCK_OK};
 	struct el_stat stat;
 	struct el_port *p;
-	int err = b ? el_port_find(o, b->head.node, &p) : 0;
+	uint64_t member_ns = el_now_ns() + EL_MEMBER_MS * 1000000ull;
+	bool is_chained = b && b->is_chained;
+	int err = b ? el_port_find(o, b->reader.node, &p) : 0;
 
 	if (!b || err)
 		return err; /* who looks again finds out */
-	set_place(&op, 1, &b->head);
+	set_place(&op, 1, &b->reader);
 	/* Which may read the map anew. */
-	err = el_port_ready(o, p, false, deadline_ns);
+	err = el_port_ready(o, p, false,
+			    is_chained ? u64_min(deadline_ns, member_ns)
+				       : deadline_ns);
 	if (err)
-		return err;
+		return is_chained ? look_around(o, deadline_ns) : err;
 	op.handle = p->handle;
 	p->sleeps = p->link->channel != NULL;
 	err = el_port_exchange(o, p, &op, 1, &r, o->sequence, until_ns);
@@ -274,6 +287,8 @@ int el_wait(struct el_object *o, uint64_t number, uint64_t serial,
 		return el_stat(o, number, &stat, &status, deadline_ns);
 	if (err)
 		el_port_hang_up(p);
+	if (is_chained && (err || r.status != BLOCK_OK))
+		return look_around(o, deadline_ns);
 	return err == -EHOSTDOWN || err == -EPROTO ? 0 : err;
 }
 

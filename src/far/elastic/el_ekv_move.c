@@ -282,6 +282,34 @@ static int release(struct aq_ekv *kv, uint64_t number, uint64_t deadline_ns)
 			  to.decided & (BLOCK_KV_HAS - 1), &r, deadline_ns);
 }
 
+/*
+ * The target of what the block has begun is not in the map: it was unbound and
+ * given back before the word to start came here. So it has nothing of the batch
+ * under way, which stays; it takes none any more, and the move is over.
+ */
+static int give_up(struct aq_ekv *kv, const struct el_look *from,
+		   uint64_t deadline_ns)
+{
+	struct move m = {.kv = kv,
+			 .from = from->number,
+			 .target = {.number = be64_put(from->to.number),
+				    .generation = be64_put(from->to.generation),
+				    .token = be32_put(from->to.token)},
+			 .deadline_ns = deadline_ns};
+	struct block_kv_batch_wire head = {0};
+	struct block_result r = {0};
+	uint32_t length;
+	int err = fetch(&m, 0, false, &head, &length, &r);
+
+	/* It has ended, or cannot be now; who comes next finds out. */
+	if (!err && r.status == BLOCK_OK)
+		err = tell_arg(kv, m.from, BLOCK_KV_SETTLE,
+			       be64_get(head.number) & (BLOCK_KV_HAS - 1),
+			       &m.target, &r, deadline_ns);
+	drop_buf(&m);
+	return err;
+}
+
 int el_kv_help(struct aq_ekv *kv, uint64_t number, uint64_t deadline_ns)
 {
 	struct el_look look;
@@ -296,8 +324,10 @@ int el_kv_help(struct aq_ekv *kv, uint64_t number, uint64_t deadline_ns)
 		return 0;
 	if (!is_in_map(kv, look.to.number, look.to.generation)) {
 		err = el_refresh(&kv->object, deadline_ns);
-		if (err || !is_in_map(kv, look.to.number, look.to.generation))
+		if (err)
 			return err;
+		if (!is_in_map(kv, look.to.number, look.to.generation))
+			return give_up(kv, &look, deadline_ns);
 	}
 	err = run(kv, number, look.to.number, look.to.generation, look.to.token,
 		  deadline_ns);

@@ -305,6 +305,14 @@ AQ_API int aq_name_flush(struct aq_rack *rack, const char *path,
 			   flush_progress);
 }
 
+AQ_API int aq_name_flush_frozen(struct aq_rack *rack, const char *path,
+				uint32_t timeout_ms)
+{
+	return move_images(rack, "/v1/flush", path,
+			   json_pack("{s:b}", "freeze", true), timeout_ms,
+			   flush_progress);
+}
+
 AQ_API int aq_name_load(struct aq_rack *rack, const char *path, bool is_back,
 			uint32_t timeout_ms)
 {

@@ -57,8 +57,7 @@ static bool wait_for(struct aq_queue *q, uint32_t events, unsigned *tries,
 {
 	uint64_t now_ns = el_now_ns();
 
-	/* A block with copies tells nobody of its events yet. */
-	if (!q->can_wait || q->object.copies > 1)
+	if (!q->can_wait)
 		return el_pause(tries, wait_ns);
 	if (now_ns >= wait_ns)
 		return false;
@@ -440,8 +439,10 @@ static int look_on(struct aq_queue *q, uint64_t *at, enum block_status status,
 			*again = true;
 		}
 		return err;
+	case BLOCK_LATER: /* we were away, and what we got is for others now */
+		*again = true;
+		return 0;
 	case BLOCK_EMPTY:
-	case BLOCK_LATER:
 		return 0;
 	case BLOCK_CLOSED:
 		/* Items of a block before it may come back. */

@@ -80,8 +80,6 @@ int aq_watch_open(struct aq_rack *rack, const char *path,
 	if (!err)
 		err = el_open(&w->object, rack, path, 0, NULL);
 	w->object.has_channels = true;
-	if (!err && w->object.copies > 1)
-		err = el_error(&w->object, BLOCK_NO_EVENTS);
 	if (!err)
 		err = el_tails_start(w, el_deadline_ns(&w->object));
 	/* From now on nothing is missed, also while nobody calls. */

@@ -53,7 +53,12 @@ static int get_ready(struct aq_watch *w, struct el_ear *e)
 {
 	struct el_object *o = &w->object;
 	struct epoll_event on = {.events = EPOLLIN};
-	int err = el_port_ready(o, e->port, false, el_deadline_ns(o));
+	/* Another member may have taken the place of one that is silent. */
+	uint64_t patience_ns = o->copies > 1 ? EL_MEMBER_MS * 1000000ull
+					     : UINT32_MAX * 1000000ull;
+	int err = el_port_ready(
+		o, e->port, false,
+		u64_min(el_deadline_ns(o), el_now_ns() + patience_ns));
 
 	if (!err && !e->mr) {
 		e->mr = el_register(o, e->buf, BUF_BYTES);
@@ -82,8 +87,8 @@ static void add_tail(struct aq_watch *w, struct el_ear *e, struct el_tail *t,
 	struct block_op op = {
 		.opcode = BLOCK_WATCH,
 		.handle = e->port->handle,
-		.index = t->block.head.index,
-		.generation = t->block.head.generation,
+		.index = t->block.reader.index,
+		.generation = t->block.reader.generation,
 		.length = sizeof(ask),
 		.value = (const uint8_t *)&ask,
 	};
@@ -97,7 +102,8 @@ static bool is_due(const struct aq_watch *w, const struct el_tail *t,
 		   const struct el_ear *e)
 {
 	/* A sealed block of a file has nothing more to tell. */
-	return t->ear == e && !t->tail.is_gone && t->tail.at == t->tail.end &&
+	return t->ear == e && !t->tail.is_gone && !t->is_away &&
+	       t->tail.at == t->tail.end &&
 	       !(t->tail.is_sealed && w->object.kind == BLOCK_FILE);
 }
 
@@ -164,8 +170,9 @@ static int kick(struct aq_watch *w, struct el_ear *e)
 	};
 	struct block_op op = {.opcode = BLOCK_STAT,
 			      .handle = e->port->handle,
-			      .index = e->asked[0]->block.head.index,
-			      .generation = e->asked[0]->block.head.generation};
+			      .index = e->asked[0]->block.reader.index,
+			      .generation =
+				      e->asked[0]->block.reader.generation};
 	bool is_new = false;
 	struct block_writer out;
 	int err;
@@ -188,11 +195,18 @@ static int kick(struct aq_watch *w, struct el_ear *e)
 	return err;
 }
 
-static void hang_up(struct el_ear *e)
+static void hang_up(struct aq_watch *w, struct el_ear *e)
 {
 	el_port_hang_up(e->port);
 	e->link = NULL;
 	e->is_asked = false;
+	for (unsigned i = 0; i < w->reader.count; i++) {
+		struct el_tail *t =
+			container_of(w->reader.tail[i], struct el_tail, tail);
+
+		if (t->ear == e && t->block.is_chained)
+			el_tail_lose(w, t);
+	}
 }
 
 /* A node that cannot be reached is tried again at the next tick. */
@@ -203,7 +217,7 @@ int el_ears_ask(struct aq_watch *w)
 		int err = e->is_asked ? kick(w, e) : ask(w, e);
 
 		if (err == -EHOSTDOWN || err == -ETIMEDOUT) {
-			hang_up(e);
+			hang_up(w, e);
 			err = 0;
 		}
 		if (err)
@@ -213,6 +227,14 @@ int el_ears_ask(struct aq_watch *w)
 }
 
 /* ---- hearing ------------------------------------------------------------- */
+
+/* A member that does not count any more knows nothing of what came later. */
+static bool is_sent_away(const struct el_tail *t, const struct block_result *r)
+{
+	return t->block.is_chained &&
+	       (r->status == BLOCK_ELSEWHERE || r->status == BLOCK_BUSY ||
+		(r->status == BLOCK_STALE && !r->length));
+}
 
 static int take(struct aq_watch *w, struct el_ear *e)
 {
@@ -233,6 +255,9 @@ static int take(struct aq_watch *w, struct el_ear *e)
 
 		if (r[i].status == BLOCK_OK && r[i].data) {
 			err = block_tail_take(t, r[i].data, r[i].length);
+			w->map_tries = 0;
+		} else if (is_sent_away(e->asked[i], &r[i])) {
+			el_tail_lose(w, e->asked[i]);
 		} else if (r[i].status == BLOCK_STALE) {
 			block_tail_end(t, r[i].length, r[i].value);
 			w->map_ns = 1; /* is it all gone? */
@@ -240,7 +265,7 @@ static int take(struct aq_watch *w, struct el_ear *e)
 			/* The ticket has ended. */
 			err = el_refresh(&w->object,
 					 el_deadline_ns(&w->object));
-			hang_up(e);
+			hang_up(w, e);
 		}
 	}
 	return err;
@@ -253,7 +278,7 @@ static int hear(struct aq_watch *w, struct el_ear *e, unsigned *heard)
 
 	while (e->is_asked && (n = ibv_poll_cq(e->link->cq, 1, &wc)) != 0) {
 		if (n < 0 || wc.status != IBV_WC_SUCCESS) {
-			hang_up(e);
+			hang_up(w, e);
 			return 0;
 		}
 		if (wc.wr_id != EL_WR_RECEIVE ||
@@ -266,7 +291,7 @@ static int hear(struct aq_watch *w, struct el_ear *e, unsigned *heard)
 			return err;
 	}
 	if (e->is_asked && client_link_is_lost(e->link))
-		hang_up(e);
+		hang_up(w, e);
 	return 0;
 }
 
@@ -295,7 +320,7 @@ void el_ears_free(struct aq_watch *w)
 	for (unsigned i = 0; i < w->ear_count; i++) {
 		struct el_ear *e = w->ear[i];
 
-		hang_up(e);
+		hang_up(w, e);
 		if (e->mr)
 			el_unregister(&w->object, e->mr);
 		free(e->buf);

@@ -17,6 +17,7 @@ struct el_tail {
 	struct block_tail tail;
 	struct el_block block;
 	struct el_ear *ear;
+	bool is_away;  /* another member of its chain tells events now */
 	bool has_next; /* the block after it was added */
 };
 
@@ -53,6 +54,8 @@ int el_tails_start(struct aq_watch *w, uint64_t deadline_ns) MUST_CHECK;
 /* Tails for what has come; asks for the map where that is due. *has_more: there
  * may be something to be told now. */
 int el_tails_follow(struct aq_watch *w, bool *has_more) MUST_CHECK;
+/* The chain of a tail has another reader, or soon: the map says which. */
+void el_tail_lose(struct aq_watch *w, struct el_tail *t);
 /* What has nothing to say any more. */
 void el_tails_sweep(struct aq_watch *w);
 void el_tails_free(struct aq_watch *w);

@@ -60,7 +60,7 @@ static int add(struct aq_watch *w, const struct el_block *b,
 	t->tail.number = b->number;
 	t->tail.generation = b->generation;
 	t->tail.is_started = true;
-	err = el_ear_find(w, b->head.node, &t->ear);
+	err = el_ear_find(w, b->reader.node, &t->ear);
 	if (err) {
 		free_tail(t);
 		return err;
@@ -96,7 +96,9 @@ static int begin_now(struct aq_watch *w, const struct el_block *b,
 		return -ESTALE;
 	if (err)
 		return err;
-	if (r.status == BLOCK_BUSY) /* it is not made yet */
+	if (el_find(&w->object, number))
+		copy = *el_find(&w->object, number); /* who has answered */
+	if (r.status == BLOCK_BUSY)		     /* it is not made yet */
 		return add(w, &copy, NULL);
 	if (r.status != BLOCK_OK || !r.data || r.length < sizeof(head))
 		return el_error(&w->object, r.status);
@@ -223,13 +225,14 @@ static int follow_store(struct aq_watch *w, bool *has_more)
 	return err;
 }
 
-static int look_at_map(struct aq_watch *w)
+static int look_at_map(struct aq_watch *w, bool *looked)
 {
 	uint64_t now_ns = el_now_ns();
 	uint64_t ms = u64_min((uint64_t)MAP_MS << u32_min(w->map_tries, 6),
 			      MAP_MAX_MS);
 	int err;
 
+	*looked = false;
 	if (!w->reader.wants_map && (!w->map_ns || now_ns < w->map_ns))
 		return 0;
 	err = el_refresh(&w->object, el_deadline_ns(&w->object));
@@ -240,21 +243,71 @@ static int look_at_map(struct aq_watch *w)
 		return -EAGAIN;
 	}
 	w->map_ns = 0;
+	*looked = !err;
+	return err;
+}
+
+void el_tail_lose(struct aq_watch *w, struct el_tail *t)
+{
+	uint64_t ms = u64_min((uint64_t)MAP_MS << u32_min(w->map_tries, 6),
+			      MAP_MAX_MS);
+
+	if (t->is_away || t->tail.is_gone)
+		return;
+	t->is_away = true;
+	if (!w->map_ns) {
+		w->map_ns = el_now_ns() + ms * 1000000;
+		w->map_tries++;
+	}
+}
+
+static const struct el_block *block_of(const struct el_object *o,
+				       uint64_t generation)
+{
+	for (unsigned i = 0; i < o->block_count; i++)
+		if (o->block[i].generation == generation)
+			return &o->block[i];
+	return NULL;
+}
+
+/* After a look at the map: who tells their events now. */
+static int find_away(struct aq_watch *w, bool *has_more)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < w->reader.count && !err; i++) {
+		struct el_tail *t = tail_at(w, i);
+		const struct el_block *b;
+
+		if (!t->is_away)
+			continue;
+		b = block_of(&w->object, t->tail.generation);
+		t->is_away = false;
+		*has_more = true;
+		if (!b) {
+			block_tail_end(&t->tail, false, 0);
+			continue;
+		}
+		t->block = *b;
+		err = el_ear_find(w, b->reader.node, &t->ear);
+	}
 	return err;
 }
 
 int el_tails_follow(struct aq_watch *w, bool *has_more)
 {
 	struct block_reader *r = &w->reader;
-	bool wants = r->wants_map;
+	bool looked, wants = r->wants_map;
 	uint64_t due_ns = w->map_ns;
-	int err = look_at_map(w);
+	int err = look_at_map(w, &looked);
 
 	*has_more = false;
 	if (err)
 		return err == -EAGAIN ? 0 : err;
 	err = w->object.kind == BLOCK_EKV ? follow_store(w, has_more)
 					  : follow_row(w, has_more);
+	if (!err && looked)
+		err = find_away(w, has_more);
 	if (!err && wants && !is_known(w, r->wanted)) {
 		r->is_known_gone = true;
 		*has_more = true;

@@ -99,7 +99,6 @@ enum block_status {
 	BLOCK_NO_NUMBER, /* what is added to is no number */
 	BLOCK_REFUSED,	 /* slots that were to come have no room here */
 	BLOCK_ELSEWHERE, /* another member of the chain answers this, or soon */
-	BLOCK_NO_EVENTS, /* a block with copies tells nobody of them */
 	BLOCK_STATUSES,
 };
 

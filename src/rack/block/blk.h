@@ -39,6 +39,7 @@ struct blk_done {
 	uint64_t item; /* of a get: where it lies; of a key: its slot */
 	uint32_t length;
 	bool has_item; /* kept for this answer alone */
+	bool is_back;  /* it was, and somebody else gets it */
 };
 
 struct blk_session {
@@ -51,6 +52,7 @@ struct blk_session {
 	uint64_t came_ns;
 	bool has_come;
 	bool ends;	/* as soon as the block's chain can say so to all */
+	bool returns;	/* the same, of its items alone */
 	uint32_t first; /* of done[], a ring */
 	uint32_t count;
 	struct blk_done done[BLK_ANSWERS];
@@ -149,7 +151,7 @@ struct blk_kind {
 		      const struct blk_done *done, struct blk_answer *a);
 	/* An answer is not needed any more. */
 	void (*forget)(struct blk_block *b, const struct blk_done *done);
-	/* A session has ended; its answers are forgotten. */
+	/* What a session has taken and not acknowledged is for others. */
 	void (*leave)(struct blk_block *b, uint32_t session);
 	void (*stat)(const struct blk_block *b, struct block_stat_wire *out);
 	/* For images (blk_image.h); NULL: there are none of this kind. `load`
@@ -203,6 +205,10 @@ void blk_finish(struct blk_block *b, const struct blk_request *r,
 		struct blk_answer *a);
 /* All that the session has here ends, if it has anything. */
 void blk_leave(struct blk_block *b, const uint8_t session[BLOCK_SESSION_BYTES]);
+/* Its client is away: items that it has are for others. What it has changed is
+ * still known, for when it comes back. */
+void blk_give_back(struct blk_block *b,
+		   const uint8_t session[BLOCK_SESSION_BYTES]);
 
 /* Sealed, and nothing of it is needed any more. */
 bool blk_is_drained(const struct blk_block *b);

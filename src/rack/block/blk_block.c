@@ -158,8 +158,9 @@ static bool is_answered(struct blk_block *b, const struct blk_request *r,
 	if (!done && b->kind->is_unordered && r->sequence > s->acked &&
 	    r->sequence + BLK_ANSWERS > s->last)
 		return false;
-	a->status = BLOCK_STALE;
-	if (!done || (done->has_item && !b->kind->again(b, r, done, a)))
+	a->status = done && done->is_back ? BLOCK_LATER : BLOCK_STALE;
+	if (!done || done->is_back ||
+	    (done->has_item && !b->kind->again(b, r, done, a)))
 		return true;
 	if (!done->has_item)
 		*a = (struct blk_answer){.status = BLOCK_OK,

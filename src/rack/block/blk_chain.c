@@ -57,6 +57,23 @@ bool blk_chain_may_read(struct blk_chain *c, uint64_t now_ns)
 	return false;
 }
 
+uint32_t blk_chain_watch(const struct blk_chain *c, uint64_t serial,
+			 uint32_t events, uint8_t *out, uint32_t room_bytes,
+			 bool *has_some)
+{
+	const struct blk_block *b = c->block;
+	struct blk_watch before;
+
+	if (c->told == b->watch.serial)
+		return blk_watch_read(&b->watch, serial, events, b->flags, out,
+				      room_bytes, has_some);
+	before = blk_watch_before(&b->watch, c->told);
+	return blk_watch_read(
+		&before, serial, events,
+		b->flags & ~(uint32_t)(BLOCK_IS_SEALED | BLOCK_IS_LAST), out,
+		room_bytes, has_some);
+}
+
 /* ---- changes ------------------------------------------------------------- */
 
 bool blk_chain_is_open(const struct blk_chain *c)
@@ -74,11 +91,14 @@ static void execute(struct blk_chain *c)
 
 	if (c->was_answered)
 		a = c->answer;
+	else if (c->request.opcode == BLOCK_BYE && c->request.arg)
+		blk_give_back(c->block, c->session);
 	else if (c->request.opcode == BLOCK_BYE)
 		blk_leave(c->block, c->session);
 	else
 		blk_finish(c->block, &c->request, &a);
 	c->position++;
+	c->told = c->block->watch.serial;
 	c->is_kept = false;
 	c->stream.is_open = false;
 	if (c->config.at)
@@ -190,9 +210,10 @@ bool blk_chain_end_session(struct blk_chain *c, uint64_t now_ns)
 		return false;
 	for (uint32_t i = 0; i < c->block->session_room; i++) {
 		struct blk_session *s = &c->block->session[i];
-		struct blk_request r = {.session = s->id, .opcode = BLOCK_BYE};
+		struct blk_request r = {
+			.session = s->id, .opcode = BLOCK_BYE, .arg = !s->ends};
 
-		if (!s->is_used || !s->ends)
+		if (!s->is_used || (!s->ends && !s->returns))
 			continue;
 		blk_chain_take(c, &r, BLK_READY, none, NULL, now_ns);
 		return true;

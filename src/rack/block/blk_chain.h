@@ -92,6 +92,7 @@ struct blk_chain {
 	struct blk_chain_config config;
 	bool has_state;
 	uint64_t position; /* of the last change that was executed here */
+	uint64_t told;	   /* events before this serial belong to it */
 	/* The change that is kept, or comes. */
 	bool is_kept, is_coming;
 	struct blk_request request;
@@ -141,6 +142,11 @@ bool blk_chain_is_head(const struct blk_chain *c);
 /* Whether it is the one that answers reads, and may now. Who is asked gets a
  * lease, and keeps it for as long as it is asked now and then. */
 bool blk_chain_may_read(struct blk_chain *c, uint64_t now_ns);
+/* The reader, when it may, tells events as blk_watch_read does; what a change
+ * that is not executed has left there is not told. */
+uint32_t blk_chain_watch(const struct blk_chain *c, uint64_t serial,
+			 uint32_t events, uint8_t *out, uint32_t room_bytes,
+			 bool *has_some);
 /* Whether a change lies at its place and is not executed: reads have to wait,
  * because what they need may be at the same place. */
 static inline bool blk_chain_is_busy(const struct blk_chain *c)
@@ -175,7 +181,8 @@ enum blk_chain_step blk_chain_change(struct blk_chain *c,
 				     const struct blk_request *r,
 				     struct blk_answer *a, uint8_t **place,
 				     uint64_t now_ns) MUST_CHECK;
-/* The head ends one of the sessions that are to end, if it can now. */
+/* The head ends one of the sessions that are to end, or gives back its items,
+ * if it can now. */
 bool blk_chain_end_session(struct blk_chain *c, uint64_t now_ns);
 
 #endif

@@ -123,6 +123,7 @@ void blk_chain_copy_hear(struct blk_chain *c, const struct blk_link_message *m,
 		c->has_state = true;
 		c->position = m->position;
 		c->whole_at = m->stamp;
+		c->told = c->block->watch.serial;
 	}
 	got(c, m, c->state_have);
 }

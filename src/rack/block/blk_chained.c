@@ -45,14 +45,8 @@ static void freed(void *ctx)
 {
 	struct blk_entry *e = ctx;
 
-	while (!list_is_empty(&e->waiting)) {
-		struct blk_job *j =
-			container_of(e->waiting.next, struct blk_job, link);
-
-		list_remove(&j->link);
-		j->state = BLK_JOB_RUNS;
-		list_append(&e->server->ready, &j->link);
-	}
+	blk_hold_wake(e->server, e, false);
+	blk_job_let_in(e);
 }
 
 /* ---- life ---------------------------------------------------------------- */
@@ -144,6 +138,14 @@ static void send_stuck_away(struct blk_entry *e, uint64_t now_ns)
 	}
 }
 
+/* Who waits for events here needs its lease for the next one; without it others
+ * tell them. */
+static void keep_watched(struct blk_entry *e, uint64_t now_ns)
+{
+	if (!list_is_empty(&e->holds) && !blk_chain_may_read(e->chain, now_ns))
+		blk_hold_wake(e->server, e, true);
+}
+
 void blk_chained_tick(struct blk_server *s, uint64_t now_ns)
 {
 	if (now_ns - s->ticked_ns < TICK_MS * 1000000ull)
@@ -157,6 +159,7 @@ void blk_chained_tick(struct blk_server *s, uint64_t now_ns)
 		if (!e->busy)
 			(void)blk_chain_end_session(e->chain, now_ns);
 		send_stuck_away(e, now_ns);
+		keep_watched(e, now_ns);
 	}
 	blk_server_go_on(s);
 }

@@ -75,6 +75,7 @@ static int join_session(struct blk_guest *g, const uint8_t *session,
 	}
 	c->guest = g;
 	g->client = c;
+	blk_server_welcome(g->server, c);
 	return 0;
 }
 

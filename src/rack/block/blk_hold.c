@@ -15,10 +15,13 @@ static bool parse(const struct block_op *op, struct block_watch_ask_wire *out)
 	return true;
 }
 
+/* Who reads at a chain is sent from one member to the other, which have the
+ * same ring: serials are the chain's. */
 void blk_hold_watch(struct blk_job *j, const struct blk_entry *e,
 		    const struct block_op *op, uint32_t room,
 		    struct block_result *r)
 {
+	const struct blk_block *b = &e->block;
 	uint8_t *out = j->guest->server->answer;
 	struct block_watch_ask_wire ask;
 	bool has_some;
@@ -26,18 +29,24 @@ void blk_hold_watch(struct blk_job *j, const struct blk_entry *e,
 	r->status = BLOCK_BAD;
 	if (!parse(op, &ask))
 		return;
-	/* Copies of a block have rings of their own, of which a reader that is
-	 * sent from one to the other would not know what it has missed. */
-	r->status = BLOCK_NO_EVENTS;
-	if (e->chain)
-		return;
-	r->length = blk_watch_read(&e->block.watch, be64_get(ask.serial),
-				   be32_get(ask.events), e->block.flags, out,
-				   u32_min(room, BLOCK_BATCH_MAX), &has_some);
+	room = u32_min(room, BLOCK_BATCH_MAX);
+	r->length = e->chain ? blk_chain_watch(e->chain, be64_get(ask.serial),
+					       be32_get(ask.events), out, room,
+					       &has_some)
+			     : blk_watch_read(&b->watch, be64_get(ask.serial),
+					      be32_get(ask.events), b->flags,
+					      out, room, &has_some);
 	r->status = r->length ? BLOCK_OK : BLOCK_LATER;
 	r->data = r->length ? out : NULL;
 	j->has_news |= has_some || be64_get(ask.serial) == BLOCK_WATCH_NOW;
 	j->may_hold |= be32_get(ask.flags) & BLOCK_WATCH_HOLD;
+}
+
+/* Whether it has no more events, here and at other members: one that was cut
+ * out of its chain knows nothing of what came later. */
+static bool is_final(const struct blk_entry *e)
+{
+	return !e->chain || blk_is_drained(&e->block);
 }
 
 /* Only of the object that the ticket is for: how much others do is theirs. */
@@ -50,7 +59,7 @@ void blk_hold_gone(const struct blk_job *j, const struct block_op *op,
 		op->index < BLK_INDEX_MAX ? s->entry[op->index] : NULL;
 
 	if (e && e->pd == j->guest->pd && e->object == object &&
-	    e->generation == op->generation) {
+	    e->generation == op->generation && is_final(e)) {
 		r->length = 1;
 		r->value = e->block.watch.total;
 		return;
@@ -65,9 +74,9 @@ void blk_hold_gone(const struct blk_job *j, const struct block_op *op,
 
 void blk_hold_end_block(struct blk_server *s, struct blk_entry *e)
 {
-	struct blk_ended *d = &s->ended[s->ended_at++ % BLK_ENDED];
-
-	*d = (struct blk_ended){e->object, e->generation, e->block.watch.total};
+	if (is_final(e))
+		s->ended[s->ended_at++ % BLK_ENDED] = (struct blk_ended){
+			e->object, e->generation, e->block.watch.total};
 	blk_hold_wake(s, e, true);
 }
 

@@ -163,20 +163,23 @@ static void give_back(struct blk_job *j)
 	j->push_count = 0;
 }
 
-/* The block is free for who waits. */
-static void let_go(struct blk_job *j, struct blk_entry *e)
+void blk_job_let_in(struct blk_entry *e)
 {
-	struct blk_server *s = server_of(j);
-
-	e->busy = NULL;
 	while (!list_is_empty(&e->waiting)) {
 		struct blk_job *next =
 			container_of(e->waiting.next, struct blk_job, link);
 
 		list_remove(&next->link);
 		next->state = BLK_JOB_RUNS;
-		list_append(&s->ready, &next->link);
+		list_append(&e->server->ready, &next->link);
 	}
+}
+
+/* The block is free for who waits. */
+static void let_go(struct blk_entry *e)
+{
+	e->busy = NULL;
+	blk_job_let_in(e);
 }
 
 /* ---- one operation ------------------------------------------------------- */
@@ -349,6 +352,9 @@ static void watch(struct blk_job *j, const struct block_op *op)
 	struct blk_entry *e = NULL;
 
 	r.status = find(j, op, &e);
+	if (r.status == BLOCK_OK && e->chain &&
+	    !blk_chain_may_read(e->chain, now_ns(j)))
+		r.status = BLOCK_ELSEWHERE;
 	if (r.status == BLOCK_OK) {
 		blk_hold_watch(j, e, op, inside_room(j), &r);
 		add(j, &r);
@@ -373,6 +379,9 @@ static bool execute(struct blk_job *j, const struct block_op *op)
 		add_status(j, status);
 		return true;
 	}
+	if (e->halted_by && changes(op->opcode) &&
+	    (!e->chain || blk_chain_is_head(e->chain)))
+		return wait(j, e);
 	if (e->chain && changes(op->opcode))
 		return chain(j, e, op);
 	if (e->chain && !blk_chain_may_read(e->chain, now_ns(j))) {
@@ -559,7 +568,7 @@ void blk_job_pulled(struct blk_job *j, bool is_ok)
 	} else {
 		add_status(j, BLOCK_LOST);
 	}
-	let_go(j, e);
+	let_go(e);
 	blk_job_go_on(j);
 }
 
@@ -603,7 +612,7 @@ void blk_job_drop(struct blk_job *j)
 	case BLK_JOB_PULLS:
 		e = server_of(j)->entry[j->op[j->at].index];
 		e->under_way--;
-		let_go(j, e);
+		let_go(e);
 		break;
 	case BLK_JOB_WAITS:
 	case BLK_JOB_RUNS:

@@ -3,8 +3,8 @@
  * Queues: items in a ring, each behind its header, which never straddle its
  * end. An item is ready, then taken or parked, then done; the ring's room comes
  * back from its oldest end. A taken item stays until its answer has been
- * acknowledged, a parked one until its consumer says so; when the consumer's
- * session ends it is ready again, before all that came after it.
+ * acknowledged, a parked one until its consumer says so; when the consumer is
+ * away for long it is ready again, before all that came after it.
  *
  * The bound is for the whole queue. A block counts its own items; what lies in
  * the blocks before it only gets less, because they are sealed. So a client may
@@ -170,7 +170,12 @@ static struct blk_parked *find_parked(struct blk_queue *q)
 	return NULL;
 }
 
-/* The name by which a parked item is acknowledged. */
+/* By which a parked item is acknowledged. */
+static uint64_t name_of(const struct blk_queue *q, const struct blk_parked *p)
+{
+	return (uint64_t)p->serial << 32 | (uint64_t)(p - q->parked);
+}
+
 static uint64_t park(struct blk_queue *q, struct blk_parked *p,
 		     uint32_t session)
 {
@@ -179,7 +184,7 @@ static uint64_t park(struct blk_queue *q, struct blk_parked *p,
 				 .session = session,
 				 .is_used = true};
 	q->parked_count++;
-	return (uint64_t)p->serial << 32 | (uint64_t)(p - q->parked);
+	return name_of(q, p);
 }
 
 static void get(struct blk_block *b, const struct blk_request *r,
@@ -226,7 +231,8 @@ static struct blk_parked *parked_of(const struct blk_queue *q, uint64_t name)
 static bool again(struct blk_block *b, const struct blk_request *r,
 		  const struct blk_done *done, struct blk_answer *a)
 {
-	if (done->value && !parked_of(&b->queue, done->value))
+	if (done->value && !parked_of(&b->queue, done->value) &&
+	    !PLANTED(back_and_again))
 		return false; /* it was acknowledged: the client had it */
 	*a = (struct blk_answer){.status = blk_way(r, done->length)};
 	if (a->status == BLOCK_OK) {
@@ -265,6 +271,19 @@ static void acknowledge(struct blk_block *b, const struct blk_request *r,
 	reclaim(b);
 }
 
+/* Who repeats the get that took it gets another one. */
+static void note_back(struct blk_session *s, uint64_t name)
+{
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct blk_done *d = &s->done[(s->first + i) % BLK_ANSWERS];
+
+		if (d->has_item && d->value == name) {
+			d->has_item = PLANTED(back_and_again);
+			d->is_back = !d->has_item;
+		}
+	}
+}
+
 static void leave(struct blk_block *b, uint32_t session)
 {
 	struct blk_queue *q = &b->queue;
@@ -279,6 +298,7 @@ static void leave(struct blk_block *b, uint32_t session)
 						: u64_min(q->ready, p->item);
 		blk_watch_add(&b->watch, BLOCK_EVENT_BACK,
 			      item_at(b, p->item)->length, 0, NULL, 0);
+		note_back(&b->session[session], name_of(q, p));
 		p->is_used = false;
 		q->parked_count--;
 	}

@@ -164,9 +164,11 @@ int blk_server_remove(struct blk_server *s, uint32_t index, uint64_t generation)
 
 	pthread_mutex_lock(&s->lock);
 	e = find(s, index, generation);
-	if (e && e->chain) {
+	if (e && (e->chain || e->halted_by)) {
 		e->is_leaving = true;
-		blk_chained_flush(e);
+		blk_halt_end(e);
+		if (e->chain)
+			blk_chained_flush(e);
 	}
 	if (!e)
 		err = -ENOENT;
@@ -176,10 +178,10 @@ int blk_server_remove(struct blk_server *s, uint32_t index, uint64_t generation)
 		s->entry[index] = NULL;
 	if (err == -EBUSY)
 		e->is_leaving = true;
-	if (!err)
-		blk_chained_release(e);
 	if (e)
 		end_watching(s, e);
+	if (!err)
+		blk_chained_release(e);
 	pthread_mutex_unlock(&s->lock);
 	if (!err) {
 		blk_release(&e->block);
@@ -218,29 +220,6 @@ int blk_server_report(struct blk_server *s, uint32_t index, uint64_t generation,
 	return e ? 0 : -ENOENT;
 }
 
-int blk_server_image(struct blk_server *s, uint32_t index, uint64_t generation,
-		     bool freeze, const struct blk_image_id *id,
-		     struct blk_image *out)
-{
-	struct blk_entry *e;
-	int err;
-
-	pthread_mutex_lock(&s->lock);
-	e = find(s, index, generation);
-	if (e && freeze) {
-		e->is_frozen = true;
-		end_watching(s, e);
-	}
-	if (!e)
-		err = error_set(-ENOENT, "the node has no such block");
-	else if (freeze && (e->busy || !list_is_empty(&e->waiting)))
-		err = error_set(-EBUSY, "the block is in use");
-	else
-		err = blk_image_take(&e->block, id, out);
-	pthread_mutex_unlock(&s->lock);
-	return err;
-}
-
 /* ---- sessions ------------------------------------------------------------ */
 
 /* In a chain the head says so, when it can; for others it is no end. */
@@ -274,6 +253,41 @@ void blk_server_end_session(struct blk_server *s, struct blk_client *c)
 	s->counts.sessions_ended++;
 	list_remove(&c->link);
 	free(c);
+}
+
+/* The head of a chain says that, too. */
+static void give_back(struct blk_entry *e, const uint8_t *session)
+{
+	uint32_t at;
+
+	if (!e->chain)
+		blk_give_back(&e->block, session);
+	else if (blk_chain_is_head(e->chain) &&
+		 !blk_session_find(&e->block, session, false, &at))
+		e->block.session[at].returns = true;
+}
+
+static void return_items(struct blk_server *s, struct blk_client *c)
+{
+	c->has_returned = true;
+	for (unsigned i = 0; i < s->entry_end; i++)
+		if (s->entry[i] && s->entry[i]->pd == c->pd &&
+		    s->entry[i]->block.kind == &blk_kind_queue) {
+			give_back(s->entry[i], c->id);
+			blk_hold_wake(s, s->entry[i], false);
+		}
+}
+
+void blk_server_welcome(struct blk_server *s, struct blk_client *c)
+{
+	uint32_t at;
+
+	c->has_returned = false;
+	for (unsigned i = 0; i < s->entry_end; i++)
+		if (s->entry[i] && s->entry[i]->pd == c->pd &&
+		    s->entry[i]->chain &&
+		    !blk_session_find(&s->entry[i]->block, c->id, false, &at))
+			s->entry[i]->block.session[at].returns = false;
 }
 
 static bool is_here(const struct blk_server *s, const struct blk_entry *e,
@@ -312,9 +326,25 @@ static void end_strangers(struct blk_server *s, struct blk_entry *e,
 	}
 }
 
+/* A client without a connection: what becomes of its session. */
+static void fade(struct blk_server *s, struct blk_client *c, uint64_t now_ns)
+{
+	uint64_t away_ns = now_ns > c->left_ns ? now_ns - c->left_ns : 0;
+
+	if (away_ns > BLK_SESSION_KEEP_MS * 1000000ull)
+		blk_server_end_session(s, c);
+	else if (away_ns > BLK_ITEMS_KEEP_MS * 1000000ull && !c->has_returned)
+		return_items(s, c);
+}
+
+static bool has_trunks(struct blk_server *s)
+{
+	/* BLKTRUNK-1, with the making of their queue. */
+	return atomic_load_explicit(&s->has_trunks, memory_order_acquire);
+}
+
 void blk_server_tick(struct blk_server *s, uint64_t now_ns)
 {
-	const uint64_t keep_ns = BLK_SESSION_KEEP_MS * 1000000ull;
 	struct list *l, *next;
 
 	pthread_mutex_lock(&s->lock);
@@ -322,14 +352,19 @@ void blk_server_tick(struct blk_server *s, uint64_t now_ns)
 		struct blk_client *c = container_of(l, struct blk_client, link);
 
 		next = l->next;
-		if (!c->guest && now_ns > c->left_ns &&
-		    now_ns - c->left_ns > keep_ns)
-			blk_server_end_session(s, c);
+		if (!c->guest)
+			fade(s, c, now_ns);
 	}
 	for (unsigned i = 0; i < s->entry_end; i++)
 		if (s->entry[i] && (s->entry[i]->chain ||
 				    s->entry[i]->block.kind == &blk_kind_ekv))
 			end_strangers(s, s->entry[i], now_ns);
+	for (unsigned i = 0; i < s->entry_end; i++)
+		if (s->entry[i])
+			blk_halt_tick(s->entry[i], now_ns);
+	/* Chains whose members are all here; others have a faster clock. */
+	if (!has_trunks(s))
+		blk_chained_tick(s, now_ns);
 	(void)blk_hold_run(s, UINT32_MAX);
 	pthread_mutex_unlock(&s->lock);
 }
@@ -390,12 +425,6 @@ static unsigned line_count(struct blk_server *s)
 {
 	/* BLKLINES-1, with the line's making. */
 	return atomic_load_explicit(&s->line_count, memory_order_acquire);
-}
-
-static bool has_trunks(struct blk_server *s)
-{
-	/* BLKTRUNK-1, with the making of their queue. */
-	return atomic_load_explicit(&s->has_trunks, memory_order_acquire);
 }
 
 /* Not all at once: messages of others come between. */

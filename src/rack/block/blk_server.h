@@ -22,6 +22,8 @@ enum {
 	BLK_TENANT_MAX = 32,	     /* characters of a tenant's name */
 	BLK_BY_BYTES = 6,	     /* by which a token is known */
 	BLK_SESSION_KEEP_MS = 60000, /* without a connection */
+	BLK_ITEMS_KEEP_MS = 2000,    /* the same of items that it has taken */
+	BLK_HALT_MS = 10000,	     /* changes of a block wait, at most */
 	BLK_DENIALS_MAX = 8,	     /* in a row end a connection */
 	BLK_TRUNKS_MAX = 64,	     /* other nodes */
 	BLK_CHAINED_SLEEP_MS = 5,    /* at most, where there are chains */
@@ -69,7 +71,8 @@ void blk_server_destroy(struct blk_server *s);
  * calls it; other threads may make the other calls meanwhile. */
 unsigned blk_server_step(struct blk_server *s);
 void blk_server_wait(struct blk_server *s, uint32_t timeout_ms);
-/* Now and then: ends sessions that have had no connection for long. */
+/* Now and then: ends sessions that have had no connection for long, and before
+ * that gives back what they have taken. */
 void blk_server_tick(struct blk_server *s, uint64_t now_ns);
 void blk_server_counts(struct blk_server *s, struct blk_counts *out);
 
@@ -110,14 +113,30 @@ struct blk_report {
 int blk_server_report(struct blk_server *s, uint32_t index, uint64_t generation,
 		      struct blk_report *out) MUST_CHECK;
 
+/* ---- blk_halt.c ---------------------------------------------------------- */
+
 /*
- * Its image between two operations; sums are the caller's. `freeze`: nobody
- * changes or reads it by message from now on, and all that was acknowledged is
- * in the image. The block must stay until the image is released. -ENOENT;
- * -EBUSY: something of it is under way, try again; and as blk_image_take.
+ * Changes of the block wait until its image `by` is taken, for BLK_HALT_MS at
+ * most; reads go on. 0: nothing of it is under way. -EBUSY: try again; -ENOENT;
+ * -EAGAIN: it cannot be now.
+ */
+int blk_server_halt(struct blk_server *s, uint32_t index, uint64_t generation,
+		    uint64_t by) MUST_CHECK;
+
+enum blk_image_how {
+	BLK_IMAGE_LIVE,	  /* between two operations */
+	BLK_IMAGE_HALTED, /* what it was when it was halted for this image;
+			   * changes go on. -ETIMEDOUT: it is not any more */
+	BLK_IMAGE_FINAL,  /* nobody changes or reads it by message from now on;
+			   * all that was acknowledged is in the image */
+};
+/*
+ * Its image; sums are the caller's. The block must stay until the image is
+ * released. -ENOENT; -EBUSY: something of it is under way, try again; and as
+ * blk_image_take.
  */
 int blk_server_image(struct blk_server *s, uint32_t index, uint64_t generation,
-		     bool freeze, const struct blk_image_id *id,
+		     enum blk_image_how how, const struct blk_image_id *id,
 		     struct blk_image *out) MUST_CHECK;
 
 /* ---- chains -------------------------------------------------------------- */

@@ -40,7 +40,9 @@ struct blk_entry {
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
 	bool is_leaving;
-	bool is_frozen;	      /* it is kept for its image alone */
+	bool is_frozen;	    /* it is kept for its image alone */
+	uint64_t halted_by; /* the image that its changes wait for; 0: none */
+	uint64_t halted_until_ns;
 	uint32_t under_way;   /* data that leaves from it, or comes to it */
 	struct blk_job *busy; /* fetches a value, or is with the chain */
 	struct list waiting;  /* jobs, by their link */
@@ -118,6 +120,7 @@ struct blk_client {
 	struct ibv_pd *pd;
 	struct blk_guest *guest; /* NULL: none now */
 	uint64_t left_ns;
+	bool has_returned; /* what it had taken, since then */
 };
 
 struct blk_guest {
@@ -175,6 +178,8 @@ struct blk_line *blk_line_join(struct blk_server *s, struct ibv_pd *pd);
 void blk_server_leave(struct blk_server *s, const struct ibv_pd *pd,
 		      const uint8_t session[BLOCK_SESSION_BYTES]);
 void blk_server_end_session(struct blk_server *s, struct blk_client *c);
+/* It has come back: what chains were to give back stays. */
+void blk_server_welcome(struct blk_server *s, struct blk_client *c);
 
 /* ---- blk_job.c: under the server's lock ---------------------------------- */
 
@@ -189,9 +194,17 @@ void blk_job_detach(struct blk_job *j);
 /* Its queue pair is gone. */
 void blk_job_drop(struct blk_job *j);
 
+/* Those that wait for the block try again. */
+void blk_job_let_in(struct blk_entry *e);
 /* Answers the operation that waits for the block, or is with its chain. */
 void blk_job_chained(struct blk_job *j, struct blk_entry *e,
 		     const struct blk_answer *a);
+
+/* ---- blk_halt.c ---------------------------------------------------------- */
+
+/* Changes go on, if they waited. */
+void blk_halt_end(struct blk_entry *e);
+void blk_halt_tick(struct blk_entry *e, uint64_t now_ns);
 
 /* ---- blk_chained.c ------------------------------------------------------- */
 

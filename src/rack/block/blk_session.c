@@ -103,6 +103,16 @@ void blk_session_keep_any(struct blk_session *s, const struct blk_done *done)
 	s->last = u64_max(s->last, done->sequence);
 }
 
+void blk_give_back(struct blk_block *b, const uint8_t id[BLOCK_SESSION_BYTES])
+{
+	uint32_t at;
+
+	if (blk_session_find(b, id, false, &at))
+		return;
+	b->session[at].returns = false;
+	b->kind->leave(b, at);
+}
+
 void blk_leave(struct blk_block *b, const uint8_t id[BLOCK_SESSION_BYTES])
 {
 	uint32_t at;

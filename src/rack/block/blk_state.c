@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "base/plant.h"
 
 /* ---- parts --------------------------------------------------------------- */
 
@@ -42,6 +43,8 @@ static void add_rest(struct blk_state *s, struct blk_block *b,
 		    b->ekv.bucket_count * sizeof(*b->ekv.bucket));
 		add(s, b->ekv.slot, BLOCK_KV_SLOTS * sizeof(*b->ekv.slot));
 	}
+	add(s, b->watch.ring, b->watch.room);
+	add(s, b->watch.place, b->watch.place_count * sizeof(*b->watch.place));
 	add(s, b->mem, BLOCK_HEAD_BYTES + used(head));
 }
 
@@ -51,8 +54,10 @@ static void set_own(struct blk_block *head, const struct blk_block *b)
 	head->kind = b->kind;
 	head->mem = b->mem;
 	head->session = b->session;
-	/* A ring is no part of the copy: nobody reads it (blk_hold.c). */
-	head->watch = b->watch;
+	head->watch.ring = b->watch.ring;
+	head->watch.place = b->watch.place;
+	if (PLANTED(watch_own_ring) && b->watch.ring)
+		head->watch = b->watch;
 	if (b->kind->id == BLOCK_QUEUE)
 		head->queue.parked = b->queue.parked;
 	if (b->kind->id == BLOCK_EKV) {
@@ -108,7 +113,9 @@ static bool fits(const struct blk_block *head, const struct blk_block *b)
 
 	if (head->size_bytes != b->size_bytes ||
 	    head->generation != b->generation ||
-	    head->session_room != b->session_room)
+	    head->session_room != b->session_room ||
+	    head->watch.room != b->watch.room ||
+	    head->watch.place_count != b->watch.place_count)
 		return false;
 	switch (b->kind->id) {
 	case BLOCK_QUEUE:

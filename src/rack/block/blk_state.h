@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All that a block is, as one row of bytes, for a new member of its chain: the
- * block itself, its sessions with their answers, its tables, and the memory
- * that is in use. Both ends run the same release on machines alike; what does
- * not fit is refused.
+ * block itself, its sessions with their answers, its tables, its last events,
+ * and the memory that is in use. Both ends run the same release on machines
+ * alike; what does not fit is refused.
  */
 #ifndef AQ_BLK_STATE_H
 #define AQ_BLK_STATE_H
@@ -11,7 +11,7 @@
 #include "blk.h"
 
 enum {
-	BLK_STATE_PARTS = 5,
+	BLK_STATE_PARTS = 7,
 };
 
 struct blk_state_part {

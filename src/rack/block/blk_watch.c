@@ -175,6 +175,16 @@ static uint64_t count_from(const struct blk_watch *w, uint64_t serial)
 	return n;
 }
 
+struct blk_watch blk_watch_before(const struct blk_watch *w, uint64_t serial)
+{
+	struct blk_watch out = *w;
+
+	serial = u64_max(serial, w->first);
+	out.total -= count_from(w, serial);
+	out.serial = serial;
+	return out;
+}
+
 /* Those that a reader has missed. */
 static uint32_t read_marks(const struct blk_watch *w, uint64_t serial,
 			   uint8_t *out)

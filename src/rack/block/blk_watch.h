@@ -56,6 +56,8 @@ enum {
 uint32_t blk_watch_read(const struct blk_watch *w, uint64_t serial,
 			uint32_t events, uint32_t flags, uint8_t *out,
 			uint32_t room_bytes, bool *has_some);
+/* The same, as it was before that serial. */
+struct blk_watch blk_watch_before(const struct blk_watch *w, uint64_t serial);
 /* Which kinds came since the last call. */
 uint32_t blk_watch_news(struct blk_watch *w);
 

@@ -11,6 +11,11 @@
  * all blocks before that one were sealed by then. A queue's is the same for its
  * tail; blocks that were drained meanwhile are missing at its front. A store's
  * is in slots.c.
+ *
+ * A flush that freezes has all blocks halted first, also those that come while
+ * it does so. When there is none left each is what it was at that moment until
+ * it is saved; what is made later was not there. Nodes halt blocks for some
+ * seconds, whatever becomes of the controller; then the flush fails.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -67,7 +72,14 @@ static int check(const struct cd_core *core, const struct cd_object *o)
 	return 0;
 }
 
-static int begin(struct cd_core *core, struct cd_object *o, bool is_final)
+static void note_last(struct cd_flush *f, const struct cd_object *o)
+{
+	f->is_empty = !o->block_count;
+	f->last = o->block_count ? o->block[o->block_count - 1]->number : 0;
+}
+
+static int begin(struct cd_core *core, struct cd_object *o, bool is_final,
+		 bool freezes)
 {
 	struct cd_flush *f = calloc(1, sizeof(*f));
 	int err = f ? cd_image_add(core, cd_id_take(core), &f->image)
@@ -87,8 +99,9 @@ static int begin(struct cd_core *core, struct cd_object *o, bool is_final)
 	f->image->is_flushed_to = true;
 	name_dir(f->image, o);
 	f->is_final = is_final;
-	f->is_empty = !o->block_count;
-	f->last = o->block_count ? o->block[o->block_count - 1]->number : 0;
+	f->freezes = freezes;
+	f->halted = json_object();
+	note_last(f, o);
 	f->saved = json_object();
 	f->news_ns = env_now_ns(core->env);
 	o->flush = f;
@@ -98,7 +111,8 @@ static int begin(struct cd_core *core, struct cd_object *o, bool is_final)
 	return 0;
 }
 
-int cd_flush_begin(struct cd_core *core, struct cd_object *o, bool is_final)
+static int begin_as(struct cd_core *core, struct cd_object *o, bool is_final,
+		    bool freezes)
 {
 	int err = check(core, o);
 
@@ -110,10 +124,20 @@ int cd_flush_begin(struct cd_core *core, struct cd_object *o, bool is_final)
 		return err;
 	if (o->flush)
 		cd_flush_drop(core, o);
-	err = begin(core, o, is_final);
+	err = begin(core, o, is_final, freezes);
 	if (!err)
 		cd_flush_step(core, o);
 	return err;
+}
+
+int cd_flush_begin(struct cd_core *core, struct cd_object *o, bool is_final)
+{
+	return begin_as(core, o, is_final, false);
+}
+
+int cd_flush_begin_frozen(struct cd_core *core, struct cd_object *o)
+{
+	return begin_as(core, o, false, true);
 }
 
 bool cd_flush_expire(struct cd_core *core, struct cd_object *o)
@@ -149,16 +173,17 @@ static void key_of(uint64_t number, char out[24])
 	(void)snprintf(out, 24, "%" PRIu64, number);
 }
 
-static bool is_saved(const struct cd_flush *f, const struct cd_block *b)
+static bool has_block(const json_t *done, const struct cd_block *b)
 {
 	char key[24];
 
 	key_of(b->number, key);
-	return json_object_get(f->saved, key) != NULL;
+	return json_object_get(done, key) != NULL;
 }
 
-/* How many blocks are not saved yet; as many as may are begun. */
-static unsigned save_blocks(struct cd_core *core, struct cd_object *o)
+/* How many blocks are not in `done` yet; as many as may are begun. */
+static unsigned begin_blocks(struct cd_core *core, struct cd_object *o,
+			     enum cd_task_kind kind, const json_t *done)
 {
 	struct cd_flush *f = o->flush;
 	unsigned left = 0, begun = 0;
@@ -167,14 +192,14 @@ static unsigned save_blocks(struct cd_core *core, struct cd_object *o)
 		struct cd_block *b = o->block[i];
 		struct cd_task *t;
 
-		if (b->number > f->last || is_saved(f, b))
+		if (b->number > f->last || has_block(done, b))
 			continue;
 		left++;
 		begun += b->saving != 0;
 		if (b->saving || begun >= CD_TASKS_EACH || !b->is_made ||
 		    b->node->state != CD_UP)
 			continue;
-		t = cd_task_add(core, CD_TASK_SAVE, b->node, f->image);
+		t = cd_task_add(core, kind, b->node, f->image);
 		if (!t)
 			continue;
 		t->block = b;
@@ -182,6 +207,23 @@ static unsigned save_blocks(struct cd_core *core, struct cd_object *o)
 		begun++;
 	}
 	return left;
+}
+
+/* Whether there are some that are not halted. */
+static bool halt_blocks(struct cd_core *core, struct cd_object *o)
+{
+	struct cd_flush *f = o->flush;
+
+	note_last(f, o);
+	if (begin_blocks(core, o, CD_TASK_HALT, f->halted))
+		return true;
+	f->is_halted = true;
+	return false;
+}
+
+static unsigned save_blocks(struct cd_core *core, struct cd_object *o)
+{
+	return begin_blocks(core, o, CD_TASK_SAVE, o->flush->saved);
 }
 
 static uint64_t field(const json_t *row, const char *name)
@@ -258,7 +300,7 @@ static void begin_round(struct cd_core *core, struct cd_object *o)
 	struct cd_flush *f = o->flush;
 	char why[sizeof(o->trouble)];
 
-	if (f->is_final || f->rounds >= CD_FLUSH_ROUNDS) {
+	if (f->is_final || f->freezes || f->rounds >= CD_FLUSH_ROUNDS) {
 		(void)snprintf(why, sizeof(why), "%s", error_last());
 		fail(core, o, why);
 		f = o->flush;
@@ -272,8 +314,7 @@ static void begin_round(struct cd_core *core, struct cd_object *o)
 	json_decref(f->before);
 	f->before = f->saved;
 	f->saved = json_object();
-	f->is_empty = !o->block_count;
-	f->last = o->block_count ? o->block[o->block_count - 1]->number : 0;
+	note_last(f, o);
 }
 
 static void write_manifest(struct cd_core *core, struct cd_object *o)
@@ -292,7 +333,8 @@ static void write_manifest(struct cd_core *core, struct cd_object *o)
 	f->manifest = 0;
 	if (o->kind != CD_EKV) {
 		rows = choose(f);
-	} else if (cd_slots_choose(f->saved, f->before, f->is_final, &rows)) {
+	} else if (cd_slots_choose(f->saved, f->before,
+				   f->is_final || f->freezes, &rows)) {
 		begin_round(core, o);
 		return;
 	}
@@ -336,12 +378,15 @@ void cd_flush_step(struct cd_core *core, struct cd_object *o)
 	watch(core, o);
 	if (env_now_ns(core->env) < f->again_ns)
 		return;
+	if (f->freezes && !f->is_halted && halt_blocks(core, o))
+		return;
 	if (!save_blocks(core, o))
 		write_manifest(core, o);
 }
 
 static void end_flush(struct cd_flush *f)
 {
+	json_decref(f->halted);
 	json_decref(f->saved);
 	json_decref(f->before);
 	free(f);
@@ -391,6 +436,33 @@ static void thrive(struct cd_core *core, struct cd_object *o)
 		      "the vault takes %.80s again", path);
 }
 
+/* A block that was drained meanwhile is no loss; the next look finds it gone.
+ */
+static void miss(struct cd_core *core, struct cd_object *o,
+		 const struct cd_task_end *end)
+{
+	if (!end->is_gone)
+		fail(core, o, end->why);
+	else
+		o->flush->again_ns =
+			env_now_ns(core->env) + CD_FLUSH_PAUSE_MS * 1000000ull;
+}
+
+void cd_flush_halted(struct cd_core *core, struct cd_object *o,
+		     const struct cd_block *b, const struct cd_task_end *end)
+{
+	char key[24];
+
+	if (end->why) {
+		miss(core, o, end);
+		return;
+	}
+	thrive(core, o);
+	key_of(b->number, key);
+	(void)json_object_set_new(o->flush->halted, key, json_true());
+	cd_flush_step(core, o);
+}
+
 void cd_flush_saved(struct cd_core *core, struct cd_object *o,
 		    const struct cd_block *b, const struct cd_task_end *end)
 {
@@ -398,12 +470,7 @@ void cd_flush_saved(struct cd_core *core, struct cd_object *o,
 	json_t *row;
 
 	if (end->why) {
-		/* A block that was drained meanwhile is no loss. */
-		if (!end->is_gone)
-			fail(core, o, end->why);
-		else
-			o->flush->again_ns = env_now_ns(core->env) +
-					     CD_FLUSH_PAUSE_MS * 1000000ull;
+		miss(core, o, end);
 		return;
 	}
 	thrive(core, o);

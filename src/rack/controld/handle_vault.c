@@ -10,10 +10,11 @@
 typedef int (*begin_fn)(struct cd_core *core, struct cd_object *o,
 			json_t *rows);
 
-static int begin_flush(struct cd_core *core, struct cd_object *o, json_t *rows)
+/* It has begun, or has not. */
+static int begun_flush(struct cd_core *core, const struct cd_object *o, int err,
+		       json_t *rows)
 {
 	char path[CTL_PATH_MAX];
-	int err = cd_flush_begin(core, o, false);
 
 	cd_path_show(core, o->prefix, o, path);
 	if (err)
@@ -22,6 +23,16 @@ static int begin_flush(struct cd_core *core, struct cd_object *o, json_t *rows)
 		rows, json_pack("{s:s, s:I}", "path", path, "image",
 				cd_int(o->flush ? o->flush->image->id : 0)));
 	return 0;
+}
+
+static int begin_flush(struct cd_core *core, struct cd_object *o, json_t *rows)
+{
+	return begun_flush(core, o, cd_flush_begin(core, o, false), rows);
+}
+
+static int begin_frozen(struct cd_core *core, struct cd_object *o, json_t *rows)
+{
+	return begun_flush(core, o, cd_flush_begin_frozen(core, o), rows);
 }
 
 static int load(struct cd_core *core, struct cd_object *o, bool is_wanted,
@@ -123,7 +134,14 @@ static void handle(struct cd_core *core, struct ctl_call *call,
 
 void cd_handle_flush(void *ctx, struct ctl_call *call)
 {
-	handle(ctx, call, is_flushable, begin_flush);
+	const json_t *freeze = json_object_get(call->body, "freeze");
+
+	if (freeze && !json_is_boolean(freeze))
+		ctl_reply_error(call->reply, -EINVAL,
+				"\"freeze\" is true or false");
+	else
+		handle(ctx, call, is_flushable,
+		       json_is_true(freeze) ? begin_frozen : begin_flush);
 }
 
 void cd_handle_load(void *ctx, struct ctl_call *call)

@@ -159,6 +159,8 @@ static void hear(struct cd_core *core, struct cd_task *t,
 	cd_task_drop(core, t);
 	if (kind == CD_TASK_ERASE)
 		end_erase(core, image, end);
+	else if (kind == CD_TASK_HALT)
+		cd_flush_halted(core, image->object, b, end);
 	else if (kind == CD_TASK_SAVE)
 		cd_flush_saved(core, image->object, b, end);
 	else
@@ -196,21 +198,25 @@ bool cd_tasks_are_due(const struct cd_core *core, const struct cd_node *n)
 
 static json_t *task_json(const struct cd_core *core, const struct cd_task *t)
 {
-	static const char *const words[] = {"save", "manifest", "erase"};
+	static const char *const words[] = {"save", "manifest", "erase",
+					    "halt"};
+	const struct cd_flush *f =
+		t->image->object ? t->image->object->flush : NULL;
 	json_t *row =
 		json_pack("{s:I, s:s, s:s, s:s, s:I}", "id", cd_int(t->id),
 			  "do", words[t->kind], "vault", core->vault, "image",
 			  t->image->dir, "image_id", cd_int(t->image->id));
 
 	cd_vault_add_key(core, row);
-	if (t->kind == CD_TASK_SAVE)
+	if (t->block && f)
 		(void)json_object_update_new(
-			row, json_pack("{s:i, s:I, s:I, s:I, s:b}", "index",
-				       (int)t->block->index, "generation",
-				       cd_int(t->block->generation), "object",
-				       cd_int(t->image->of), "number",
-				       cd_int(t->block->number), "freeze",
-				       t->image->object->flush->is_final));
+			row,
+			json_pack("{s:i, s:I, s:I, s:I, s:b, s:b}", "index",
+				  (int)t->block->index, "generation",
+				  cd_int(t->block->generation), "object",
+				  cd_int(t->image->of), "number",
+				  cd_int(t->block->number), "freeze",
+				  f->is_final, "halted", f->freezes));
 	if (t->text)
 		(void)json_object_set(row, "text", t->text);
 	return row;

@@ -55,6 +55,7 @@ enum cd_task_kind {
 	CD_TASK_SAVE,
 	CD_TASK_MANIFEST,
 	CD_TASK_ERASE,
+	CD_TASK_HALT, /* a block, until it is saved */
 };
 
 struct cd_task {
@@ -63,7 +64,7 @@ struct cd_task {
 	enum cd_task_kind kind;
 	struct cd_node *node;
 	struct cd_image *image;
-	struct cd_block *block; /* of a save; gone: the task is, too */
+	struct cd_block *block; /* of a save or halt; gone: the task is, too */
 	json_t *text;		/* of a manifest */
 	bool is_told;
 	unsigned round; /* of answers, when it was told last */
@@ -73,6 +74,9 @@ struct cd_task {
 struct cd_flush {
 	struct cd_image *image;
 	bool is_final;	   /* its lease is over, and its memory is given back */
+	bool freezes;	   /* all blocks are halted before one is saved */
+	bool is_halted;	   /* they are */
+	json_t *halted;	   /* by number: which of them */
 	uint64_t last;	   /* blocks that came later are not in it */
 	bool is_empty;	   /* there was none */
 	json_t *saved;	   /* by number: what the manifest has */
@@ -131,10 +135,15 @@ struct cd_task_end {
 /* -EOPNOTSUPP, -EINVAL (no vault), -E2BIG, -EBUSY, -ESTALE, -ENOMEM. */
 int cd_flush_begin(struct cd_core *core, struct cd_object *o,
 		   bool is_final) MUST_CHECK;
+/* The same of one in use; its blocks are halted first, so the image is what all
+ * of it was at one moment. */
+int cd_flush_begin_frozen(struct cd_core *core, struct cd_object *o) MUST_CHECK;
 /* The lease of an object is over, and its job wants images. False: the object
  * is to be dropped. */
 bool cd_flush_expire(struct cd_core *core, struct cd_object *o);
 void cd_flush_step(struct cd_core *core, struct cd_object *o);
+void cd_flush_halted(struct cd_core *core, struct cd_object *o,
+		     const struct cd_block *b, const struct cd_task_end *end);
 void cd_flush_saved(struct cd_core *core, struct cd_object *o,
 		    const struct cd_block *b, const struct cd_task_end *end);
 void cd_flush_written(struct cd_core *core, struct cd_object *o,

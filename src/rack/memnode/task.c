@@ -20,6 +20,7 @@ enum what {
 	SAVE,
 	MANIFEST,
 	ERASE,
+	HALT,
 	LOAD,
 };
 
@@ -29,7 +30,7 @@ struct task {
 	enum what what;
 	struct mem_image image;
 	uint64_t index, generation;
-	bool freeze;
+	enum blk_image_how how;
 	json_t *text;
 	struct mem_block *m; /* of a load */
 	struct blk_place into;
@@ -98,13 +99,21 @@ static int save(struct mem_node *node, struct task *t)
 	if (err)
 		return err;
 	err = blk_server_image(node->blocks->server, m->index, m->generation,
-			       t->freeze, &t->image.block, &image);
+			       t->how, &t->image.block, &image);
 	if (!err) {
 		err = mem_image_write(&t->image, &image, &t->sum);
 		blk_image_release(&image);
 	}
 	unpin(node, m);
 	return err;
+}
+
+static int halt(struct mem_node *node, const struct task *t)
+{
+	return node->blocks ? blk_server_halt(node->blocks->server,
+					      (uint32_t)t->index, t->generation,
+					      t->image.block.image)
+			    : error_set(-ENOENT, "the node has no such block");
 }
 
 /* Installs the block, or gives it up; lets the lock go. */
@@ -132,6 +141,8 @@ static int work(struct mem_node *node, struct task *t)
 		return mem_manifest_write(&t->image, t->text);
 	case ERASE:
 		return mem_image_erase(&t->image);
+	case HALT:
+		return halt(node, t);
 	case LOAD:
 		end_load(node, t);
 		return 0;
@@ -320,7 +331,8 @@ static int take_place(const json_t *row, struct vault_place *out)
 
 static int take_what(const json_t *row, enum what *out)
 {
-	static const char *const words[] = {"save", "manifest", "erase"};
+	static const char *const words[] = {"save", "manifest", "erase",
+					    "halt"};
 	const char *text = json_string_value(json_object_get(row, "do"));
 
 	for (size_t i = 0; text && i < ARRAY_LEN(words); i++) {
@@ -346,7 +358,10 @@ static int parse_save(const json_t *row, struct task *t)
 	if (!err)
 		err = ctl_field_u64(row, "number", true, 0, INT64_MAX,
 				    &t->image.block.number);
-	t->freeze = json_is_true(json_object_get(row, "freeze"));
+	if (json_is_true(json_object_get(row, "freeze")))
+		t->how = BLK_IMAGE_FINAL;
+	else if (json_is_true(json_object_get(row, "halted")))
+		t->how = BLK_IMAGE_HALTED;
 	return err ? err
 		   : ctl_field_u64(row, "image_id", true, 1, INT64_MAX,
 				   &t->image.block.image);
@@ -361,7 +376,7 @@ static int parse(const json_t *row, struct task *t)
 	if (!err)
 		err = take_text(row, "image", t->image.dir,
 				sizeof(t->image.dir));
-	if (!err && t->what == SAVE)
+	if (!err && (t->what == SAVE || t->what == HALT))
 		err = parse_save(row, t);
 	if (!err && t->what == MANIFEST)
 		t->text = json_deep_copy(json_object_get(row, "text"));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a node does at the vault, because the controller says so: writing the
- * image of a block or the manifest of all of them, removing an image, and
- * filling a new block from one. A thread of its own does it, one after the
+ * What a node does at the vault, because the controller says so: halting a
+ * block, writing its image or the manifest of all of them, removing an image,
+ * and filling a new block from one. A thread of its own does it, one after the
  * other, for as long as a disk takes; beats go on meanwhile.
  *
  * A task has a number. The controller names it in every answer until it has
