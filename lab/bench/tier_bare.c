@@ -80,19 +80,9 @@ static double follow(struct cell *at, uint64_t window_ns)
 	return stats_median(sample, n);
 }
 
-int tier_bare_chase(uint64_t bytes, uint64_t window_ns, double *ns)
+double tier_bare_chase(const struct tier_bare *b, uint64_t window_ns)
 {
-	uint64_t count = bytes / sizeof(struct cell);
-	struct cell *cells = map(bytes);
-	int rc;
-
-	if (!cells)
-		return -ENOMEM;
-	rc = link_cells(cells, count);
-	if (!rc)
-		*ns = follow(cells, window_ns);
-	(void)munmap(cells, bytes);
-	return rc;
+	return follow(b->cells, window_ns);
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -196,19 +186,19 @@ static void *run_reader(void *arg)
 	return NULL;
 }
 
-static int run_loop(unsigned loop, const uint8_t *memory, uint64_t bytes,
-		    uint32_t threads, uint64_t window_ns, double *gbs)
+static int run_loop(const struct tier_bare *b, unsigned loop,
+		    uint64_t window_ns, double *gbs)
 {
 	struct reader r[THREADS_MAX] = {{0}};
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	uint64_t part = bytes / threads / CHUNK * CHUNK;
+	uint64_t part = b->read_bytes / b->threads / CHUNK * CHUNK;
 	uint32_t started = 0;
 	int rc = 0;
 
-	for (; started < threads && !rc; started += !rc) {
+	for (; started < b->threads && !rc; started += !rc) {
 		r[started] = (struct reader){
 			.cpu = (int)(started % (uint32_t)(cpus > 0 ? cpus : 1)),
-			.memory = memory + started * part,
+			.memory = b->memory + started * part,
 			.bytes = part,
 			.read = loops[loop].read,
 			.window_ns = window_ns};
@@ -223,22 +213,45 @@ static int run_loop(unsigned loop, const uint8_t *memory, uint64_t bytes,
 	return rc;
 }
 
-int tier_bare_read(uint32_t threads, uint64_t bytes, uint64_t window_ns,
+int tier_bare_read(const struct tier_bare *b, uint64_t window_ns,
 		   double gbs[TIER_BARE_LOOPS])
 {
-	uint8_t *memory;
 	int rc = 0;
 
-	threads = u32_min(threads, THREADS_MAX);
-	if (bytes / threads < CHUNK)
-		return -EINVAL;
-	memory = map(bytes);
-	if (!memory)
-		return -ENOMEM;
-	/* Before any thread reads: filling takes bandwidth from the others. */
-	memset(memory, 1, bytes);
 	for (unsigned i = 0; i < TIER_BARE_LOOPS && !rc; i++)
-		rc = run_loop(i, memory, bytes, threads, window_ns, &gbs[i]);
-	(void)munmap(memory, bytes);
+		rc = run_loop(b, i, window_ns, &gbs[i]);
 	return rc;
+}
+
+/* ---- memory -------------------------------------------------------------- */
+
+int tier_bare_open(struct tier_bare *b, uint64_t chase_bytes,
+		   uint64_t read_bytes, uint32_t threads)
+{
+	int rc = -ENOMEM;
+
+	*b = (struct tier_bare){.threads = u32_min(threads, THREADS_MAX),
+				.chase_bytes = chase_bytes,
+				.read_bytes = read_bytes};
+	if (read_bytes / b->threads < CHUNK)
+		return -EINVAL;
+	b->cells = map(chase_bytes);
+	b->memory = map(read_bytes);
+	if (b->cells && b->memory)
+		rc = link_cells(b->cells, chase_bytes / sizeof(struct cell));
+	if (rc)
+		tier_bare_close(b);
+	else
+		memset(b->memory, 1, read_bytes);
+	return rc;
+}
+
+void tier_bare_close(struct tier_bare *b)
+{
+	if (b->cells)
+		(void)munmap(b->cells, b->chase_bytes);
+	if (b->memory)
+		(void)munmap(b->memory, b->read_bytes);
+	b->cells = NULL;
+	b->memory = NULL;
 }
