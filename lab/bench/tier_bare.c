@@ -16,11 +16,11 @@
 #include "tier_bench.h"
 
 enum {
-	PIECE = 4096,	       /* loads that are timed together */
-	PIECES_MAX = 4096,     /* of a window */
-	READ_BYTES = 64 << 20, /* of each thread */
-	CHUNK = 1 << 20,       /* between looks at the clock */
+	PIECE = 4096,	   /* loads that are timed together */
+	PIECES_MAX = 4096, /* of a window */
+	CHUNK = 64 << 10,  /* between looks at the clock, as the probe has it */
 	THREADS_MAX = 64,
+	WARM_MS = 20, /* threads read before anything counts */
 };
 
 static void *map(uint64_t bytes)
@@ -80,19 +80,9 @@ static double follow(struct cell *at, uint64_t window_ns)
 	return stats_median(sample, n);
 }
 
-int tier_bare_chase(uint64_t bytes, uint64_t window_ns, double *ns)
+double tier_bare_chase(const struct tier_bare *b, uint64_t window_ns)
 {
-	uint64_t count = bytes / sizeof(struct cell);
-	struct cell *cells = map(bytes);
-	int rc;
-
-	if (!cells)
-		return -ENOMEM;
-	rc = link_cells(cells, count);
-	if (!rc)
-		*ns = follow(cells, window_ns);
-	(void)munmap(cells, bytes);
-	return rc;
+	return follow(b->cells, window_ns);
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -149,45 +139,67 @@ static const struct {
 	     {"vectors", all_vectors},
 	     {"memchr", look_for}};
 
+STATIC_ASSERT(ARRAY_LEN(loops) == TIER_BARE_LOOPS, "loops");
+
+const char *tier_bare_loop_name(unsigned loop)
+{
+	return loops[loop].name;
+}
+
 struct reader {
 	pthread_t thread;
-	const uint8_t *memory; /* its READ_BYTES */
+	const uint8_t *memory; /* its part */
+	uint64_t bytes;
 	int cpu;
 	uint64_t (*read)(const void *from);
 	uint64_t window_ns;
 	double gbs;
 };
 
-static void *run_reader(void *arg)
+/* Reads on until then; how much. */
+static uint64_t read_until(const struct reader *r, uint64_t *at,
+			   uint64_t end_ns, uint64_t *now_ns)
 {
-	struct reader *r = arg;
-	uint64_t start_ns, now_ns, done = 0;
+	uint64_t done = 0;
 
-	(void)shield_pin(r->cpu); /* then it may move */
-	start_ns = now_ns = bench_now_ns();
-	while (now_ns < start_ns + r->window_ns) {
-		uint64_t got = r->read(r->memory + done % READ_BYTES);
+	do {
+		uint64_t got = r->read(r->memory + *at);
 
 		__asm__ volatile("" : : "r"(got));
 		done += CHUNK;
-		now_ns = bench_now_ns();
-	}
+		*at = *at + 2ull * CHUNK > r->bytes ? 0 : *at + CHUNK;
+		*now_ns = bench_now_ns();
+	} while (*now_ns < end_ns);
+	return done;
+}
+
+static void *run_reader(void *arg)
+{
+	struct reader *r = arg;
+	uint64_t start_ns, now_ns, at = 0, done;
+
+	(void)shield_pin(r->cpu); /* then it may move */
+	(void)read_until(r, &at, bench_now_ns() + WARM_MS * 1000000ull,
+			 &start_ns);
+	done = read_until(r, &at, start_ns + r->window_ns, &now_ns);
 	r->gbs = (double)done / (double)(now_ns - start_ns);
 	return NULL;
 }
 
-static int run_loop(unsigned loop, const uint8_t *memory, uint32_t threads,
+static int run_loop(const struct tier_bare *b, unsigned loop,
 		    uint64_t window_ns, double *gbs)
 {
 	struct reader r[THREADS_MAX] = {{0}};
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t part = b->read_bytes / b->threads / CHUNK * CHUNK;
 	uint32_t started = 0;
 	int rc = 0;
 
-	for (; started < threads && !rc; started += !rc) {
+	for (; started < b->threads && !rc; started += !rc) {
 		r[started] = (struct reader){
 			.cpu = (int)(started % (uint32_t)(cpus > 0 ? cpus : 1)),
-			.memory = memory + (uint64_t)started * READ_BYTES,
+			.memory = b->memory + started * part,
+			.bytes = part,
 			.read = loops[loop].read,
 			.window_ns = window_ns};
 		rc = -pthread_create(&r[started].thread, NULL, run_reader,
@@ -201,28 +213,45 @@ static int run_loop(unsigned loop, const uint8_t *memory, uint32_t threads,
 	return rc;
 }
 
-int tier_bare_read(uint32_t threads, uint64_t window_ns, double *gbs,
-		   const char **name)
+int tier_bare_read(const struct tier_bare *b, uint64_t window_ns,
+		   double gbs[TIER_BARE_LOOPS])
 {
-	uint64_t bytes = (uint64_t)u32_min(threads, THREADS_MAX) * READ_BYTES;
-	uint8_t *memory = map(bytes);
-	int rc = memory ? 0 : -ENOMEM;
+	int rc = 0;
 
-	*gbs = 0;
-	/* Before any thread reads: filling takes bandwidth from the others. */
-	if (!rc)
-		memset(memory, 1, bytes);
-	for (unsigned i = 0; i < ARRAY_LEN(loops) && !rc; i++) {
-		double got;
-
-		rc = run_loop(i, memory, u32_min(threads, THREADS_MAX),
-			      window_ns, &got);
-		if (!rc && got > *gbs) {
-			*gbs = got;
-			*name = loops[i].name;
-		}
-	}
-	if (memory)
-		(void)munmap(memory, bytes);
+	for (unsigned i = 0; i < TIER_BARE_LOOPS && !rc; i++)
+		rc = run_loop(b, i, window_ns, &gbs[i]);
 	return rc;
+}
+
+/* ---- memory -------------------------------------------------------------- */
+
+int tier_bare_open(struct tier_bare *b, uint64_t chase_bytes,
+		   uint64_t read_bytes, uint32_t threads)
+{
+	int rc = -ENOMEM;
+
+	*b = (struct tier_bare){.threads = u32_min(threads, THREADS_MAX),
+				.chase_bytes = chase_bytes,
+				.read_bytes = read_bytes};
+	if (read_bytes / b->threads < CHUNK)
+		return -EINVAL;
+	b->cells = map(chase_bytes);
+	b->memory = map(read_bytes);
+	if (b->cells && b->memory)
+		rc = link_cells(b->cells, chase_bytes / sizeof(struct cell));
+	if (rc)
+		tier_bare_close(b);
+	else
+		memset(b->memory, 1, read_bytes);
+	return rc;
+}
+
+void tier_bare_close(struct tier_bare *b)
+{
+	if (b->cells)
+		(void)munmap(b->cells, b->chase_bytes);
+	if (b->memory)
+		(void)munmap(b->memory, b->read_bytes);
+	b->cells = NULL;
+	b->memory = NULL;
 }

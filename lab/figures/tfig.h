@@ -23,11 +23,17 @@
 
 /* ---- memory (tfig_memory.c) --------------------------------------------- */
 
-/* Latency of one of `units` equal memories under a load that they share.
- * write_share is 0 to 1. */
-double tfig_memory_ns(enum tfig_memory m, double units, double write_share,
+/* Who uses a memory, or some equal ones that share the load. */
+struct tfig_users {
+	double units;	    /* memories */
+	double threads;	    /* of all of them */
+	double write_share; /* 0 to 1 */
+};
+
+double tfig_memory_ns(enum tfig_memory m, const struct tfig_users *u,
 		      double gbs);
-double tfig_memory_peak(enum tfig_memory m, double units, double write_share);
+/* What they move at most. */
+double tfig_memory_peak(enum tfig_memory m, const struct tfig_users *u);
 
 /* ---- load (tfig_load.c) ------------------------------------------------- */
 

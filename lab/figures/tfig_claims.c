@@ -109,7 +109,7 @@ const struct figure_claim tfig_claims[] = {
 	{"llm", "60 threads", "gbs", "3:1", 60, "MMEM", 60, 1.95, LOW(1.95),
 	 HIGH(1.95), "x", ""},
 	{"llm", "72 threads", "gbs", "1:3", 72, "MMEM", 72, 1.14, 1, HIGH(1.14),
-	 "x", "published: beyond 64 threads"},
+	 "x", "beyond 64 threads; llm_milli_writes was fitted to it"},
 	{"llm", "84 threads", "gbs", "1:3", 84, "MMEM", 84, 1.14, 1, HIGH(1.14),
 	 "x", "published: beyond 64 threads"},
 	{"vm", "gain of revenue, 20 % discount", "revenue", "CXL at a discount",

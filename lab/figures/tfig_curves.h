@@ -5,8 +5,10 @@
  * Sapphire Rapids (one domain of SNC-4) and one Astera Labs A1000 on 16 lanes
  * of PCIe 5. Idle latencies and peaks: Y. Tang's dissertation, 4.1.3, and the
  * paper that it revises (EuroSys 2024). Points of latency over load: read off
- * the raw logs that were published beside the paper. Nothing here was changed
- * for a figure.
+ * the raw logs that were published beside the paper, and so were the peaks of
+ * more threads than that domain has, 64 on all domains of the socket
+ * (log_m_c64_*) and 46 on two (cxl/log_d0_c46_*), none of which waits. Nothing
+ * here was changed for a figure.
  */
 #ifndef AQ_FIGURES_TFIG_CURVES_H
 #define AQ_FIGURES_TFIG_CURVES_H
@@ -33,6 +35,9 @@ struct tfig_published {
 	const char *name;
 	double idle_ns;
 	double peak_gbs[TFIG_MIXES];
+	/* What is left of it when so many threads want it; 0: not known. */
+	double crowd_threads;
+	double crowd_gbs[TFIG_MIXES];
 	/* Without points: none were published. */
 	struct tier_curve curve[TFIG_MIXES];
 };
@@ -41,6 +46,8 @@ static const struct tfig_published tfig_published[TFIG_MEMORIES] = {
 	[TFIG_DDR] = {"local",
 		      97,
 		      {67, 61, 60, 55},
+		      64,
+		      {67, 49.2, 42.7, 29},
 		      {[TFIG_READ] = {{{2.3, 98},
 				       {8.5, 101},
 				       {15.8, 104},
@@ -65,10 +72,13 @@ static const struct tfig_published tfig_published[TFIG_MEMORIES] = {
 					{37.7, 200},
 					{53.4, 700}},
 				       6}}},
-	[TFIG_DDR_REMOTE] = {"remote", 131, {70, 43, 38, 34.5}, {{{{0}}, 0}}},
+	[TFIG_DDR_REMOTE] =
+		{"remote", 131, {70, 43, 38, 34.5}, 0, {0}, {{{{0}}, 0}}},
 	[TFIG_CXL] = {"CXL",
 		      250,
 		      {48, 54, 54, 47},
+		      46,
+		      {46.7, 50.8, 49.9, 46.9},
 		      {[TFIG_READ] = {{{0.9, 250},
 				       {5.2, 274},
 				       {12.3, 288},
@@ -97,6 +107,8 @@ static const struct tfig_published tfig_published[TFIG_MEMORIES] = {
 	[TFIG_CXL_REMOTE] = {"remote CXL",
 			     485,
 			     {20.3, 20.7, 21.5, 27.7},
+			     0,
+			     {0},
 			     {{{{0}}, 0}}},
 };
 

@@ -28,6 +28,13 @@ static double place_gbs(const struct tfig_load *l, unsigned i, double ops_ns)
 	       l->place[i].more_gbs;
 }
 
+static struct tfig_users users_of(const struct tfig_load *l, unsigned i)
+{
+	return (struct tfig_users){.units = l->place[i].units,
+				   .threads = l->threads,
+				   .write_share = l->write_share};
+}
+
 static double op_ns_at(const struct tfig_load *l, double ops_ns)
 {
 	double ns =
@@ -35,11 +42,11 @@ static double op_ns_at(const struct tfig_load *l, double ops_ns)
 
 	for (unsigned i = 0; i < TFIG_PLACES; i++) {
 		const struct tfig_place *p = &l->place[i];
+		const struct tfig_users u = users_of(l, i);
 
 		if (p->share > 0)
 			ns += p->share * (l->misses + l->lines / l->under_way) *
-			      tfig_memory_ns(p->memory, p->units,
-					     l->write_share,
+			      tfig_memory_ns(p->memory, &u,
 					     place_gbs(l, i, ops_ns));
 	}
 	return ns;
@@ -52,13 +59,14 @@ static double most_ops_ns(const struct tfig_load *l)
 
 	for (unsigned i = 0; i < TFIG_PLACES; i++) {
 		const struct tfig_place *p = &l->place[i];
-		double left =
-			tfig_memory_peak(p->memory, p->units, l->write_share) -
-			p->more_gbs;
+		const struct tfig_users u = users_of(l, i);
+		double left;
 
-		if (p->share > 0)
-			most = fmin(most, fmax(left, 0) / (lines_of(l) *
-							   p->share * LINE));
+		if (p->share <= 0)
+			continue;
+		left = tfig_memory_peak(p->memory, &u) - p->more_gbs;
+		most = fmin(most,
+			    fmax(left, 0) / (lines_of(l) * p->share * LINE));
 	}
 	return l->ssd_bytes > 0 ? fmin(most, l->ssd_gbs / l->ssd_bytes) : most;
 }
@@ -80,10 +88,10 @@ void tfig_load_solve(const struct tfig_load *l, struct tfig_rate *out)
 				  .op_ns = low > 0 ? l->threads / low : 0};
 	for (unsigned i = 0; i < TFIG_PLACES; i++) {
 		const struct tfig_place *p = &l->place[i];
+		const struct tfig_users u = users_of(l, i);
 
 		out->gbs[i] = place_gbs(l, i, low);
-		out->ns[i] = p->units > 0 ? tfig_memory_ns(p->memory, p->units,
-							   l->write_share,
+		out->ns[i] = p->units > 0 ? tfig_memory_ns(p->memory, &u,
 							   out->gbs[i])
 					  : NAN;
 	}

@@ -110,8 +110,12 @@ static void set_memories(struct tfig_row *q, double ddr_units, double cxl_units,
 	q->load.place[2] = (struct tfig_place){.memory = TFIG_CXL_REMOTE,
 					       .units = cxl_units,
 					       .share = 1 - local_cxl};
-	q->pages.top_peak_gbs =
-		tfig_memory_peak(TFIG_DDR, ddr_units, q->load.write_share);
+	/* As the probe knows it, which loads a memory with its own threads. */
+	q->pages.top_peak_gbs = tfig_memory_peak(
+		TFIG_DDR, &(struct tfig_users){
+				  .units = ddr_units,
+				  .threads = (double)tfig_costs.probe_threads,
+				  .write_share = q->load.write_share});
 }
 
 /* ---- a key-value store -------------------------------------------------- */
@@ -264,7 +268,8 @@ static struct tfig_row *add_llm(struct figure_run *r, const char *panel,
 		.threads = threads,
 		.compute_ns = (double)tfig_costs.llm_kv_line_ps / 1e3,
 		.lines = 1,
-		.under_way = (double)tfig_costs.prefetched};
+		.under_way = (double)tfig_costs.prefetched,
+		.write_share = (double)tfig_costs.llm_milli_writes / 1e3};
 	q->pages.stream = TFIG_EVEN;
 	q->pages.bytes = backends * tfig_costs.llm_model_mb * 1000000;
 	q->pages.processes = (uint32_t)backends;
@@ -278,9 +283,10 @@ int tfig_plan_llm(struct figure_run *r)
 	static const struct setting weights = {
 		"weights only", {0, 0}, false, 0};
 	unsigned by = (unsigned)tfig_costs.llm_backend_threads;
+	struct tfig_load *only = &add_llm(r, NULL, &weights, 2 * by)->load;
 
-	add_llm(r, NULL, &weights, 2 * by)->load.compute_ns =
-		(double)tfig_costs.llm_line_ps / 1e3;
+	only->compute_ns = (double)tfig_costs.llm_line_ps / 1e3;
+	only->write_share = 0;
 	for (unsigned n = by; n <= THREADS_MAX; n += by) {
 		(void)add_llm(r, NULL, &all_local, n);
 		for (unsigned i = 0; i < ARRAY_LEN(ratios); i++)
@@ -358,7 +364,10 @@ static void run_memory(struct tfig_row *q)
 	tfig_load_solve(&l, &rate);
 	q->res.peak_gbs = rate.gbs[0];
 	for (gbs = 0; gbs < q->res.peak_gbs; gbs += q->res.peak_gbs / 1000) {
-		ns = tfig_memory_ns(q->memory, 1, q->write_share, gbs);
+		ns = tfig_memory_ns(
+			q->memory,
+			&(struct tfig_users){1, l.threads, q->write_share},
+			gbs);
 		if (ns > TIER_KNEE_FACTOR * idle_ns)
 			break;
 	}

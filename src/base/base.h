@@ -17,10 +17,18 @@
 #define STATIC_ASSERT _Static_assert
 #define ARRAY_LEN(a)  (sizeof(a) / sizeof((a)[0]))
 
-#define CACHE_LINE     64
-#define CACHE_ALIGNED  __attribute__((aligned(CACHE_LINE)))
-#define PREFETCH(p)    __builtin_prefetch((p), 0, 3)
-#define PREFETCH_RW(p) __builtin_prefetch((p), 1, 3)
+#define CACHE_LINE    64
+#define CACHE_ALIGNED __attribute__((aligned(CACHE_LINE)))
+
+/* gcc takes a function that does nothing but this for one without effect, and
+ * leaves its call out; an empty instruction keeps it. */
+#define PREFETCH_AS(p, rw)                      \
+	do {                                    \
+		__builtin_prefetch((p), rw, 3); \
+		__asm__ volatile("");           \
+	} while (0)
+#define PREFETCH(p)    PREFETCH_AS(p, 0)
+#define PREFETCH_RW(p) PREFETCH_AS(p, 1)
 
 #define container_of(ptr, type, member) \
 	((type *)((char *)(ptr)-offsetof(type, member)))

@@ -22,6 +22,11 @@ static void assert_near(double value, double wanted, double off)
 		fail_msg("%g, not %g", value, wanted);
 }
 
+static struct tfig_users users(double units, double threads, double write_share)
+{
+	return (struct tfig_users){units, threads, write_share};
+}
+
 static void has_the_published_peaks_and_latencies(void **state)
 {
 	static const double writes[TFIG_MIXES] = {0, 1.0 / 3, 0.5, 1};
@@ -29,19 +34,51 @@ static void has_the_published_peaks_and_latencies(void **state)
 	for (unsigned m = 0; m < TFIG_MEMORIES; m++) {
 		const struct tfig_published *p = &tfig_published[m];
 
-		for (unsigned i = 0; i < TFIG_MIXES; i++)
-			assert_near(tfig_memory_peak((enum tfig_memory)m, 3,
-						     writes[i]),
+		struct tfig_users two = users(2, 1, 0), one = users(1, 1, 0.2);
+
+		for (unsigned i = 0; i < TFIG_MIXES; i++) {
+			struct tfig_users u = users(3, 3 * 16, writes[i]);
+
+			assert_near(tfig_memory_peak((enum tfig_memory)m, &u),
 				    3 * p->peak_gbs[i], 1e-9);
+		}
 		if (p->curve[TFIG_READ].count)
 			assert_near(
-				tfig_memory_ns((enum tfig_memory)m, 2, 0, 0),
+				tfig_memory_ns((enum tfig_memory)m, &two, 0),
 				p->curve[TFIG_READ].point[0].ns, 1e-9);
 		else
 			assert_near(
-				tfig_memory_ns((enum tfig_memory)m, 1, 0.2, 5),
+				tfig_memory_ns((enum tfig_memory)m, &one, 5),
 				p->idle_ns, 1e-9);
 	}
+}
+
+/* Main memory moves less of reads and writes for many threads than for few, and
+ * CXL memory loses next to nothing: what the raw logs of MLC have. */
+static void crowds_get_less_where_some_write(void **state)
+{
+	struct tfig_users u = users(1, 64, 1.0 / 3);
+	double before = 61.1;
+
+	for (double threads = 16; threads <= 64; threads += 4) {
+		struct tfig_users some = users(1, threads, 1.0 / 3);
+		double peak = tfig_memory_peak(TFIG_DDR, &some);
+
+		assert_true(peak < before);
+		before = peak;
+	}
+	assert_near(tfig_memory_peak(TFIG_DDR, &u), 49.2, 0.01);
+	u.threads = 32;
+	assert_near(tfig_memory_peak(TFIG_DDR, &u), 54.1, 1.2);
+	u = users(1, 1000, 0.2); /* 4:1, which the model has no point of */
+	assert_near(tfig_memory_peak(TFIG_DDR, &u), 54.3, 2.5);
+	assert_near(tfig_memory_peak(TFIG_CXL, &u), 51.7, 3);
+	u = users(1, 64, 0);
+	assert_near(tfig_memory_peak(TFIG_DDR, &u), 67, 0.01);
+	u.threads = 46;
+	assert_near(tfig_memory_peak(TFIG_CXL, &u), 46.7, 0.01);
+	/* Nothing is known of crowds at other sockets. */
+	assert_near(tfig_memory_peak(TFIG_CXL_REMOTE, &u), 20.3, 0.01);
 }
 
 static void gets_slower_with_load_and_never_quicker(void **state)
@@ -50,11 +87,12 @@ static void gets_slower_with_load_and_never_quicker(void **state)
 
 	for (unsigned k = 0; k < ARRAY_LEN(memories); k++)
 		for (double w = 0; w <= 1; w += 0.1) {
+			struct tfig_users u = users(1, 30, w);
 			double before = 0;
 
 			for (double gbs = 0; gbs < 70; gbs++) {
 				double ns =
-					tfig_memory_ns(memories[k], 1, w, gbs);
+					tfig_memory_ns(memories[k], &u, gbs);
 
 				assert_true(ns >= before - 1e-9);
 				before = ns;
@@ -223,6 +261,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(has_the_published_peaks_and_latencies),
+		cmocka_unit_test(crowds_get_less_where_some_write),
 		cmocka_unit_test(gets_slower_with_load_and_never_quicker),
 		cmocka_unit_test(finds_the_rate_where_time_and_latency_agree),
 		cmocka_unit_test(shares_a_memory_with_pages_on_the_move),

@@ -440,6 +440,22 @@ static void addresses_of_both_kinds(void **state)
 	destroy(b);
 }
 
+static void options_have_words(void **state)
+{
+	struct cow_options o;
+
+	assert_int_equal(cow_parse("", &o), 0);
+	assert_int_equal(o.batch, 32);
+	assert_int_equal(cow_parse("tell=each,fetch=1", &o), 0);
+	assert_int_equal(o.batch, 1);
+	assert_int_equal(o.fetch, 1);
+	assert_int_equal(cow_parse("tell=7", &o), 0);
+	assert_int_equal(o.batch, 7);
+	assert_int_equal(cow_parse("tell=every", &o), -EINVAL);
+	assert_int_equal(cow_parse("tell=0", &o), -EINVAL);
+	assert_int_equal(cow_parse("tell", &o), -EINVAL);
+}
+
 static void bad_calls(void **state)
 {
 	static const char *const row[] = {
@@ -525,6 +541,7 @@ int main(void)
 		cmocka_unit_test(refused),
 		cmocka_unit_test(nonsense),
 		cmocka_unit_test(strangers),
+		cmocka_unit_test(options_have_words),
 		cmocka_unit_test(bad_calls),
 		cmocka_unit_test(nics_elsewhere),
 		cmocka_unit_test(neighbours_pass_each_other),

@@ -182,7 +182,7 @@ int probe_far_open(struct aq_rack *rack, const struct probe_far_node *node,
 				      .block_count = HALF / BLOCK};
 	f->rack = rack;
 	tier->way = way;
-	tier->arena_bytes = HALF;
+	tier->arena_bytes = tier->load_bytes = HALF;
 	(void)snprintf(f->name, sizeof(f->name), "probe-%d", (int)getpid());
 	(void)snprintf(tier->name, sizeof(tier->name), "%.32s %.24s",
 		       node->name,

@@ -173,6 +173,7 @@ int probe_numa_open(const struct probe_facts *facts, uint32_t node,
 				      .block_count = n->load.bytes / BLOCK};
 	probe_node_cpus(facts->cpu_node, &n->base.cpus);
 	tier->arena_bytes = n->chase.bytes;
+	tier->load_bytes = n->load.bytes;
 	tier->huge_share = probe_arena_huge(&n->chase);
 	*out = &n->base;
 	return 0;

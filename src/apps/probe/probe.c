@@ -18,6 +18,8 @@ enum {
 	POINTS = 12,
 	/* Windows of a tier: idle, one for each mix, one for each point. */
 	IDLE_WINDOWS = 1,
+	/* Windows of a run that may be measured again, some seconds. */
+	AGAIN_MAX = 24,
 };
 
 /* Reads to writes. */
@@ -35,6 +37,7 @@ struct run {
 	const struct probe_options *o;
 	struct probe_report *report;
 	unsigned step, steps;
+	uint32_t again; /* windows that may still be measured again */
 	uint64_t window_ns;
 };
 
@@ -71,10 +74,11 @@ static int run_window(struct run *r, struct probe_tier *t, struct probe_load *l)
 	int err;
 
 	l->window_ns = r->window_ns;
-	err = probe_load_run(l);
 	/* Threads that wait for packets sleep, and say nothing by that. */
-	if (t->way != PROBE_FRAMES)
-		t->share = fmin(t->share, l->share);
+	if (t->way == PROBE_FRAMES)
+		return probe_load_run(l);
+	err = probe_load_run_quiet(l, &r->again);
+	t->share = fmin(t->share, l->share);
 	return err;
 }
 
@@ -266,7 +270,7 @@ bool probe_is_quiet(const struct probe_report *report)
 
 int probe_run(const struct probe_options *options, struct probe_report *report)
 {
-	struct run r = {.o = options, .report = report};
+	struct run r = {.o = options, .report = report, .again = AGAIN_MAX};
 	struct tier_set nodes = {{0}};
 	unsigned tiers;
 	int err = options->node >= 0 ? probe_node_check((uint32_t)options->node)

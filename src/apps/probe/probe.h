@@ -73,6 +73,7 @@ struct probe_tier {
 	int err; /* it could not be measured; `why` says why */
 	char why[PROBE_WHY_MAX];
 	uint64_t arena_bytes; /* that the loads of `idle` are spread over */
+	uint64_t load_bytes;  /* that threads read and write blocks of */
 	double huge_share;    /* of it in huge pages; below 0: not known */
 	struct probe_idle idle;
 	struct probe_rate rate[PROBE_MIXES];

@@ -77,6 +77,10 @@ struct probe_load {
 
 /* 0 or -errno of the port. */
 int probe_load_run(struct probe_load *l) MUST_CHECK;
+/* The same, and again while others had a part of the processors' time, but not
+ * more often than *again says, which is less by so many; the quietest window
+ * counts. */
+int probe_load_run_quiet(struct probe_load *l, uint32_t *again) MUST_CHECK;
 /* The share of a short while for which this thread has a processor if it wants
  * one: for ways on which threads sleep between packets. */
 double probe_load_spin(void);

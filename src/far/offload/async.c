@@ -288,8 +288,7 @@ int aq_async_add(struct aq_async *a, struct aq_region *region)
 				"region %s: its memory node cannot be used",
 				r->shape.name);
 	if (err) /* the number exists, but the caller is not told */
-		atomic_store_explicit(&a->ring.region[number].err, err,
-				      memory_order_relaxed);
+		offload_ring_bound(&a->ring, (uint32_t)number, 0, err);
 	pthread_mutex_unlock(&a->lock);
 	return err ? err : number;
 }

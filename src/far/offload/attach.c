@@ -213,12 +213,10 @@ static void set_bounds(struct aq_async *a)
 {
 	for (uint32_t i = 0; i < a->region_count; i++) {
 		struct async_region *r = a->region[i];
-		struct offload_bound *b = &a->ring.region[i];
 
 		r->shape.map.size_bytes = client_map_size(&r->shape.map);
-		atomic_store_explicit(&b->size_bytes, r->shape.map.size_bytes,
-				      memory_order_relaxed);
-		atomic_store_explicit(&b->err, r->err, memory_order_relaxed);
+		offload_ring_bound(&a->ring, i, r->shape.map.size_bytes,
+				   r->err);
 	}
 }
 

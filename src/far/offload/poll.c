@@ -15,7 +15,8 @@
 struct queue {
 	uint32_t head;
 	uint32_t tail;
-	int64_t *id; /* a ring of mask + 1 */
+	int64_t *id;   /* a ring of mask + 1 */
+	uint64_t last; /* the newest sequence that was ever here */
 };
 
 struct aq_poll {
@@ -54,11 +55,17 @@ void aq_poll_destroy(struct aq_poll *poll)
 }
 
 /* Not the newest one: its place is found from the end. */
-static COLD int insert(struct aq_poll *p, struct queue *q, int64_t id)
+static COLD int insert(struct aq_poll *p, int64_t id)
 {
+	unsigned kind = offload_id_kind(id);
 	uint64_t seq = offload_id_seq(id);
+	struct queue *q = &p->queue[kind];
 	uint32_t at = q->tail;
 
+	if (id <= 0 || seq == 0 || seq > p->async->ring.issued[kind])
+		return -EINVAL;
+	if (q->tail - q->head > p->mask)
+		return -ENOSPC;
 	while (at != q->head && offload_id_seq(q->id[(at - 1) & p->mask]) > seq)
 		at--;
 	if (at != q->head && q->id[(at - 1) & p->mask] == id)
@@ -72,18 +79,18 @@ static COLD int insert(struct aq_poll *p, struct queue *q, int64_t id)
 
 HOT int aq_poll_add(struct aq_poll *p, int64_t id)
 {
-	unsigned kind = offload_id_kind(id);
-	uint64_t seq = offload_id_seq(id);
+	const unsigned kind = offload_id_kind(id);
+	const uint64_t seq = offload_id_seq(id);
 	struct queue *q = &p->queue[kind];
+	const uint32_t tail = q->tail;
 
-	if (UNLIKELY(id <= 0 || seq == 0 || seq > p->async->ring.issued[kind]))
-		return -EINVAL;
-	if (UNLIKELY(q->tail - q->head > p->mask))
-		return -ENOSPC;
-	if (UNLIKELY(q->tail != q->head &&
-		     offload_id_seq(q->id[(q->tail - 1) & p->mask]) >= seq))
-		return insert(p, q, id);
-	q->id[q->tail++ & p->mask] = id;
+	/* An error has more in the place of its sequence than was issued. */
+	if (UNLIKELY(seq <= q->last || seq > p->async->ring.issued[kind] ||
+		     tail - q->head > p->mask))
+		return insert(p, id);
+	q->last = seq;
+	q->tail = tail + 1;
+	q->id[tail & p->mask] = id;
 	return 0;
 }
 
@@ -102,30 +109,41 @@ int aq_poll_remove(struct aq_poll *p, int64_t id)
 	return -ENOENT;
 }
 
+/* Takes what is complete from one list; how many. */
+static inline unsigned collect_kind(struct aq_poll *p, unsigned kind,
+				    struct aq_response *out, unsigned max)
+{
+	const struct offload_ring *r = &p->async->ring;
+	struct queue *q = &p->queue[kind];
+	const uint64_t done = r->done[kind];
+	const int64_t *ids = q->id;
+	const uint32_t mask = p->mask, head = q->head;
+	const unsigned count = u32_min(max, q->tail - head);
+	unsigned n;
+
+	for (n = 0; n < count; n++) {
+		int64_t id = ids[(head + n) & mask];
+
+		if (offload_id_seq(id) > done)
+			break;
+		out[n] = (struct aq_response){.id = id};
+	}
+	q->head = head + n;
+	for (unsigned i = 0; UNLIKELY(r->failures) && i < n; i++) {
+		int result = offload_ring_result(r, out[i].id);
+
+		out[i].err = result < 0 ? result : 0;
+	}
+	return n;
+}
+
 static inline unsigned collect(struct aq_poll *p, struct aq_response *out,
 			       unsigned max)
 {
-	const struct offload_ring *r = &p->async->ring;
 	unsigned n = 0;
 
-	for (unsigned k = 0; k < OFFLOAD_KINDS; k++) {
-		struct queue *q = &p->queue[k];
-
-		while (n < max && q->head != q->tail) {
-			int64_t id = q->id[q->head & p->mask];
-			int result;
-
-			if (offload_id_seq(id) > r->done[k])
-				break;
-			q->head++;
-			result = LIKELY(r->failures == 0)
-					 ? 1
-					 : offload_ring_result(r, id);
-			out[n].id = id;
-			out[n].err = result < 0 ? result : 0;
-			out[n++].reserved = 0;
-		}
-	}
+	for (unsigned k = 0; k < OFFLOAD_KINDS; k++)
+		n += collect_kind(p, k, out + n, max - n);
 	return n;
 }
 
@@ -185,7 +203,6 @@ HOT int aq_poll_wait(struct aq_poll *p, struct aq_response *responses,
 	unsigned n;
 	int err;
 
-	offload_ring_expect(&p->async->ring);
 	err = LIKELY(async_is_own(p->async))
 		      ? offload_ring_look(&p->async->ring)
 		      : -ESTALE;

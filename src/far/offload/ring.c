@@ -36,6 +36,8 @@ int offload_ring_init(struct offload_ring *r, const struct offload_map *map,
 	r->data[OFFLOAD_WR] = r->base + map->wdata_at;
 	r->data_mask[OFFLOAD_RD] = map->rdata_bytes - 1;
 	r->data_mask[OFFLOAD_WR] = map->wdata_bytes - 1;
+	for (unsigned k = 0; k < OFFLOAD_KINDS; k++)
+		r->len_max[k] = r->data_mask[k] / 2 + 1;
 	r->green = (_Atomic uint64_t *)(void *)&p->green;
 	r->done_word = (_Atomic uint64_t *)(void *)&p->red.done;
 	offload_preamble_init(p, map, creator);
@@ -59,10 +61,21 @@ int offload_ring_add(struct offload_ring *r, uint64_t size_bytes,
 
 	if (r->region_count == OFFLOAD_REGIONS_MAX)
 		return -ENOSPC;
-	atomic_init(&b->size_bytes, size_bytes);
+	atomic_init(&b->usable_bytes, size_bytes);
 	atomic_init(&b->err, 0);
 	b->is_read_only = is_read_only;
 	return (int)r->region_count++;
+}
+
+void offload_ring_bound(struct offload_ring *r, uint32_t region,
+			uint64_t size_bytes, int err)
+{
+	struct offload_bound *b = &r->region[region];
+
+	atomic_store_explicit(&b->err, err, memory_order_relaxed);
+	/* BOUND-1: who sees no bytes, at the other end, must see the error. */
+	atomic_store_explicit(&b->usable_bytes, err ? 0 : size_bytes,
+			      memory_order_release);
 }
 
 /* The oldest position under way. */
@@ -71,166 +84,191 @@ static inline uint64_t oldest(const struct offload_ring *r)
 	uint64_t head = r->tail;
 
 	for (unsigned k = 0; k < OFFLOAD_KINDS; k++)
-		if (r->done[k] < r->issued[k])
-			head = u64_min(
-				head,
-				r->pending[k][(r->done[k] + 1) & r->map.mask]
-					.pos);
+		if (r->done[k] < r->issued[k]) {
+			const uint64_t next = (r->done[k] + 1) & r->map.mask;
+
+			head = u64_min(head,
+				       offload_extend(r->head,
+						      r->pending[k][next].pos));
+		}
 	return head;
 }
 
-static inline int check(const struct offload_ring *r, unsigned kind,
-			uint32_t region, uint64_t offset, size_t len_bytes)
+/* Why a request is refused that does not lie within its region. */
+static COLD int64_t refuse(const struct offload_ring *r, unsigned kind,
+			   uint32_t region, size_t len_bytes)
 {
-	const struct offload_bound *b;
-	uint64_t size;
 	int err;
 
-	if (UNLIKELY(r->err))
+	if (r->err)
 		return r->err;
-	if (UNLIKELY(region >= r->region_count))
+	if (region >= r->region_count)
 		return -EBADF;
-	b = &r->region[region];
-	err = atomic_load_explicit(&b->err, memory_order_relaxed);
-	if (UNLIKELY(err))
+	/* BOUND-1: who sees no bytes must see why. */
+	err = atomic_load_explicit(&r->region[region].err,
+				   memory_order_acquire);
+	if (err)
 		return err;
-	if (UNLIKELY(len_bytes - 1 > r->data_mask[kind] / 2))
-		return -EMSGSIZE;
-	size = atomic_load_explicit(&b->size_bytes, memory_order_relaxed);
-	if (UNLIKELY(offset > size || len_bytes > size - offset))
-		return -ERANGE;
-	return 0;
+	return len_bytes - 1 >= r->len_max[kind] ? -EMSGSIZE : -ERANGE;
 }
 
-/* Room in both rings for one more request: *at in the data ring. */
-static inline int reserve(struct offload_ring *r, unsigned kind,
-			  size_t len_bytes, uint64_t *at, uint64_t *end)
+/* Whether a request may be issued. A region that cannot be used has no bytes.
+ */
+static inline bool is_within(const struct offload_ring *r, unsigned kind,
+			     uint32_t region, uint64_t offset, size_t len_bytes)
 {
-	uint64_t mask = r->data_mask[kind], start = r->data_tail[kind];
-	uint64_t need = align_up(len_bytes, OFFLOAD_DATA_ALIGN);
+	uint64_t size;
 
-	if (UNLIKELY(r->tail - r->head == r->map.entries))
-		return -EAGAIN;
-	/* Never across the end: the rest of the lap stays unused. */
-	if (UNLIKELY((start & mask) + need > mask + 1))
-		start = align_up(start, mask + 1);
-	if (UNLIKELY(start + need - r->data_head[kind] > mask + 1))
-		return -EAGAIN;
-	*at = start & mask;
-	*end = start + need;
-	return 0;
+	if (UNLIKELY(region >= r->region_count ||
+		     len_bytes - 1 >= r->len_max[kind]))
+		return false;
+	size = atomic_load_explicit(&r->region[region].usable_bytes,
+				    memory_order_relaxed);
+	return LIKELY(offset <= size && len_bytes <= size - offset);
+}
+
+/* What a request takes of the data ring. */
+static inline uint64_t room_of(size_t len_bytes)
+{
+	return align_up(len_bytes, OFFLOAD_DATA_ALIGN);
+}
+
+/* Where data goes that comes behind `at`. Never across the end: the rest of the
+ * lap stays unused. Whoever issues and whoever harvests must agree on it. */
+static inline uint64_t place(uint64_t at, uint64_t need, uint64_t mask)
+{
+	return LIKELY((at & mask) + need <= mask + 1) ? at
+						      : align_up(at, mask + 1);
+}
+
+static void start_probe(struct offload_ring *r, unsigned kind)
+{
+	if (!r->tally || !tally_probe_is_idle(&r->probe))
+		return;
+	r->probe_kind = kind;
+	r->probe_seq = r->issued[kind] + 1;
+	tally_probe_start(&r->probe, r, client_clock_now_ns(r->clock));
 }
 
 enum {
-	OWN_MIN = 16,  /* entries, some lines */
-	OWN_MAX = 128, /* their 48 lines are fetched together */
-	OWN_STEP = CACHE_LINE / sizeof(struct offload_meta),
-	TIMED_MASK = 63,
+	TIMED_MASK = 255,
 };
 
-/*
- * The engine's READs left the lines of the entries that come next with another
- * core, too, and that of the green word. A store waits for its line, and all
- * stores behind it wait as well: a core has room for those of three to six
- * requests, so it would fetch two lines at a time. Who has taken results issues
- * as many requests next; one store into each of their lines, for which nobody
- * waits, brings them back together. A prefetch does not, not even one for
- * writing, since the line is here, if only to read.
- */
-static inline void own_next(struct offload_ring *r, uint64_t taken)
+/* What need not be done for each request: finds out whether there is room in
+ * both rings, and how far it goes. The request is issued if this is 0. */
+static COLD int make_room(struct offload_ring *r, unsigned kind, uint64_t need)
 {
-	const uint64_t free = r->map.entries - (r->tail - r->head);
-	const uint64_t next = u64_min(u64_max(taken, OWN_MIN), OWN_MAX);
-	const uint64_t end = r->tail + u64_min(free, next);
+	const uint64_t mask = r->data_mask[kind];
+	const uint64_t start = place(r->data_tail[kind], need, mask);
+	const uint64_t full = r->data_head[kind] + mask + 1;
 
-	for (uint64_t i = r->tail; i < end; i += OWN_STEP)
-		r->meta[i & r->map.mask].rw_type = OFFLOAD_NONE;
-	/* GREEN-1: the same word again. */
-	atomic_store_explicit(
-		r->green, atomic_load_explicit(r->green, memory_order_relaxed),
-		memory_order_release);
+	if (r->err)
+		return r->err;
+	if (r->tail - r->head == r->map.entries || start + need > full)
+		return -EAGAIN;
+	if ((r->tail & TIMED_MASK) == 0)
+		start_probe(r, kind);
+	r->data_tail[kind] = start;
+	r->data_stop[kind] = u64_min((start | mask) + 1, full);
+	r->tail_stop =
+		u64_min(r->head + r->map.entries, (r->tail | TIMED_MASK) + 1);
+	return 0;
 }
 
-/* Returns the id, so that it can be the last call of a function that needs no
- * stack otherwise. */
-static COLD int64_t start_probe(struct offload_ring *r, int64_t id)
+/* Whether that is known. */
+static inline bool has_room(const struct offload_ring *r, unsigned kind,
+			    uint64_t need)
 {
-	if (r->tally && tally_probe_is_idle(&r->probe)) {
-		r->probe_kind = offload_id_kind(id);
-		r->probe_seq = offload_id_seq(id);
-		tally_probe_start(&r->probe, r, client_clock_now_ns(r->clock));
-	}
-	return id;
+	return LIKELY(r->tail != r->tail_stop &&
+		      need <= r->data_stop[kind] - r->data_tail[kind]);
 }
 
-static inline int64_t issue(struct offload_ring *r, unsigned kind,
-			    uint32_t region, void *dest, uint64_t at,
-			    uint64_t end, const struct offload_meta *meta)
+static inline int64_t issue(struct offload_ring *r, unsigned kind, void *dest,
+			    uint64_t need, const struct offload_meta *meta)
 {
 	const uint64_t tail = r->tail, mask = r->map.mask;
 	const uint64_t seq = r->issued[kind] + 1;
-	struct offload_pending *p = &r->pending[kind][seq & mask];
 	struct offload_green green = {.tail = (uint32_t)tail + 1};
 	uint64_t word;
-	int64_t id = (int64_t)((uint64_t)kind << OFFLOAD_ID_WRITE_BIT |
-			       (uint64_t)region << OFFLOAD_ID_REGION_BIT | seq);
 
-	r->issued[kind] = seq;
-	r->data_tail[kind] = end;
+	r->meta[tail & mask] = *meta;
+	r->pending[kind][seq & mask] =
+		(struct offload_pending){.dest = dest,
+					 .len_bytes = meta->len_bytes,
+					 .pos = (uint32_t)tail};
+	r->data_tail[kind] += need;
 	r->tail = tail + 1;
+	r->issued[kind] = seq;
 	green.wdata_tail = (uint32_t)r->data_tail[OFFLOAD_WR];
 	memcpy(&word, &green, sizeof(word));
-	r->meta[tail & mask] = *meta;
-	*p = (struct offload_pending){.pos = tail,
-				      .data_end = end,
-				      .dest = dest,
-				      .data_at = (uint32_t)at,
-				      .len_bytes = meta->len_bytes};
 	/* GREEN-1: the engine READs this word, then what it announces. */
 	atomic_store_explicit(r->green, word, memory_order_release);
-	return UNLIKELY((seq & TIMED_MASK) == 1) ? start_probe(r, id) : id;
+	return (int64_t)((uint64_t)kind << OFFLOAD_ID_WRITE_BIT |
+			 (uint64_t)meta->region << OFFLOAD_ID_REGION_BIT | seq);
+}
+
+/* Calls that end a function cost it no registers, so that the usual way through
+ * it needs no stack. */
+static COLD int64_t read_again(struct offload_ring *r, uint32_t region,
+			       uint64_t offset, void *dest, size_t len_bytes)
+{
+	int err = make_room(r, OFFLOAD_RD, room_of(len_bytes));
+
+	return err ? err
+		   : offload_ring_read(r, region, offset, dest, len_bytes);
 }
 
 HOT int64_t offload_ring_read(struct offload_ring *r, uint32_t region,
 			      uint64_t offset, void *dest, size_t len_bytes)
 {
+	const uint64_t need = room_of(len_bytes);
 	struct offload_meta meta;
-	uint64_t at, end;
-	int err = check(r, OFFLOAD_RD, region, offset, len_bytes);
 
-	if (LIKELY(!err))
-		err = reserve(r, OFFLOAD_RD, len_bytes, &at, &end);
-	if (UNLIKELY(err))
-		return err;
+	if (!is_within(r, OFFLOAD_RD, region, offset, len_bytes))
+		return refuse(r, OFFLOAD_RD, region, len_bytes);
+	if (!has_room(r, OFFLOAD_RD, need))
+		return read_again(r, region, offset, dest, len_bytes);
 	meta = (struct offload_meta){.rw_type = OFFLOAD_READ,
 				     .region = (uint16_t)region,
 				     .len_bytes = (uint32_t)len_bytes,
 				     .req_addr = offset,
-				     .resp_addr = at};
-	return issue(r, OFFLOAD_RD, region, dest, at, end, &meta);
+				     .resp_addr = r->data_tail[OFFLOAD_RD] &
+						  r->data_mask[OFFLOAD_RD]};
+	return issue(r, OFFLOAD_RD, dest, need, &meta);
+}
+
+static COLD int64_t write_again(struct offload_ring *r, uint32_t region,
+				uint64_t offset, const void *src,
+				size_t len_bytes)
+{
+	int err = make_room(r, OFFLOAD_WR, room_of(len_bytes));
+
+	return err ? err
+		   : offload_ring_write(r, region, offset, src, len_bytes);
 }
 
 HOT int64_t offload_ring_write(struct offload_ring *r, uint32_t region,
 			       uint64_t offset, const void *src,
 			       size_t len_bytes)
 {
+	const uint64_t need = room_of(len_bytes);
 	struct offload_meta meta;
-	uint64_t at, end;
-	int err = check(r, OFFLOAD_WR, region, offset, len_bytes);
+	uint64_t at;
 
-	if (LIKELY(!err) && UNLIKELY(r->region[region].is_read_only))
-		err = -EACCES;
-	if (LIKELY(!err))
-		err = reserve(r, OFFLOAD_WR, len_bytes, &at, &end);
-	if (UNLIKELY(err))
-		return err;
+	if (!is_within(r, OFFLOAD_WR, region, offset, len_bytes))
+		return refuse(r, OFFLOAD_WR, region, len_bytes);
+	if (UNLIKELY(r->region[region].is_read_only))
+		return -EACCES;
+	if (!has_room(r, OFFLOAD_WR, need))
+		return write_again(r, region, offset, src, len_bytes);
+	at = r->data_tail[OFFLOAD_WR] & r->data_mask[OFFLOAD_WR];
 	memcpy(r->data[OFFLOAD_WR] + at, src, len_bytes);
 	meta = (struct offload_meta){.rw_type = OFFLOAD_WRITE,
 				     .region = (uint16_t)region,
 				     .len_bytes = (uint32_t)len_bytes,
 				     .req_addr = at,
 				     .resp_addr = offset};
-	return issue(r, OFFLOAD_WR, region, NULL, at, end, &meta);
+	return issue(r, OFFLOAD_WR, NULL, need, &meta);
 }
 
 /* The engine says why, by a number that need not be one. */
@@ -262,32 +300,177 @@ static void count(struct offload_ring *r, unsigned kind, uint64_t done,
 				client_clock_now_ns(r->clock));
 }
 
-/* Copies, because the ring's bytes are reused as soon as they are free. */
-static inline void harvest(struct offload_ring *r, unsigned kind, uint64_t end)
+enum {
+	OWN_MIN = 16,  /* entries, some lines */
+	OWN_MAX = 128, /* 48 lines */
+	OWN_STEP = CACHE_LINE / sizeof(struct offload_meta),
+};
+
+/* Entries of the metadata ring, by position. */
+struct own {
+	uint64_t next, end;
+};
+
+/*
+ * The engine's READs left the lines of the entries that come next with another
+ * core, too. A store waits for its line, and all stores behind it wait as well:
+ * a core has room for those of some ten requests, so it would fetch few lines
+ * at a time. Who has taken results issues as many requests next; one store into
+ * each of their lines, for which nobody waits, brings them back meanwhile. A
+ * prefetch does not, not even one for writing, since the line is here, if only
+ * to read.
+ */
+static inline struct own own_begin(const struct offload_ring *r, uint64_t taken)
 {
-	const struct offload_pending *p = NULL;
-	uint64_t seq = r->done[kind], first = seq, failures = r->failures;
-	uint64_t bytes = 0;
+	const uint64_t free = r->map.entries - (r->tail - r->head);
+	const uint64_t next = u64_min(u64_max(taken, OWN_MIN), OWN_MAX);
+
+	return (struct own){r->tail, r->tail + u64_min(free, next)};
+}
+
+static inline void own_line(struct offload_ring *r, struct own *o)
+{
+	r->meta[o->next & r->map.mask].rw_type = OFFLOAD_NONE;
+	o->next += OWN_STEP;
+}
+
+/* What is left of them, and the green word, which the engine has read as well.
+ */
+static inline void own_rest(struct offload_ring *r, struct own *o)
+{
+	while (o->next < o->end)
+		own_line(r, o);
+	/* GREEN-1: the same word again. */
+	atomic_store_explicit(
+		r->green, atomic_load_explicit(r->green, memory_order_relaxed),
+		memory_order_release);
+}
+
+/* A record of one line is copied without a call, which would take longer. */
+static inline void copy_out(void *to, const void *from, uint32_t len_bytes)
+{
+	if (LIKELY(len_bytes == CACHE_LINE))
+		memcpy(to, from, CACHE_LINE);
+	else
+		memcpy(to, from, len_bytes);
+}
+
+enum {
+	AHEAD = 16 * CACHE_LINE, /* as many lines as a core waits for at once */
+};
+
+/* Another core has written the results, and one line after the other would take
+ * longer than the rest. */
+static inline void fetch_first(const struct offload_ring *r, unsigned kind)
+{
+	const uint64_t from = r->data_head[kind], mask = r->data_mask[kind];
+	const uint64_t to = u64_min(from + AHEAD, r->data_tail[kind]);
+
+	for (uint64_t at = from; at < to; at += CACHE_LINE)
+		PREFETCH(r->data[kind] + (at & mask));
+}
+
+/* What is taken of one kind: a walk over requests and their data. */
+struct taking {
+	const struct offload_pending *pending;
+	const uint8_t *data;
+	uint64_t mask, data_mask;
+	uint64_t seq, end; /* the last that was taken, and the last that is */
+	uint64_t at;	   /* counted from 0 on, behind what was taken */
+	uint64_t bytes;
+};
+
+/* Whether no request failed and no data is beyond the ring's end, so that
+ * neither has to be looked at for each. */
+static inline bool is_plain(const struct offload_ring *r,
+			    const struct taking *t, unsigned kind)
+{
+	const uint64_t first = t->pending[(t->seq + 1) & t->mask].pos & t->mask;
+	const uint64_t last = t->pending[t->end & t->mask].pos & t->mask;
+	const uint8_t *status = r->status;
+	uint64_t any = 0, at;
+
+	if (last < first || (t->at | t->data_mask) + 1 < r->data_tail[kind])
+		return false;
+	/* Places of the other kind may be among them, which does no harm. */
+	for (at = first; at + sizeof(any) <= last + 1; at += sizeof(any)) {
+		uint64_t word;
+
+		memcpy(&word, status + at, sizeof(word));
+		any |= word;
+	}
+	for (; at <= last; at++)
+		any |= status[at];
+	return any == 0;
+}
+
+/* Copies, because the ring's bytes are reused as soon as they are free. */
+static inline void take_plain(struct taking *t)
+{
+	const struct offload_pending *pending = t->pending;
+	const uint64_t mask = t->mask, end = t->end;
+	const uint8_t *from = t->data + (t->at & t->data_mask);
+	const uint8_t *const begin = from;
+	uint64_t seq = t->seq, bytes = 0;
 
 	while (seq < end) {
-		uint8_t *status;
+		const struct offload_pending *p = &pending[++seq & mask];
 
-		p = &r->pending[kind][++seq & r->map.mask];
-		status = &r->status[p->pos & r->map.mask];
-		if (UNLIKELY(*status)) {
-			fail(r, kind, seq, status);
-			continue;
-		}
+		PREFETCH(from + AHEAD);
+		copy_out(p->dest, from, p->len_bytes);
 		bytes += p->len_bytes;
-		if (kind == OFFLOAD_RD)
-			memcpy(p->dest, r->data[OFFLOAD_RD] + p->data_at,
-			       p->len_bytes);
+		from += room_of(p->len_bytes);
 	}
-	if (p)
-		r->data_head[kind] = p->data_end;
-	r->done[kind] = seq;
-	if (r->tally && seq != first)
-		count(r, kind, seq - first, r->failures - failures, bytes);
+	t->bytes = bytes;
+	t->at += (uint64_t)(from - begin);
+	t->seq = seq;
+}
+
+static void take_each(struct offload_ring *r, struct taking *t, unsigned kind)
+{
+	while (t->seq < t->end) {
+		const struct offload_pending *p =
+			&t->pending[++t->seq & t->mask];
+		uint8_t *status = &r->status[p->pos & t->mask];
+		uint64_t need = room_of(p->len_bytes);
+
+		t->at = place(t->at, need, t->data_mask);
+		if (UNLIKELY(*status)) {
+			fail(r, kind, t->seq, status);
+		} else {
+			t->bytes += p->len_bytes;
+			if (kind == OFFLOAD_RD)
+				copy_out(p->dest,
+					 t->data + (t->at & t->data_mask),
+					 p->len_bytes);
+		}
+		t->at += need;
+	}
+}
+
+static inline void harvest(struct offload_ring *r, unsigned kind, uint64_t end)
+{
+	struct taking t = {.pending = r->pending[kind],
+			   .data = r->data[kind],
+			   .mask = r->map.mask,
+			   .data_mask = r->data_mask[kind],
+			   .seq = r->done[kind],
+			   .end = end,
+			   .at = r->data_head[kind]};
+	const uint64_t before = t.seq, failures = r->failures;
+
+	if (before == end)
+		return;
+	if (kind == OFFLOAD_RD)
+		fetch_first(r, kind);
+	if (kind == OFFLOAD_RD && LIKELY(is_plain(r, &t, kind)))
+		take_plain(&t);
+	else
+		take_each(r, &t, kind);
+	r->data_head[kind] = t.at;
+	r->done[kind] = end;
+	if (r->tally)
+		count(r, kind, end - before, r->failures - failures, t.bytes);
 }
 
 /* The rings are of no use any more; what was read where may tell why. */
@@ -308,13 +491,15 @@ static COLD int break_off(struct offload_ring *r, struct offload_done done)
 		(unsigned long long)p->red.head,
 		(unsigned long long)p->red.head_reads,
 		p->red.node[OFFLOAD_NODES_MAX - 1].epoch);
+	r->tail_stop = r->tail; /* the next request is told */
 	return r->err;
 }
 
 HOT int offload_ring_take(struct offload_ring *r, uint64_t word)
 {
 	struct offload_done done;
-	uint64_t reads, writes, before;
+	uint64_t reads, writes;
+	struct own own;
 
 	if (UNLIKELY(r->err))
 		return r->err;
@@ -326,11 +511,12 @@ HOT int offload_ring_take(struct offload_ring *r, uint64_t word)
 		     writes > r->issued[OFFLOAD_WR]))
 		return break_off(r, done);
 	r->seen = word;
-	before = r->done[OFFLOAD_RD] + r->done[OFFLOAD_WR];
+	own = own_begin(r, reads + writes - r->done[OFFLOAD_RD] -
+				   r->done[OFFLOAD_WR]);
 	harvest(r, OFFLOAD_RD, reads);
 	harvest(r, OFFLOAD_WR, writes);
 	r->head = oldest(r);
-	own_next(r, reads + writes - before);
+	own_rest(r, &own);
 	return 0;
 }
 

@@ -17,28 +17,28 @@ struct client_clock;
 enum {
 	OFFLOAD_ID_WRITE_BIT = 62,
 	OFFLOAD_ID_REGION_BIT = 48,
-	OFFLOAD_EXPECT_BYTES = 8 * CACHE_LINE,
 };
 
-/* A request under way, by its sequence. */
+/* A request under way, by its sequence. Where its data lies follows from what
+ * lies before it. */
 struct offload_pending {
-	uint64_t pos;	   /* in the metadata ring */
-	uint64_t data_end; /* count of the data ring's bytes behind it */
 	void *dest;
-	uint32_t data_at; /* in the data ring */
 	uint32_t len_bytes;
+	uint32_t pos; /* in the metadata ring */
 };
+
+STATIC_ASSERT(sizeof(struct offload_pending) == 16, "four in a line");
 
 struct offload_failure {
 	uint64_t seq; /* 0: none */
 	int err;
 };
 
-/* What a request may address. Another thread may change both members when the
- * region changes; they are independent of each other. */
+/* What a request may address. Another thread may change both when the region
+ * changes. */
 struct offload_bound {
-	_Atomic uint64_t size_bytes;
-	_Atomic int err; /* why every request is refused, or 0 */
+	_Atomic uint64_t usable_bytes; /* none if there is an error */
+	_Atomic int err;	       /* why every request is refused, or 0 */
 	bool is_read_only;
 };
 
@@ -49,11 +49,15 @@ struct offload_ring {
 	uint8_t *status;
 	uint8_t *data[OFFLOAD_KINDS];
 	uint64_t data_mask[OFFLOAD_KINDS];
+	uint64_t len_max[OFFLOAD_KINDS]; /* of one request */
 	_Atomic uint64_t *green; /* GREEN-1: the engine's NIC READs it */
 	_Atomic uint64_t *done_word;
 
 	uint64_t tail; /* positions issued */
 	uint64_t head; /* the oldest one under way when it was looked */
+	/* Up to here a request needs no look at room, clock and errors. */
+	uint64_t tail_stop;
+	uint64_t data_stop[OFFLOAD_KINDS];
 	uint64_t issued[OFFLOAD_KINDS];
 	uint64_t done[OFFLOAD_KINDS];
 	uint64_t data_tail[OFFLOAD_KINDS]; /* bytes, counted from 0 on */
@@ -62,7 +66,7 @@ struct offload_ring {
 	struct offload_pending *pending[OFFLOAD_KINDS];
 	struct offload_failure *failure[OFFLOAD_KINDS];
 	uint64_t failures; /* ever */
-	/* Where requests are counted, or NULL. One in 64 is timed, if none is:
+	/* Where requests are counted, or NULL. One in 256 is timed, if none is:
 	 * the clock costs more than a request. */
 	struct tally *tally;
 	const struct client_clock *clock;
@@ -84,6 +88,11 @@ void offload_ring_release(struct offload_ring *r);
 int offload_ring_add(struct offload_ring *r, uint64_t size_bytes,
 		     bool is_read_only) MUST_CHECK;
 
+/* The region's size has changed, or it cannot be used any more. Any thread, one
+ * at a time. */
+void offload_ring_bound(struct offload_ring *r, uint32_t region,
+			uint64_t size_bytes, int err);
+
 /* As aq_async_read and aq_async_write, but nothing about an engine. */
 int64_t offload_ring_read(struct offload_ring *r, uint32_t region,
 			  uint64_t offset, void *dest, size_t len_bytes);
@@ -93,20 +102,6 @@ int64_t offload_ring_write(struct offload_ring *r, uint32_t region,
 /* Takes in what the engine has announced; the destinations of completed reads
  * are filled. Returns 0, or for ever -EPROTO when the engine wrote nonsense. */
 int offload_ring_take(struct offload_ring *r, uint64_t word);
-
-/* Another core has written the engine's words and the results of the oldest
- * reads, if they are there: fetching both at once costs the time of one. */
-static inline void offload_ring_expect(const struct offload_ring *r)
-{
-	const uint64_t head = r->data_head[OFFLOAD_RD];
-	const uint64_t bytes =
-		u64_min(r->data_tail[OFFLOAD_RD] - head, OFFLOAD_EXPECT_BYTES);
-	const uint8_t *at =
-		r->data[OFFLOAD_RD] + (head & r->data_mask[OFFLOAD_RD]);
-
-	for (uint64_t i = 0; i < bytes; i += CACHE_LINE)
-		PREFETCH(at + i);
-}
 
 static inline int offload_ring_look(struct offload_ring *r)
 {

@@ -14,6 +14,16 @@ enum {
 	MTU_MIN = 512, /* the preamble is one packet */
 };
 
+/* How many completions are told together. */
+static uint32_t parse_tell(struct tor_words *p)
+{
+	const char *word = tor_words_get(p, "tell");
+
+	return word && strcmp(word, "each") == 0
+		       ? 1
+		       : (uint32_t)tor_words_opt(p, "tell", 1024, COW_BATCH);
+}
+
 int cow_parse(const char *text, struct cow_options *out)
 {
 	static const char *const switches[] = {"on", "off"};
@@ -27,7 +37,7 @@ int cow_parse(const char *text, struct cow_options *out)
 			&p, "requests", COW_REQUESTS_MAX, COW_REQUESTS),
 		.fetch = (uint32_t)tor_words_opt(&p, "fetch", COW_FETCH,
 						 COW_FETCH),
-		.batch = (uint32_t)tor_words_opt(&p, "tell", 1024, COW_BATCH),
+		.batch = parse_tell(&p),
 		.flush_ns = tor_words_opt(&p, "flush_us", 1000000,
 					  COW_FLUSH_NS / 1000) *
 			    1000,

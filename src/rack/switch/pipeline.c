@@ -204,6 +204,13 @@ HOT static uint64_t peek_ips(const uint8_t *frame, size_t len_bytes)
 	return ips;
 }
 
+/* Whether nobody wanted the last one between the same addresses. */
+HOT static bool is_known(const struct tor_port *port, uint64_t ips)
+{
+	return LIKELY(ips && ips == port->pass_ips &&
+		      port->pass_epoch == port->tor->wants_epoch);
+}
+
 /* By addresses alone, whether any program has to see it. The frame is a copy:
  * its sender must not make another one of it meanwhile. */
 HOT static bool is_wanted(struct tor_port *port, const uint8_t *frame,
@@ -213,8 +220,7 @@ HOT static bool is_wanted(struct tor_port *port, const uint8_t *frame,
 	uint64_t ips = peek_ips(frame, len_bytes);
 	struct addresses a;
 
-	if (LIKELY(ips && ips == port->pass_ips &&
-		   port->pass_epoch == t->wants_epoch))
+	if (is_known(port, ips))
 		return false;
 	tor_read_addresses(t, frame, len_bytes, &a);
 	for (unsigned i = 0; i < t->program_count; i++) {
@@ -247,6 +253,14 @@ HOT void tor_run_input(struct tor_port *port, const uint8_t *frame,
 	 * several, is left to hardware that is not there. Never RoCE: drivers
 	 * finish that. */
 	if (LIKELY(is_whole)) {
+		/* Where programs only have ends, there is nobody to be passed
+		 * by with a frame that becomes another one meanwhile: what is
+		 * for an end of the switch is not forwarded. */
+		if (!t->is_watched &&
+		    is_known(port, peek_ips(frame, len_bytes))) {
+			tor_forward(t, port, NULL, frame, len_bytes, NULL);
+			return;
+		}
 		memcpy(t->rx, frame, len_bytes);
 		if (LIKELY(!is_wanted(port, t->rx, len_bytes))) {
 			tor_forward(t, port, NULL, t->rx, len_bytes, NULL);

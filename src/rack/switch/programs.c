@@ -80,10 +80,12 @@ int tor_program_add(struct tor *tor, const char *name, const char *options)
 	err = self->counters && self->state
 		      ? program->init(self->state, self, options)
 		      : -ENOMEM;
-	if (err)
+	if (err) {
 		tor_instance_release(self);
-	else
+	} else {
 		tor->program_count++;
+		tor->is_watched |= program->packet != NULL;
+	}
 	tor->wants_epoch++;
 	return err;
 }

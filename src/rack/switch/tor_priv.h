@@ -77,6 +77,7 @@ struct tor {
 	unsigned touched_count;
 	struct tor_instance programs[TOR_PROGRAM_MAX];
 	unsigned program_count;
+	bool is_watched; /* a program sees packets that are for others */
 	uint8_t depth;
 	uint64_t *counters;
 	uint64_t own_counters[TOR_COUNTER_COUNT];
