@@ -349,6 +349,8 @@ bool cd_rate_take(struct cd_core *core, const struct ctl_call *call,
 /* Before a handler runs: it may end whom the caller is. */
 void cd_audit_remember(const struct ctl_call *call, const struct cd_who *who,
 		       struct cd_held *held);
+/* What it is about, where the body says so. */
+void cd_audit_name(const struct ctl_call *call, struct cd_held *held);
 void cd_handle_status(void *ctx, struct ctl_call *call);
 void cd_handle_metrics(void *ctx, struct ctl_call *call);
 void cd_handle_node_join(void *ctx, struct ctl_call *call);
