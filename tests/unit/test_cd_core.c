@@ -501,6 +501,12 @@ static void wrong_rows_spoil_all(void **state)
 			 0);
 	assert_int_equal(cd_core_lead(b.core, 9), -EBADMSG);
 	bed_end(&b);
+	bed_make(&b);
+	cd_core_clear(b.core);
+	assert_int_equal(
+		cd_core_row(b.core, "given", "m0/xyz", "{\"number\":1}"), 0);
+	assert_int_equal(cd_core_lead(b.core, 9), -EBADMSG);
+	bed_end(&b);
 }
 
 static const char *placed(struct bed *b, unsigned i)
