@@ -55,6 +55,10 @@ static void make(struct world *w, struct node *n, const json_t *row)
 	p->generation = generation;
 	p->object = of(row, "object");
 	p->is_written = p->is_drained = false;
+	p->identity = of(row, "identity");
+	p->is_whole = !json_is_true(json_object_get(row, "joins"));
+	p->version = 0;
+	p->chain = (struct chain){0};
 	w->result->blocks++;
 }
 
@@ -105,6 +109,7 @@ void blocks_say(struct node *n, json_t *beat)
 	(void)json_object_set_new(beat, "freed", news_json(&n->freed, NULL));
 	(void)json_object_set_new(beat, "failed",
 				  news_json(&n->failed, "-ENOSPC"));
+	chains_say(n, beat);
 	n->freed_said = n->freed.count;
 	n->failed_said = n->failed.count;
 }
@@ -131,6 +136,7 @@ void blocks_hear(struct world *w, struct node *n, const json_t *answer)
 	json_array_foreach(list, i, row) make(w, n, row);
 	list = json_object_get(orders, "free");
 	json_array_foreach(list, i, row) end(n, row);
+	chains_hear(n, answer);
 }
 
 /* Nobody uses anything any more, and all had time to hear of it. */

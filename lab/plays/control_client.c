@@ -143,7 +143,7 @@ void client_look(struct world *w, unsigned i)
 }
 
 /* 503: whether it may have happened is said in words, as it is to people. */
-static bool says_nothing_happened(const struct message *m)
+bool says_nothing_happened(const struct message *m)
 {
 	return m->body && strstr(m->body, "nothing was changed");
 }
@@ -210,6 +210,7 @@ static void harm_controller(struct world *w, unsigned i)
 	switch (rng_below(&w->rng, 4)) {
 	case 0:
 		controller_end(w, i);
+		nodes_hung_up(w, i);
 		world_at(w, w->now_ns + between_ms(w, 200, 4000), EV_START, i);
 		break;
 	case 1:
@@ -227,12 +228,16 @@ static void harm_controller(struct world *w, unsigned i)
 	}
 }
 
-/* Killed, and started anew. */
-static void kill_node(struct world *w, unsigned i)
+/* Perhaps it is started only after a while. */
+void world_kill(struct world *w, unsigned i)
 {
+	if (w->is_ending)
+		return;
 	controller_break(w, i, true);
 	regions_die(w, i);
 	node_start(w, i);
+	if (chance(w, 40))
+		w->node[i].p.cut_ns = w->now_ns + between_ms(w, 500, 5000);
 }
 
 void world_fault(struct world *w)
@@ -241,7 +246,11 @@ void world_fault(struct world *w)
 	unsigned node = (unsigned)rng_below(&w->rng, NODES);
 	unsigned any = (unsigned)rng_below(&w->rng, CONTROLLERS);
 
-	world_at(w, w->now_ns + between_ms(w, 300, 4000), EV_FAULT, 0);
+	/* Now and then there is time for what takes several steps. */
+	world_at(w,
+		 w->now_ns + (chance(w, 10) ? between_ms(w, 5000, 15000)
+					    : between_ms(w, 300, 4000)),
+		 EV_FAULT, 0);
 	if (w->is_ending)
 		return;
 	if (chance(w, 50) && leader >= 0)
@@ -249,7 +258,7 @@ void world_fault(struct world *w)
 	else if (chance(w, 25) && !w->controller[any].p.is_dead)
 		harm_controller(w, any);
 	else if (chance(w, 50))
-		kill_node(w, node);
+		world_kill(w, node);
 	else if (chance(w, 40))
 		controller_break(w, node, false);
 	else if (chance(w, 60))

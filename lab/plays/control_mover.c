@@ -15,7 +15,7 @@ enum {
 	LOST = 4, /* percent */
 	DOUBLED = 8,
 	DIES = 5,
-	CUT = 10,
+	CUT = 20,
 	TRIES = 6,
 };
 
@@ -64,7 +64,10 @@ static void ask_next(struct world *w, struct mover *m)
 	(void)snprintf(path, sizeof(path), "/v1/nodes/m%u%s", m->from,
 		       m->doing == DOES_AWAIT ? "" : "/drain");
 	if (m->doing == DOES_PLACE) {
-		ask(w, m, CTL_POST, "/v1/place", "{\"size\":4096}");
+		/* For a region, or for a leaf of a table and its copy. */
+		ask(w, m, CTL_POST, "/v1/place",
+		    chance(w, 70) ? "{\"size\":4096}"
+				  : "{\"size\":4096,\"copies\":2}");
 	} else if (m->doing == DOES_AWAIT) {
 		ask(w, m, CTL_GET, path, NULL);
 	} else {
@@ -107,12 +110,26 @@ static void judge_place(struct world *w, const struct mover *m, unsigned to)
 			    to);
 }
 
-static unsigned place_of(const json_t *answer)
+static unsigned place_of(const json_t *answer, size_t copy)
 {
 	const char *name = json_string_value(json_object_get(
-		json_array_get(json_object_get(answer, "nodes"), 0), "name"));
+		json_array_get(json_object_get(answer, "nodes"), copy),
+		"name"));
 
 	return name ? (unsigned)(name[1] - '0') : NODES;
+}
+
+static void judge_places(struct world *w, const struct mover *m,
+			 const json_t *answer)
+{
+	unsigned first = place_of(answer, 0), second = place_of(answer, 1);
+
+	if (first < NODES)
+		judge_place(w, m, first);
+	if (second < NODES)
+		judge_place(w, m, second);
+	if (first == second && first < NODES)
+		world_wrong(w, "two copies are placed on node m%u", first);
 }
 
 static void begin_move(struct world *w, struct mover *m, unsigned to)
@@ -170,8 +187,8 @@ void mover_reply(struct world *w, const struct message *msg)
 		m->from_run = w->node[m->from].run;
 		break;
 	case DOES_PLACE:
-		judge_place(w, m, place_of(answer));
-		begin_move(w, m, place_of(answer));
+		judge_places(w, m, answer);
+		begin_move(w, m, place_of(answer, 0));
 		break;
 	case DOES_NOTHING:
 	case DOES_MOVE:
@@ -244,10 +261,17 @@ static void move(struct world *w, struct mover *m)
 		return;
 	}
 	a = tell(w, m, now, steps[now].is_there ? m->to : m->from);
-	/* A sealed copy is left, and who knows what it is worth is silent. */
-	if (now == STEP_SEAL && goes_wrong(w, CUT))
+	/* A sealed copy is left, and who knows what it is worth is silent, and
+	 * may die as soon as it is not. */
+	if (now == STEP_SEAL && goes_wrong(w, CUT)) {
 		w->node[m->from].p.cut_ns =
 			w->now_ns + between_ms(w, 500, 13000);
+		if (chance(w, 60))
+			world_at(w,
+				 w->node[m->from].p.cut_ns +
+					 between_ms(w, 20, 400),
+				 EV_KILL, m->from);
+	}
 	/* What leaves is what was looked at. */
 	if (a == DONE && m->order.birth == birth && m->order.from_run == run) {
 		m->order.step = steps[now].next;

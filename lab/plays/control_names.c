@@ -14,6 +14,7 @@
 
 enum {
 	PERIOD_MS = 6000,
+	PATIENCE_MS = 1000,
 	/* The shortest second of a clock that drifts, in thousandths. */
 	FAST_CLOCK = 890,
 };
@@ -22,6 +23,8 @@ enum doing {
 	DOES_MAKE,
 	DOES_RENEW,
 	DOES_OBJECT,
+	DOES_MAKE_AGAIN,
+	DOES_OBJECT_AGAIN,
 	DOES_GROW,
 	DOES_MAP,
 	DOES_REMOVE_OBJECT,
@@ -36,6 +39,8 @@ static const struct {
 	[DOES_MAKE] = {CTL_POST, "/v1/ns", ""},
 	[DOES_RENEW] = {CTL_POST, "/v1/renew", NULL},
 	[DOES_OBJECT] = {CTL_POST, "/v1/ns", "/o"},
+	[DOES_MAKE_AGAIN] = {CTL_POST, "/v1/ns", ""},
+	[DOES_OBJECT_AGAIN] = {CTL_POST, "/v1/ns", "/o"},
 	[DOES_GROW] = {CTL_POST, "/v1/blocks", "/o"},
 	[DOES_MAP] = {CTL_GET, "/v1/map", "/o"},
 	[DOES_REMOVE_OBJECT] = {CTL_DELETE, "/v1/ns", "/o"},
@@ -51,15 +56,15 @@ static char *body_of(const struct world *w, unsigned i)
 
 	(void)snprintf(name, sizeof(name), "/n%u-%llu", i,
 		       (unsigned long long)p->generation);
-	if (p->doing == DOES_MAKE)
+	if (p->doing == DOES_MAKE || p->doing == DOES_MAKE_AGAIN)
 		body = json_pack("{s:s, s:i}", "kind", "folder", "lease_ms",
 				 PERIOD_MS);
 	else if (p->doing == DOES_RENEW)
 		body = json_pack("{s:[s]}", "paths", name);
-	else if (p->doing == DOES_OBJECT)
-		body = json_pack("{s:s, s:i}", "kind",
+	else if (p->doing == DOES_OBJECT || p->doing == DOES_OBJECT_AGAIN)
+		body = json_pack("{s:s, s:i, s:i}", "kind",
 				 p->is_queue ? "queue" : "file", "block_bytes",
-				 65536);
+				 65536, "copies", p->has_copies ? 2 : 1);
 	else if (p->doing == DOES_GROW)
 		body = json_pack("{s:I}", "after", (json_int_t)p->last);
 	else if (p->doing == DOES_REMOVE)
@@ -75,7 +80,7 @@ static void send(struct world *w, unsigned i, enum doing doing)
 	int leader = controller_leader(w);
 	struct message m = {
 		.controller =
-			leader >= 0 && chance(w, 85)
+			leader >= 0 && chance(w, 70)
 				? (unsigned)leader
 				: (unsigned)rng_below(&w->rng, CONTROLLERS),
 		.is_program = true,
@@ -88,7 +93,7 @@ static void send(struct world *w, unsigned i, enum doing doing)
 	p->doing = doing;
 	p->asked = m.id;
 	p->asked_ns = w->now_ns;
-	p->late_ns = w->now_ns + CLIENT_MS * MS / 3;
+	p->late_ns = w->now_ns + PATIENCE_MS * MS;
 	if (requests[doing].object)
 		(void)snprintf(m.path, sizeof(m.path), "%s/n%u-%llu%s",
 			       requests[doing].route, i,
@@ -107,7 +112,15 @@ static void send(struct world *w, unsigned i, enum doing doing)
 /* Another name: nothing is known of the old one, and its lease will end it. */
 static void give_up(struct program *p)
 {
-	*p = (struct program){.generation = p->generation + 1, .last = -1};
+	*p = (struct program){
+		.generation = p->generation + 1, .last = -1, .written = -1};
+}
+
+/* A renewal or a question without an answer; or there is a block more. */
+static bool is_harmless(const struct program *p)
+{
+	return p->doing == DOES_RENEW || p->doing == DOES_MAP ||
+	       p->doing == DOES_GROW;
 }
 
 void program_look(struct world *w, unsigned i)
@@ -115,22 +128,24 @@ void program_look(struct world *w, unsigned i)
 	struct program *p = &w->program[i];
 	uint64_t pick = rng_below(&w->rng, 100);
 
-	world_at(w, w->now_ns + between_ms(w, 50, 700), EV_PROGRAM, i);
+	world_at(w, w->now_ns + between_ms(w, 20, 300), EV_PROGRAM, i);
 	if (!w->is_set_up || w->is_ending ||
 	    (p->asked && w->now_ns < p->late_ns))
 		return;
-	/* A renewal or a question without an answer does no harm. */
-	if (p->asked && p->doing != DOES_RENEW && p->doing != DOES_MAP)
+	if (p->asked && !is_harmless(p))
 		give_up(p);
 	p->asked = 0;
 	if (!p->has_name)
 		send(w, i, DOES_MAKE);
-	else if (pick < 45)
+	else if (pick < 25)
 		send(w, i, DOES_RENEW);
 	else if (!p->has_object) {
-		p->is_queue = chance(w, 50);
+		p->is_queue = chance(w, 35);
+		p->has_copies = !p->is_queue && chance(w, 60);
 		send(w, i, DOES_OBJECT);
-	} else if (pick < 70)
+	} else if (pick < 31)
+		send(w, i, pick < 28 ? DOES_MAKE_AGAIN : DOES_OBJECT_AGAIN);
+	else if (pick < 50)
 		send(w, i, DOES_GROW);
 	else if (pick < 93)
 		send(w, i, DOES_MAP);
@@ -151,6 +166,13 @@ static void judge_gone(struct world *w, const struct program *p)
 			"was renewed",
 			(unsigned long long)((w->now_ns - p->renewed_ns) / MS),
 			PERIOD_MS);
+}
+
+/* It is there, by a lease that was renewed. */
+static void judge_again(struct world *w, const struct program *p)
+{
+	if (w->now_ns - p->renewed_ns < PERIOD_MS * MS * FAST_CLOCK / 1000)
+		world_wrong(w, "a name that exists was made again");
 }
 
 /* One object for each generation, for ever. */
@@ -188,6 +210,11 @@ static void judge_block(struct world *w, struct program *p, const json_t *row,
 		return;
 	judge_owner(w, generation, object);
 	o->is_written = was_written;
+	if (json_object_get(row, "chain")) {
+		if (chain_use(w, p, row))
+			p->written = p->last;
+		return;
+	}
 	if (index >= PLACES || at->generation != generation) {
 		/* A queue's front may have gone while the answer came. */
 		if (p->is_queue)
@@ -199,6 +226,7 @@ static void judge_block(struct world *w, struct program *p, const json_t *row,
 		world_wrong(w, "what was written into a block is gone, and its "
 			       "map says that it is ready");
 	at->is_written = o->is_written = true;
+	p->written = p->last;
 	/* All but the last of a queue's blocks are emptied in time. */
 	if (p->is_queue && chance(w, 40))
 		at->is_drained = true;
@@ -224,6 +252,8 @@ static void take_map(struct world *w, struct program *p, const json_t *map)
 		    w->now_ns - p->asked_ns < 100 * MS)
 			judge_block(w, p, row, object);
 	}
+	if (strcmp(state, "ready") == 0 && !p->is_queue && p->last < p->written)
+		world_wrong(w, "a file lacks a block into which was written");
 }
 
 static bool is_done(unsigned status)
@@ -252,6 +282,11 @@ static void take_answer(struct world *w, struct program *p,
 		p->has_object = true;
 		p->renewed_ns = p->asked_ns;
 		break;
+	case DOES_MAKE_AGAIN:
+	case DOES_OBJECT_AGAIN:
+		judge_again(w, p);
+		give_up(p);
+		break;
 	case DOES_GROW:
 	case DOES_MAP:
 		p->renewed_ns = p->asked_ns;
@@ -259,7 +294,7 @@ static void take_answer(struct world *w, struct program *p,
 		break;
 	case DOES_REMOVE_OBJECT:
 		p->has_object = false;
-		p->last = -1;
+		p->last = p->written = -1;
 		break;
 	case DOES_REMOVE:
 		give_up(p);
@@ -281,8 +316,10 @@ void program_reply(struct world *w, const struct message *m)
 	} else if (m->status == 404) {
 		judge_gone(w, p);
 		give_up(p);
-	} else if (p->doing != DOES_RENEW && p->doing != DOES_MAP &&
-		   p->doing != DOES_GROW) {
+	} else if (m->status == 409 && (p->doing == DOES_MAKE_AGAIN ||
+					p->doing == DOES_OBJECT_AGAIN)) {
+		w->result->again++;
+	} else if (!says_nothing_happened(m) && !is_harmless(p)) {
 		give_up(p); /* it may have happened or not */
 	}
 	json_decref(answer);

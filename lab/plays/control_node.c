@@ -96,6 +96,7 @@ void node_look(struct world *w, unsigned i)
 
 	world_at(w, w->now_ns + between_ms(w, 20, 80), EV_NODE, i);
 	regions_tick(n);
+	chains_tick(w, i);
 	if (n->asked && w->now_ns < n->late_ns)
 		return;
 	if (n->asked) /* no answer */
@@ -176,6 +177,18 @@ void node_reply(struct world *w, const struct message *m)
 	else
 		n->at = (n->at + 1) % CONTROLLERS;
 	json_decref(answer);
+}
+
+void nodes_hung_up(struct world *w, unsigned controller)
+{
+	for (unsigned i = 0; i < NODES; i++) {
+		struct node *n = &w->node[i];
+
+		if (n->at != controller || n->p.cut_ns > w->now_ns)
+			continue;
+		n->asked = 0;
+		n->at = (n->at + 1) % CONTROLLERS;
+	}
 }
 
 /* ---- memory ------------------------------------------------------------- */

@@ -21,29 +21,20 @@ enum {
 };
 
 const enum plant control_bugs[] = {
-	PLANT_ctl_no_guard,
-	PLANT_ctl_answer_early,
-	PLANT_ctl_unknown_failed,
-	PLANT_ctl_any_version,
-	PLANT_ctl_any_epoch,
-	PLANT_ctl_join_resets,
-	PLANT_ctl_no_reload,
-	PLANT_ctl_old_clock,
-	PLANT_ctl_create_twice,
-	PLANT_ctl_forget_up,
-	PLANT_ctl_sum_up,
-	PLANT_ctl_keep_limit,
-	PLANT_ctl_no_lease,
-	PLANT_ctl_old_lease,
-	PLANT_ctl_reuse_early,
-	PLANT_ctl_any_run,
-	PLANT_ctl_ids_again,
-	PLANT_ctl_take_ungiven,
-	PLANT_ctl_take_silent,
-	PLANT_ctl_drop_ungiven,
-	PLANT_ctl_drain_unsaved,
-	PLANT_ctl_left_early,
-	PLANT_none,
+	PLANT_ctl_no_guard,	  PLANT_ctl_answer_early,
+	PLANT_ctl_unknown_failed, PLANT_ctl_any_version,
+	PLANT_ctl_any_epoch,	  PLANT_ctl_join_resets,
+	PLANT_ctl_no_reload,	  PLANT_ctl_old_clock,
+	PLANT_ctl_create_twice,	  PLANT_ctl_name_twice,
+	PLANT_ctl_forget_up,	  PLANT_ctl_sum_up,
+	PLANT_ctl_keep_limit,	  PLANT_ctl_no_lease,
+	PLANT_ctl_old_lease,	  PLANT_ctl_reuse_early,
+	PLANT_ctl_any_run,	  PLANT_ctl_ids_again,
+	PLANT_ctl_take_ungiven,	  PLANT_ctl_take_silent,
+	PLANT_ctl_take_over,	  PLANT_ctl_given_unsaved,
+	PLANT_ctl_drop_ungiven,	  PLANT_ctl_drain_unsaved,
+	PLANT_ctl_left_early,	  PLANT_ctl_admit_early,
+	PLANT_ctl_cut_last,	  PLANT_none,
 };
 
 /* Peace: leases run out, and all memory comes back. */
@@ -108,7 +99,8 @@ static void print_usage(FILE *f)
 		      "every node has its time before it is said to be down. "
 		      "Programs with names renew leases and let files and "
 		      "queues grow: no lease is shorter than its period, no "
-		      "block has two owners, what was written is there while "
+		      "block has two owners, no name is made twice, what "
+		      "was written is there while "
 		      "its map says so, and at the end all memory is back. "
 		      "Nodes are drained, and movers that die before any step "
 		      "take regions from one to the other: each is at one "
@@ -153,7 +145,10 @@ static void print_json(struct json_out *j, uint64_t seed,
 	json_out_u64(j, "refusals", r->refused);
 	json_out_u64(j, "changes", r->changes);
 	json_out_u64(j, "renewals", r->renewals);
+	json_out_u64(j, "again", r->again);
 	json_out_u64(j, "blocks", r->blocks);
+	json_out_u64(j, "chain_writes", r->chain_writes);
+	json_out_u64(j, "copies", r->copies);
 	json_out_u64(j, "maps", r->maps);
 	json_out_u64(j, "writes", r->writes);
 	json_out_u64(j, "moves", r->moves);

@@ -20,6 +20,8 @@ struct control_result {
 	uint64_t failovers, steps, commits, stale, unknown, grants, refused;
 	uint64_t beats, breaks, joins, changes, virtual_s, hash;
 	uint64_t renewals, blocks, maps;
+	uint64_t again;			 /* names that were not made twice */
+	uint64_t chain_writes, copies;	 /* of blocks with copies */
 	uint64_t writes, moves, settled; /* of regions */
 	char wrong[200];		 /* "": all promises held */
 };

@@ -183,6 +183,10 @@ void controller_txn(struct world *w, struct txn *t)
 	t->err = ledger_commit(w->controller[0].ledger, t->term, t->change,
 			       t->count);
 	w->result->commits += !t->err;
+	for (unsigned i = 0; i < t->count && !t->err; i++)
+		ledger_judge_change(w, &t->change[i]);
+	if (!t->err)
+		ledger_judge_all(w);
 	w->result->stale += t->err == -ESTALE;
 	if (!t->err && t->term != ledger_store_term(w->store))
 		world_wrong(w,

@@ -98,15 +98,28 @@ static bool end(struct node *n, struct region *r, const struct order *o)
 	return true;
 }
 
-static bool take(struct region *r)
+/* Nothing comes back that programs have seen changed, or gone. */
+static void judge_taken(struct world *w, unsigned i, const struct region *r)
 {
-	bool is_sealed = r->stage == AT_SEALED;
+	const struct past *p = &w->past[r->birth % PASTS];
 
-	if (is_sealed) {
-		r->stage = AT_HOME;
-		r->move = 0;
-	}
-	return is_sealed;
+	if (p->birth == r->birth && r->version < p->version)
+		world_wrong(w, "a copy becomes the region that lacks what was "
+			       "written last");
+	if (r->birth != w->written[i].birth)
+		world_wrong(w, "a copy becomes a region that was lost and made "
+			       "anew");
+}
+
+static bool take(struct world *w, unsigned i, struct region *r)
+{
+	if (r->stage != AT_SEALED)
+		return false;
+	r->stage = AT_HOME;
+	r->move = 0;
+	judge_taken(w, i, r);
+	w->written[i].may_be_lost = false;
+	return true;
 }
 
 bool region_obey(struct world *w, struct order *o)
@@ -139,7 +152,7 @@ bool region_obey(struct world *w, struct order *o)
 	case STEP_GIVE:
 		return give(w, n, r, o);
 	case STEP_TAKE:
-		return is_its && take(r);
+		return is_its && take(w, o->region, r);
 	case STEP_END:
 		return end(n, r, o);
 	}
@@ -185,7 +198,7 @@ static json_t *ids_json(const struct ids *ids)
 	return rows;
 }
 
-void regions_say(const struct node *n, json_t *beat)
+void regions_say(struct node *n, json_t *beat)
 {
 	json_t *rows = json_array();
 	char move[17], run[17], from[8];
@@ -205,6 +218,7 @@ void regions_say(const struct node *n, json_t *beat)
 	}
 	(void)json_object_set_new(beat, "sealed", rows);
 	(void)json_object_set_new(beat, "given", ids_json(&n->given));
+	n->said = n->given;
 	(void)json_object_set_new(beat, "kept", ids_json(&n->kept));
 	(void)json_object_set_new(beat, "drained", json_boolean(n->is_drained));
 	(void)json_object_set_new(beat, "drain_order",
@@ -217,6 +231,9 @@ void regions_hear(struct world *w, struct node *n, const json_t *answer)
 	const json_t *row;
 	size_t k;
 
+	for (unsigned i = 0; i < IDS; i++)
+		if (n->said.id[i])
+			note_id(&n->heard, n->said.id[i]);
 	n->is_drained = json_is_true(json_object_get(answer, "drain"));
 	n->drain_order = (uint64_t)json_integer_value(
 		json_object_get(answer, "drain_order"));
@@ -235,7 +252,7 @@ void regions_hear(struct world *w, struct node *n, const json_t *answer)
 					continue;
 				if (l)
 					*r = (struct region){0};
-				else if (take(r))
+				else if (take(w, i, r))
 					w->result->settled++;
 			}
 		}
@@ -259,6 +276,23 @@ static int holder(const struct world *w, unsigned i, bool also_sealed)
 	return -1;
 }
 
+/* Whether the node has given it in a move of which no controller may know, so
+ * that the copy ends with the node. */
+static bool is_untold(const struct world *w, unsigned node, unsigned i)
+{
+	const struct node *n = &w->node[node];
+
+	for (unsigned k = 0; k < NODES; k++) {
+		const struct region *r = &w->node[k].region[i];
+
+		if (r->stage == AT_SEALED && r->birth == w->written[i].birth &&
+		    r->from == node && r->from_run == n->run &&
+		    !has(&n->heard, r->move))
+			return true;
+	}
+	return false;
+}
+
 /* Of a node that is killed: what becomes of its regions is nobody's fault. */
 void regions_die(struct world *w, unsigned node)
 {
@@ -268,6 +302,8 @@ void regions_die(struct world *w, unsigned node)
 
 		if (r->birth == w->written[i].birth &&
 		    (at == (int)node || (at < 0 && r->stage == AT_SEALED)))
+			w->written[i].may_be_lost = true;
+		if (at < 0 && is_untold(w, node, i))
 			w->written[i].may_be_lost = true;
 	}
 }
@@ -291,6 +327,7 @@ void region_work(struct world *w, unsigned i)
 		w->written[i].may_be_lost = false;
 	} else if (r->stage == AT_HOME && n->p.cut_ns <= w->now_ns) {
 		w->written[i].version = ++r->version;
+		w->past[r->birth % PASTS] = (struct past){r->birth, r->version};
 		w->result->writes++;
 	}
 }

@@ -265,6 +265,9 @@ static void take(struct world *w, struct event *e)
 		(void)region_obey(w, e->order_late); /* nobody waits for it */
 		free(e->order_late);
 		break;
+	case EV_KILL:
+		world_kill(w, e->who);
+		break;
 	case EV_FAULT:
 		world_fault(w);
 		break;
@@ -291,6 +294,7 @@ bool world_step(struct world *w)
 	for (unsigned i = 0; i < CONTROLLERS; i++)
 		controller_pump(w, i);
 	judge_step(w);
+	ledger_judge_step(w);
 	judge_regions(w);
 	return true;
 }
@@ -375,7 +379,7 @@ int world_open(struct world *w, const struct control_options *o,
 	for (unsigned i = 0; i < NAMES; i++)
 		world_at(w, between_ms(w, 3000, 4000), EV_CLIENT, i);
 	for (unsigned i = 0; i < PROGRAMS; i++) {
-		w->program[i].last = -1;
+		w->program[i].last = w->program[i].written = -1;
 		world_at(w, between_ms(w, 3000, 4000), EV_PROGRAM, i);
 	}
 	for (unsigned i = 0; i < REGIONS; i++)

@@ -23,12 +23,16 @@ enum {
 	ASK_MS = 2500, /* a node's patience */
 	CLIENT_MS = 9000,
 	PIECE = 1 << 20, /* bytes, what is handed out at a time */
-	PROGRAMS = 4,	 /* that have names and blocks */
+	PROGRAMS = 6,	 /* that have names and blocks */
 	PLACES = 24,	 /* for blocks, at each node */
+	MEMBERS = 4,	 /* of a chain */
 	OWNERS = 1 << 16,
 	REGIONS = 3, /* that move from node to node */
 	MOVERS = 3,
-	IDS = 16,	/* of moves, that a node remembers */
+	IDS = 16, /* of moves, that a node remembers */
+	PASTS = 4096,
+	BLOCK_ROWS = 64, /* of each node */
+	NAME_ROWS = 512,
 	END_MS = 60000, /* of peace, at the end */
 };
 
@@ -47,6 +51,7 @@ enum event_kind {
 	EV_REGION, /* its program writes */
 	EV_MOVER,
 	EV_ORDER, /* a second one, that comes late */
+	EV_KILL,  /* of a node */
 	EV_FAULT,
 };
 
@@ -120,12 +125,29 @@ struct controller {
 	uint64_t broke_ns[NODES]; /* when that one's connection ended */
 };
 
+/* A copy of a block, and all of them in their order, as a node was told. */
+struct member {
+	unsigned node, index;
+	uint64_t generation;
+};
+
+struct chain {
+	uint64_t epoch; /* 0: nothing was told */
+	unsigned count, full;
+	struct member member[MEMBERS];
+};
+
 /* A place for a block. */
 struct place {
 	uint64_t generation; /* of the block there; 0: none */
 	uint64_t heard;	     /* the largest that it was told of */
 	uint64_t object;
 	bool is_written, is_drained;
+	/* Of one with copies: */
+	uint64_t identity; /* 0: it has none */
+	bool is_whole;	   /* it has all that the others have */
+	uint64_t version;  /* of what is in it */
+	struct chain chain;
 };
 
 /* Blocks that a node has to speak of. */
@@ -178,6 +200,11 @@ struct written {
 	bool may_be_lost; /* its node was killed */
 };
 
+/* What was written last to a region, also when another one has its name. */
+struct past {
+	uint64_t birth, version;
+};
+
 struct ids {
 	uint64_t id[IDS];
 	unsigned next;
@@ -221,6 +248,9 @@ struct node {
 	uint64_t drain_order;
 	struct region region[REGIONS];
 	struct ids given, kept; /* moves from here */
+	/* Of those that were given: what the beat under way says, and what a
+	 * controller has answered to. */
+	struct ids said, heard;
 };
 
 /* What may be, as far as a client knows. */
@@ -240,8 +270,9 @@ struct client {
 /* Of a folder, and of one object in it. */
 struct program {
 	uint64_t generation; /* of its name */
-	bool has_name, has_object, is_queue;
-	int64_t last;	     /* number of the object's last block; -1: none */
+	bool has_name, has_object, is_queue, has_copies;
+	int64_t written; /* the last block in which something is; -1: none */
+	int64_t last;	 /* number of the object's last block; -1: none */
 	uint64_t renewed_ns; /* when a renewal was asked for that was heard */
 	uint64_t asked, asked_ns, late_ns;
 	unsigned doing;
@@ -251,6 +282,27 @@ struct program {
 struct owner {
 	uint64_t generation, object;
 	bool is_written;
+};
+
+/* Rows of the ledger, as its transactions have made them. */
+struct block_row {
+	uint64_t generation; /* 0: no row */
+	uint64_t object, number, identity;
+	bool is_full; /* of one with copies: it counts */
+};
+
+struct name_row {
+	char kind[8]; /* "": no row */
+	char key[40], name[40];
+	uint64_t id, parent;
+	bool is_lost;
+};
+
+struct rows {
+	uint64_t allowance[TENANTS][NODES];
+	struct block_row block[NODES][BLOCK_ROWS];
+	uint64_t ended[OWNERS]; /* generations */
+	struct name_row name[NAME_ROWS];
 };
 
 struct world {
@@ -269,6 +321,9 @@ struct world {
 	struct program program[PROGRAMS];
 	struct owner owner[OWNERS];
 	struct written written[REGIONS];
+	struct past past[PASTS];
+	struct past chained[OWNERS]; /* by what all copies have in common */
+	struct rows rows;
 	struct drained drained[NODES];
 	struct mover mover[MOVERS];
 	struct control_result *result;
@@ -325,12 +380,18 @@ void node_start(struct world *w, unsigned i);
 void node_look(struct world *w, unsigned i);
 void node_work(struct world *w, unsigned i);
 void node_reply(struct world *w, const struct message *m);
+/* A controller is killed: who waits for its answer notices at once. */
+void nodes_hung_up(struct world *w, unsigned controller);
 
 /* ---- control_client.c --------------------------------------------------- */
 
 void client_look(struct world *w, unsigned i);
 void client_reply(struct world *w, const struct message *m);
+/* Whether the answer says so, in the words that people read. */
+bool says_nothing_happened(const struct message *m);
 void world_fault(struct world *w);
+/* A node is killed, and started anew. */
+void world_kill(struct world *w, unsigned node);
 
 /* ---- control_names.c, control_blocks.c ---------------------------------- */
 
@@ -340,12 +401,21 @@ void blocks_say(struct node *n, json_t *beat);
 void blocks_hear(struct world *w, struct node *n, const json_t *answer);
 void blocks_judge_end(struct world *w);
 
+/* ---- control_chains.c --------------------------------------------------- */
+
+void chains_say(const struct node *n, json_t *beat);
+void chains_hear(struct node *n, const json_t *answer);
+void chains_tick(struct world *w, unsigned node);
+/* Judges a block with copies by its row in a map, and writes to it. Whether
+ * that was answered. */
+bool chain_use(struct world *w, const struct program *p, const json_t *row);
+
 /* ---- control_regions.c -------------------------------------------------- */
 
 /* Whether the node has done it. */
 bool region_obey(struct world *w, struct order *o);
 void regions_tick(struct node *n);
-void regions_say(const struct node *n, json_t *beat);
+void regions_say(struct node *n, json_t *beat);
 void regions_hear(struct world *w, struct node *n, const json_t *answer);
 /* The node is killed. */
 void regions_die(struct world *w, unsigned node);
@@ -357,6 +427,14 @@ void regions_judge_end(struct world *w);
 
 void mover_look(struct world *w, unsigned i);
 void mover_reply(struct world *w, const struct message *m);
+
+/* ---- control_ledger.c --------------------------------------------------- */
+
+/* A change that was committed. */
+void ledger_judge_change(struct world *w, const struct ledger_change *c);
+/* All of its transaction are. */
+void ledger_judge_all(struct world *w);
+void ledger_judge_step(struct world *w);
 
 /* ---- control_judge.c ---------------------------------------------------- */
 

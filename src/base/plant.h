@@ -250,6 +250,8 @@
 	  "silence towards the former leader counts for the new one")          \
 	X(ctl_create_twice, "create-twice",                                    \
 	  "a name that exists is made again")                                  \
+	X(ctl_name_twice, "name-twice",                                        \
+	  "a folder or file whose name exists is made again")                  \
 	X(ctl_forget_up, "forget-living",                                      \
 	  "a node that is up may be forgotten")                                \
 	X(ctl_no_lease, "leads-for-ever",                                      \
@@ -268,12 +270,20 @@
 	  "a copy counts before the node that has the region has given it")    \
 	X(ctl_take_silent, "take-from-silent",                                 \
 	  "what a silent node has is taken for gone, and its copy counts")     \
+	X(ctl_take_over, "take-from-ended",                                    \
+	  "the copy of a node that was started anew counts, given or not")     \
+	X(ctl_given_unsaved, "given-unsaved",                                  \
+	  "a new leader does not know what nodes that died had given")         \
 	X(ctl_drop_ungiven, "drop-ungiven",                                    \
 	  "a copy ends because nobody has said yet that it was given")         \
 	X(ctl_drain_unsaved, "drain-unsaved",                                  \
 	  "a new leader does not know which nodes are drained")                \
 	X(ctl_left_early, "left-early",                                        \
-	  "what is on a drained node is called all before it has heard of it")
+	  "what is on a drained node is called all before it has heard of it") \
+	X(ctl_admit_early, "admit-early",                                      \
+	  "a copy of a block counts before it has all of it")                  \
+	X(ctl_cut_last, "cut-last",                                            \
+	  "the last copy of a block is given up with its node's silence")
 
 enum plant {
 	PLANT_none,

@@ -110,5 +110,7 @@ log=$TMP/state/$AQUIFER_RACK_NAME/c0.audit.jsonl
 [[ $(stat -c %a "$log") == 600 ]] || fail "others can read $log"
 for token in "$TMP"/*.token "$RUNDIR"/*-token; do
 	! grep -qF "$(<"$token")" "$log" || fail "$token is in $log"
+	# Nor on a command line, which everybody on the machine can read.
+	! grep -qsaFf "$token" /proc/[0-9]*/cmdline || fail "$token is in the list of processes"
 done
 echo "ok: on record"

@@ -501,6 +501,12 @@ static void wrong_rows_spoil_all(void **state)
 			 0);
 	assert_int_equal(cd_core_lead(b.core, 9), -EBADMSG);
 	bed_end(&b);
+	bed_make(&b);
+	cd_core_clear(b.core);
+	assert_int_equal(
+		cd_core_row(b.core, "given", "m0/xyz", "{\"number\":1}"), 0);
+	assert_int_equal(cd_core_lead(b.core, 9), -EBADMSG);
+	bed_end(&b);
 }
 
 static const char *placed(struct bed *b, unsigned i)
@@ -521,6 +527,28 @@ static uint64_t join_zone(struct bed *b, const char *name, const char *zone)
 		 name, name, zone);
 	assert_int_equal(ask(b, TOKEN_NODE, "POST /v1/nodes", body), 200);
 	return number(b, "epoch");
+}
+
+/* Going down and coming back is known, and nothing is written for it. */
+static void a_node_that_flaps_makes_no_work(void **state)
+{
+	uint64_t epoch, mark;
+	struct bed b;
+
+	bed_make(&b);
+	make_tenant(&b, 64 * MIB);
+	epoch = join(&b, "m0", FIRST);
+	(void)beat(&b, "m0", epoch, 0, 0, 0, 0);
+	pass(&b, 1000);
+	mark = cd_core_mark(b.core);
+	for (unsigned i = 0; i < 20; i++) {
+		pass(&b, 11000);
+		assert_string_equal(state_of(&b, "m0"), "down");
+		(void)beat(&b, "m0", epoch, 0, 0, 0, 0);
+		assert_string_equal(state_of(&b, "m0"), "up");
+	}
+	assert_int_equal(cd_core_mark(b.core), mark);
+	bed_end(&b);
 }
 
 static void memory_goes_where_there_is_most(void **state)
@@ -886,6 +914,7 @@ int main(void)
 		cmocka_unit_test(a_lease_that_is_over_says_nothing),
 		cmocka_unit_test(rows_survive),
 		cmocka_unit_test(wrong_rows_spoil_all),
+		cmocka_unit_test(a_node_that_flaps_makes_no_work),
 		cmocka_unit_test(memory_goes_where_there_is_most),
 		cmocka_unit_test(tenants_of_a_lone_node_are_taken_over),
 		cmocka_unit_test(a_tenant_sees_its_own),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Regions that move, as the controller hears of them: the one node says what it
  * has given or kept, the other what waits for that. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,7 @@
 #include <cmocka.h>
 
 #include "cd_bed.h"
+#include "controld/cd_limits.h"
 
 #define MOVE  "00000000000000a1"
 #define OTHER "00000000000000a2"
@@ -68,8 +70,9 @@ static void what_was_given_is_taken_and_what_was_kept_ends(void **state)
 	bed_end(&b);
 }
 
-/* A join of a run before may come late; a beat cannot. */
-static void another_run_has_nothing_once_it_beats(void **state)
+/* A join of a run before may come late; a beat cannot. The copy of a run that
+ * has ended without a word may be older than the region was. */
+static void the_copy_of_a_run_that_ended_without_a_word_ends(void **state)
 {
 	uint64_t m0, m1;
 	struct bed b;
@@ -82,7 +85,115 @@ static void another_run_has_nothing_once_it_beats(void **state)
 	assert_string_equal(order(&b), "nothing");
 	say(&b, "m0", SECOND, m0, "\"moving\":0");
 	say(&b, "m1", FIRST, m1, SEALED);
+	assert_string_equal(order(&b), "drop");
+	bed_end(&b);
+}
+
+/* By whoever leads, and whatever has become of the node since. */
+static void what_was_given_is_remembered(void **state)
+{
+	uint64_t m0, m1;
+	struct bed b;
+
+	bed_make(&b);
+	m0 = join(&b, "m0", FIRST);
+	m1 = join(&b, "m1", FIRST);
+	say(&b, "m0", FIRST, m0, "\"given\":[\"" MOVE "\"]");
+	say(&b, "m0", FIRST, m0, "\"moving\":0");
+	m0 = join(&b, "m0", SECOND);
+	say(&b, "m0", SECOND, m0, "\"moving\":0");
+	say(&b, "m1", FIRST, m1, SEALED);
 	assert_string_equal(order(&b), "take");
+	bed_lead(&b, "c1");
+	say(&b, "m1", FIRST, m1, SEALED);
+	assert_string_equal(order(&b), "take");
+	say(&b, "m0", SECOND, m0, "\"moving\":0");
+	say(&b, "m1", FIRST, m1, SEALED);
+	assert_string_equal(order(&b), "take");
+	bed_end(&b);
+}
+
+/* A beat whose rows were not committed was not answered either: no promise was
+ * made, and the next leader goes by what it knows. */
+static void what_was_not_committed_was_not_given(void **state)
+{
+	uint64_t m0, m1;
+	struct bed b;
+	char body[200];
+
+	bed_make(&b);
+	m0 = join(&b, "m0", FIRST);
+	m1 = join(&b, "m1", FIRST);
+	snprintf(body, sizeof(body),
+		 "{\"incarnation\":\"" FIRST
+		 "\",\"epoch\":%llu,\"given\":[\"" MOVE "\"]}",
+		 (unsigned long long)m0);
+	b.commit_err = -EIO;
+	assert_int_equal(ask(&b, TOKEN_NODE, "POST /v1/nodes/m0/beat", body),
+			 503);
+	bed_lead(&b, "c1");
+	m0 = join(&b, "m0", SECOND);
+	say(&b, "m0", SECOND, m0, "\"moving\":0");
+	say(&b, "m1", FIRST, m1, SEALED);
+	assert_string_equal(order(&b), "drop");
+	bed_end(&b);
+}
+
+/* One row: kind, key, value. */
+static int note_given(void *user, const char *kind, const char *key,
+		      const char *value)
+{
+	json_t *keys = user;
+
+	(void)value;
+	if (strcmp(kind, "given") == 0)
+		(void)json_array_append_new(keys, json_string(key));
+	return 0;
+}
+
+/* How many moves of nodes are rows; *found: whether that one is. */
+static size_t rows_of(struct bed *b, const char *wanted, bool *found)
+{
+	json_t *keys = json_array(), *key;
+	size_t i, count;
+
+	assert_int_equal(ledger_read(b->ledger, note_given, keys), 0);
+	*found = false;
+	json_array_foreach(keys, i, key) *found |=
+		strcmp(json_string_value(key), wanted) == 0;
+	count = json_array_size(keys);
+	json_decref(keys);
+	return count;
+}
+
+/* The oldest go, but none that its node still speaks of. */
+static void so_many_are_remembered_and_a_forgotten_node_has_none(void **state)
+{
+	char more[80];
+	struct bed b;
+	uint64_t m0;
+	bool found;
+
+	bed_make(&b);
+	m0 = join(&b, "m0", FIRST);
+	for (int i = 1; i <= CD_WAS_GIVEN_MAX + 3; i++) {
+		snprintf(more, sizeof(more), "\"given\":[\"%016x\",\"%016x\"]",
+			 1, i);
+		say(&b, "m0", FIRST, m0, more);
+		if (i == CD_WAS_GIVEN_MAX)
+			bed_lead(&b, "c1");
+	}
+	assert_int_equal(rows_of(&b, "m0/0000000000000001", &found),
+			 CD_WAS_GIVEN_MAX);
+	assert_true(found);
+	(void)rows_of(&b, "m0/0000000000000004", &found);
+	assert_false(found);
+	(void)rows_of(&b, "m0/0000000000000005", &found);
+	assert_true(found);
+	pass(&b, 11000);
+	assert_int_equal(ask(&b, TOKEN_ADMIN, "DELETE /v1/nodes/m0", NULL),
+			 204);
+	assert_int_equal(rows_of(&b, "", &found), 0);
 	bed_end(&b);
 }
 
@@ -166,7 +277,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			what_was_given_is_taken_and_what_was_kept_ends),
-		cmocka_unit_test(another_run_has_nothing_once_it_beats),
+		cmocka_unit_test(
+			the_copy_of_a_run_that_ended_without_a_word_ends),
+		cmocka_unit_test(what_was_given_is_remembered),
+		cmocka_unit_test(what_was_not_committed_was_not_given),
+		cmocka_unit_test(
+			so_many_are_remembered_and_a_forgotten_node_has_none),
 		cmocka_unit_test(each_run_hears_of_the_drain),
 		cmocka_unit_test(each_drain_is_heard_of),
 	};

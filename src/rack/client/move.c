@@ -325,9 +325,10 @@ static void settle_one(struct mover *m, const json_t *row, const json_t *source)
 	(void)snprintf(m->id, sizeof(m->id), "%s", word(row, "move"));
 	json_array_foreach(rows, i, one) if (strcmp(word(one, "move"), m->id) ==
 					     0) state = word(one, "state");
-	/* Another run of it has nothing that the last one had. */
+	/* Whether a run that has ended had given it only the controller knows,
+	 * and tells the node that has the copy. */
 	if (strcmp(word(row, "from_run"), word(source, "incarnation")) != 0)
-		state = "given";
+		return;
 	if (state && strcmp(state, "given") != 0)
 		return; /* somebody is moving it now */
 	if (state && tell(m, m->to, "POST", "/take", NULL) == 0)

@@ -68,6 +68,9 @@ struct ctl_reply {
 };
 
 void ctl_reply_release(struct ctl_reply *r);
+/* The tree as text on the heap, with a NUL; NULL: there is no memory, or it has
+ * words that are no UTF-8. */
+char *ctl_json_text(const json_t *tree, size_t *len_bytes) MUST_CHECK;
 /* Takes over the reference. NULL (no memory for it) becomes an error. */
 void ctl_reply_json(struct ctl_reply *r, unsigned status, json_t *tree);
 /* Takes over the text, which is on the heap. */

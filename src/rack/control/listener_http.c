@@ -294,6 +294,10 @@ void listener_log(void *cls, const char *fmt, va_list ap)
 	char text[256];
 
 	(void)cls;
+	/* It complains twice of each request on a unix socket, which has no
+	 * options of TCP. */
+	if (!log_enabled(LOG_LEVEL_DEBUG))
+		return;
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	text[strcspn(text, "\n")] = 0;
 	log_debug("control", "http: %s", text);

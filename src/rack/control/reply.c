@@ -39,10 +39,32 @@ void ctl_reply_release(struct ctl_reply *r)
 
 static const char type_json[] = "application/json";
 
+/* Most answers fit on the stack; json_dumps would let its buffer grow step by
+ * step. */
+char *ctl_json_text(const json_t *tree, size_t *len_bytes)
+{
+	char near[1024], *text;
+	size_t len =
+		tree ? json_dumpb(tree, near, sizeof(near), JSON_COMPACT) : 0;
+
+	*len_bytes = len;
+	text = len ? malloc(len + 1) : NULL;
+	if (!text)
+		return NULL;
+	if (len <= sizeof(near))
+		memcpy(text, near, len);
+	else if (json_dumpb(tree, text, len, JSON_COMPACT) != len) {
+		free(text);
+		return NULL;
+	}
+	text[len] = 0;
+	return text;
+}
+
 void ctl_reply_json(struct ctl_reply *r, unsigned status, json_t *tree)
 {
-	char *text = tree ? json_dumps(tree, JSON_COMPACT) : NULL;
-	size_t len = text ? strlen(text) : 0;
+	size_t len = 0;
+	char *text = ctl_json_text(tree, &len);
 
 	json_decref(tree);
 	if (!text) {

@@ -8,17 +8,22 @@
 void cd_audit_remember(const struct ctl_call *call, const struct cd_who *who,
 		       struct cd_held *held)
 {
-	const char *name =
-		json_string_value(json_object_get(call->body, "name"));
-
 	(void)snprintf(held->who, sizeof(held->who), "%s",
 		       who->role == CD_ROLE_TENANT ? who->tenant->name
 						   : cd_role_name(who->role));
-	(void)snprintf(held->name, sizeof(held->name), "%.*s", CD_NAME_MAX,
-		       name ? name : "");
 	held->is_quiet = call->route->run == cd_handle_node_beat ||
 			 call->route->run == cd_handle_place ||
 			 call->route->run == cd_handle_renew;
+}
+
+void cd_audit_name(const struct ctl_call *call, struct cd_held *held)
+{
+	const char *name =
+		json_string_value(json_object_get(call->body, "name"));
+
+	if (name)
+		(void)snprintf(held->name, sizeof(held->name), "%.*s",
+			       CD_NAME_MAX, name);
 }
 
 struct ctl_audit_entry cd_audit_entry(const struct ctl_request *request,

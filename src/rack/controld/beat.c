@@ -282,7 +282,7 @@ void cd_handle_node_beat(void *ctx, struct ctl_call *call)
 	cd_tasks_hear(core, n, call->body);
 	cd_stage_group(core);
 	cd_chains_hear(core, n, call->body);
-	cd_given_hear(n, call->body);
+	cd_given_hear(core, n, call->body);
 }
 
 /* ---- what it is told ---------------------------------------------------- */

@@ -21,13 +21,14 @@ enum {
 	CD_COPIES_MAX = 16,	    /* places that are asked for at once */
 	/* Of a beat: all names, a share of each tenant, and their texts. */
 	CD_BEAT_BYTES = 256 << 10,
-	CD_GIVEN_MAX = 256,   /* moves that one node tells of */
-	CD_LEFT_MAX = 400,    /* files and queues that are named of a node */
-	CD_NAMES_SHOWN = 500, /* rows of an overview */
-	CD_EVENTS_MAX = 200,  /* that are remembered */
-	CD_CODES_MAX = 32,    /* that nobody has used yet */
-	CD_LOOKS_MAX = 128,   /* sessions of pages */
-	CD_LOOKS_EACH = 8,    /* by the right of one token */
+	CD_GIVEN_MAX = 256,	/* moves that one node tells of */
+	CD_WAS_GIVEN_MAX = 512, /* that are remembered of one node */
+	CD_LEFT_MAX = 400,	/* files and queues that are named of a node */
+	CD_NAMES_SHOWN = 500,	/* rows of an overview */
+	CD_EVENTS_MAX = 200,	/* that are remembered */
+	CD_CODES_MAX = 32,	/* that nobody has used yet */
+	CD_LOOKS_MAX = 128,	/* sessions of pages */
+	CD_LOOKS_EACH = 8,	/* by the right of one token */
 
 	CD_HOLD_MS = 1000,    /* a beat waits for orders at most */
 	CD_LATE_MS = 1000,    /* and then for the ledger */

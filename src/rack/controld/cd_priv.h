@@ -10,6 +10,7 @@
  *                             because who does not know it must not take it for
  *                             a whole token
  *   allowance  TENANT/NODE    bytes, version, open
+ *   given      NODE/MOVE      number: which of its node's (given.c)
  *   look       SHA-256        see cd_page_priv.h
  *
  * Allowances. A node hands memory out within its allowance, which it knows by
@@ -82,6 +83,10 @@ struct cd_node {
 	uint64_t epoch;
 	uint64_t size_bytes;
 	bool drain;
+	/* Rows of their own: moves that it has given, with their numbers, and
+	 * the last of these. */
+	json_t *was_given;
+	uint64_t gifts;
 	/* Soft. */
 	unsigned slot;
 	enum cd_state state;
@@ -220,7 +225,8 @@ struct cd_core {
 	struct cd_events *events;
 	struct cd_history *history;
 	struct cd_looks *looks;
-	json_t *late;		/* rows that need others, while they are read */
+	/* Rows that need others, by kind, while they are read. */
+	json_t *late;
 	struct cd_tree *tree;	/* names of elastic memory (tree_priv.h) */
 	struct cd_scope *scope; /* of the request under way (tree_priv.h) */
 };
@@ -283,7 +289,11 @@ uint64_t cd_node_drain_order(const struct cd_core *core,
 /* ---- given.c: regions that have moved ----------------------------------- */
 
 int cd_given_check(const json_t *beat) MUST_CHECK;
-void cd_given_hear(struct cd_node *n, const json_t *beat);
+int cd_given_row(struct cd_core *core, const char *key,
+		 const json_t *row) MUST_CHECK;
+/* Deletes the rows of a node that is forgotten. */
+void cd_given_forget(struct cd_core *core, const struct cd_node *n);
+void cd_given_hear(struct cd_core *core, struct cd_node *n, const json_t *beat);
 /* Whether there is something to take or to drop that it may not know of. */
 bool cd_given_is_due(const struct cd_core *core, const struct cd_node *n);
 void cd_given_say(const struct cd_core *core, const struct cd_node *n,
@@ -349,6 +359,8 @@ bool cd_rate_take(struct cd_core *core, const struct ctl_call *call,
 /* Before a handler runs: it may end whom the caller is. */
 void cd_audit_remember(const struct ctl_call *call, const struct cd_who *who,
 		       struct cd_held *held);
+/* What it is about, where the body says so. */
+void cd_audit_name(const struct ctl_call *call, struct cd_held *held);
 void cd_handle_status(void *ctx, struct ctl_call *call);
 void cd_handle_metrics(void *ctx, struct ctl_call *call);
 void cd_handle_node_join(void *ctx, struct ctl_call *call);

@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/plant.h"
 #include "vault_priv.h"
 
 static struct cd_block *first_of(const struct cd_object *o, uint64_t number)
@@ -129,7 +130,8 @@ static bool cut_one(struct cd_core *core, struct cd_block *first)
 
 		if (!is_down && !is_spare)
 			continue;
-		if (b->is_full && full - is_heard(b) == 0)
+		if (b->is_full && full - is_heard(b) == 0 &&
+		    !PLANTED(ctl_cut_last))
 			continue;
 		cut(core, b, is_down ? "it is down" : "it is to be emptied");
 		return true;
@@ -143,7 +145,8 @@ static bool admit(struct cd_core *core, struct cd_block *first)
 
 	while (last->next)
 		last = last->next;
-	if (last->is_full || !last->is_whole || last->said_epoch != last->epoch)
+	if (last->is_full || last->said_epoch != last->epoch ||
+	    (!last->is_whole && !PLANTED(ctl_admit_early)))
 		return false;
 	last->is_full = true;
 	log_info("controld", "block %llu of %s has a copy at node %s",

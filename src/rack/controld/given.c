@@ -3,10 +3,16 @@
  * Regions that have moved from node to node (decision 62). Whoever moves them
  * may die after the one node has given them and before the other was told to
  * take them, or when the other one waits for that. Both say in their beats what
- * they know, so the controller tells it. Nothing of this is a row: what was
- * given stays given, and what was kept stays kept.
+ * they know, so the controller tells it.
+ *
+ * That a move was given is a row from the first beat that says so, because the
+ * node may die, and the leader may change, before the other one is told. What
+ * was given stays given, so a row is never wrong, and the oldest ones go by
+ * number. A copy whose node was started anew and that has no such row ends: its
+ * region may have come back to life there and been written since (decision 99).
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -80,21 +86,7 @@ int cd_given_check(const json_t *beat)
 	return 0;
 }
 
-static void take(json_t **at, const json_t *beat, const char *name)
-{
-	json_decref(*at);
-	*at = json_incref(json_object_get(beat, name));
-}
-
-void cd_given_hear(struct cd_node *n, const json_t *beat)
-{
-	take(&n->given, beat, "given");
-	take(&n->kept, beat, "kept");
-	take(&n->sealed, beat, "sealed");
-	n->moving =
-		(uint64_t)json_integer_value(json_object_get(beat, "moving"));
-	n->moved = (uint64_t)json_integer_value(json_object_get(beat, "moved"));
-}
+/* ---- what was given, for ever -------------------------------------------- */
 
 static bool has_id(const json_t *ids, const char *move)
 {
@@ -109,12 +101,124 @@ static bool has_id(const json_t *ids, const char *move)
 	return false;
 }
 
-/* Whether the node that it comes from was started anew since, and has it no
- * more. A join alone does not tell: that of a run before may have come late. */
-static bool is_lost(const struct cd_node *from, const json_t *row)
+static void stage(struct cd_core *core, const struct cd_node *n,
+		  const char *move, json_t *value)
 {
-	if (PLANTED(ctl_take_silent) && from->state != CD_UP)
-		return true;
+	char key[CD_NAME_MAX + 1 + CTL_INCARNATION_TEXT];
+
+	(void)snprintf(key, sizeof(key), "%s/%s", n->name, move);
+	cd_stage(core, "given", key, value);
+}
+
+/* The oldest one that the node does not speak of any more: there is one, since
+ * more are remembered than a beat has. */
+static void forget_oldest(struct cd_core *core, struct cd_node *n)
+{
+	const char *move, *oldest = NULL;
+	json_int_t least = 0;
+	json_t *number;
+
+	json_object_foreach(n->was_given, move, number)
+	{
+		json_int_t i = json_integer_value(number);
+
+		if ((oldest && i >= least) || has_id(n->given, move))
+			continue;
+		oldest = move;
+		least = i;
+	}
+	if (!oldest)
+		return;
+	stage(core, n, oldest, NULL);
+	(void)json_object_del(n->was_given, oldest);
+}
+
+static void remember(struct cd_core *core, struct cd_node *n)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(n->given, i, row)
+	{
+		const char *move = json_string_value(row);
+
+		if (json_object_get(n->was_given, move))
+			continue;
+		if (json_object_size(n->was_given) >= CD_WAS_GIVEN_MAX)
+			forget_oldest(core, n);
+		(void)json_object_set_new(n->was_given, move,
+					  json_integer(cd_int(++n->gifts)));
+		if (!PLANTED(ctl_given_unsaved))
+			stage(core, n, move,
+			      json_pack("{s:I}", "number", cd_int(n->gifts)));
+	}
+}
+
+int cd_given_row(struct cd_core *core, const char *key, const json_t *row)
+{
+	const char *slash = strchr(key, '/');
+	char name[CD_NAME_MAX + 1];
+	struct cd_node *n;
+	uint64_t number;
+	int err = ctl_field_u64(row, "number", true, 1, INT64_MAX, &number);
+
+	if (err)
+		return err;
+	if (!slash || slash - key > CD_NAME_MAX || !is_id(slash + 1))
+		return error_set(-EINVAL, "the key is NODE/MOVE");
+	(void)snprintf(name, sizeof(name), "%.*s", (int)(slash - key), key);
+	n = cd_node_find(core, name);
+	if (!n) {
+		cd_stage(core, "given", key, NULL);
+		return 0;
+	}
+	(void)json_object_set_new(n->was_given, slash + 1,
+				  json_integer(cd_int(number)));
+	n->gifts = u64_max(n->gifts, number);
+	return 0;
+}
+
+void cd_given_forget(struct cd_core *core, const struct cd_node *n)
+{
+	const char *move;
+	json_t *number;
+	unsigned i = 0;
+
+	json_object_foreach(n->was_given, move, number)
+	{
+		/* As with allowances: what is left is struck off by the next
+		 * leader. */
+		if (i++ % 32 == 31)
+			cd_stage_group(core);
+		stage(core, n, move, NULL);
+	}
+}
+
+/* ---- beats ----------------------------------------------------------------
+ */
+
+static void take(json_t **at, const json_t *beat, const char *name)
+{
+	json_decref(*at);
+	*at = json_incref(json_object_get(beat, name));
+}
+
+void cd_given_hear(struct cd_core *core, struct cd_node *n, const json_t *beat)
+{
+	take(&n->given, beat, "given");
+	take(&n->kept, beat, "kept");
+	take(&n->sealed, beat, "sealed");
+	n->moving =
+		(uint64_t)json_integer_value(json_object_get(beat, "moving"));
+	n->moved = (uint64_t)json_integer_value(json_object_get(beat, "moved"));
+	cd_stage_group(core);
+	remember(core, n);
+}
+
+/* Whether the run that it comes from has ended, and says nothing any more. A
+ * join alone does not tell: that of a run before may have come late. */
+static bool is_over(const struct cd_node *from, const json_t *row)
+{
 	return from->has_beaten &&
 	       strcmp(from->incarnation, text(row, "run")) != 0;
 }
@@ -123,20 +227,22 @@ static bool is_given(const struct cd_core *core, const json_t *row)
 {
 	const struct cd_node *from = cd_node_find(core, text(row, "from"));
 
-	return from &&
-	       (is_lost(from, row) || has_id(from->given, text(row, "move")) ||
-		PLANTED(ctl_take_ungiven));
+	return from && (json_object_get(from->was_given, text(row, "move")) ||
+			(PLANTED(ctl_take_silent) && from->state != CD_UP) ||
+			(PLANTED(ctl_take_over) && is_over(from, row)) ||
+			PLANTED(ctl_take_ungiven));
 }
 
-/* It never will be: the same run has given the move up. */
-static bool is_kept(const struct cd_core *core, const json_t *row)
+/* It never will be: the same run has given the move up, or has ended without a
+ * word that it was given. */
+static bool is_void(const struct cd_core *core, const json_t *row)
 {
 	const struct cd_node *from = cd_node_find(core, text(row, "from"));
 
-	return from && strcmp(from->incarnation, text(row, "run")) == 0 &&
-	       (has_id(from->kept, text(row, "move")) ||
-		(PLANTED(ctl_drop_ungiven) &&
-		 !has_id(from->given, text(row, "move"))));
+	if (!from || is_given(core, row))
+		return false;
+	return is_over(from, row) || has_id(from->kept, text(row, "move")) ||
+	       PLANTED(ctl_drop_ungiven);
 }
 
 bool cd_given_is_due(const struct cd_core *core, const struct cd_node *n)
@@ -146,7 +252,7 @@ bool cd_given_is_due(const struct cd_core *core, const struct cd_node *n)
 
 	json_array_foreach(n->sealed, i, row)
 	{
-		if (is_given(core, row) || is_kept(core, row))
+		if (is_given(core, row) || is_void(core, row))
 			return true;
 	}
 	return false;
@@ -175,5 +281,5 @@ void cd_given_say(const struct cd_core *core, const struct cd_node *n,
 		  json_t *answer)
 {
 	say(core, n, is_given, "take", answer);
-	say(core, n, is_kept, "drop", answer);
+	say(core, n, is_void, "drop", answer);
 }

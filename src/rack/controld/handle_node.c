@@ -332,6 +332,7 @@ void cd_handle_node_forget(void *ctx, struct ctl_call *call)
 		(void)snprintf(key, sizeof(key), "%s/%s", t->name, n->name);
 		cd_stage(core, "allowance", key, NULL);
 	}
+	cd_given_forget(core, n);
 	n->incarnation[0] = 0;
 	cd_blocks_lose(core, n);
 	log_info("controld", "node %s is forgotten", n->name);

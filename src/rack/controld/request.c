@@ -167,7 +167,7 @@ static void run(struct cd_core *core, struct ctl_call *call, struct cd_who *who)
 				     call->request->body_bytes, &call->body);
 	if (!err)
 		err = cd_route_check_body(call);
-	cd_audit_remember(call, who, who->held);
+	cd_audit_name(call, who->held);
 	if (err) {
 		ctl_reply_last_error(call->reply, err);
 		return;

@@ -53,6 +53,7 @@ int cd_node_add(struct cd_core *core, const char *name, struct cd_node **out)
 	n->slot = slot;
 	n->seen_ns = env_now_ns(core->env);
 	n->conflicts = json_array();
+	n->was_given = json_object();
 	core->node[slot] = n;
 	core->node_count++;
 	for (unsigned i = 0; i < core->tenant_count; i++)
@@ -70,6 +71,7 @@ void cd_node_free(struct cd_core *core, struct cd_node *n)
 	json_decref(n->names);
 	json_decref(n->conflicts);
 	json_decref(n->links);
+	json_decref(n->was_given);
 	json_decref(n->given);
 	json_decref(n->kept);
 	json_decref(n->sealed);
@@ -268,13 +270,37 @@ static int take_row(struct cd_core *core, const char *kind, const char *key,
 		return cd_narrow_row(core, key, row);
 	if (strcmp(kind, "allowance") == 0)
 		return share_row(core, key, row);
+	if (strcmp(kind, "given") == 0)
+		return cd_given_row(core, key, row);
 	if (strcmp(kind, "look") == 0)
 		return cd_look_row(core, key, row);
 	return error_set(-EINVAL, "this release knows no such kind");
 }
 
-/* Allowances need nodes and tenants, which come after them: they are kept until
- * all rows are there. */
+/* Kinds that need nodes and tenants, which come after them. */
+static const char *const late_kinds[] = {"allowance", "given"};
+
+/* Keeps a row of such a kind until all are there. False: it is of another. */
+static bool put_late(struct cd_core *core, const char *kind, const char *key,
+		     json_t *row, int *err)
+{
+	json_t *rows;
+
+	for (size_t i = 0; i < ARRAY_LEN(late_kinds); i++) {
+		if (strcmp(kind, late_kinds[i]) != 0)
+			continue;
+		if (!json_object_get(core->late, kind))
+			(void)json_object_set_new(core->late, kind,
+						  json_object());
+		rows = json_object_get(core->late, kind);
+		*err = json_object_set(rows, key, row)
+			       ? error_set(-ENOMEM, "no memory for rows")
+			       : 0;
+		return true;
+	}
+	return false;
+}
+
 int cd_core_row(void *ctx, const char *kind, const char *key, const char *value)
 {
 	struct cd_core *core = ctx;
@@ -288,11 +314,8 @@ int cd_core_row(void *ctx, const char *kind, const char *key, const char *value)
 	}
 	if (!err && !json_is_object(row))
 		err = error_set(-EINVAL, "the value is no object");
-	if (!err && strcmp(kind, "allowance") == 0)
-		err = json_object_set(core->late, key, row)
-			      ? error_set(-ENOMEM, "no memory for rows")
-			      : 0;
-	else if (!err && !cd_tree_row(core, kind, key, row, &err))
+	if (!err && !put_late(core, kind, key, row, &err) &&
+	    !cd_tree_row(core, kind, key, row, &err))
 		err = take_row(core, kind, key, row);
 	json_decref(row);
 	if (!err)
@@ -303,16 +326,17 @@ int cd_core_row(void *ctx, const char *kind, const char *key, const char *value)
 
 int cd_rows_end(struct cd_core *core)
 {
-	const char *key;
-	json_t *row;
+	const char *kind, *key;
+	json_t *rows, *row;
 	int err = 0;
 
-	json_object_foreach(core->late, key, row)
+	json_object_foreach(core->late, kind, rows)
+		json_object_foreach(rows, key, row)
 	{
-		err = take_row(core, "allowance", key, row);
+		err = take_row(core, kind, key, row);
 		if (err)
-			return error_prefix(-EBADMSG,
-					    "row allowance %.70s: ", key);
+			return error_prefix(-EBADMSG, "row %.16s %.70s: ", kind,
+					    key);
 	}
 	(void)json_object_clear(core->late);
 	return cd_tree_rows_end(core);

@@ -32,6 +32,7 @@ void cd_stage(struct cd_core *core, const char *kind, const char *key,
 	      json_t *value)
 {
 	struct cd_staged *s = calloc(1, sizeof(*s));
+	size_t len;
 
 	core->staged++;
 	if (s) {
@@ -39,7 +40,7 @@ void cd_stage(struct cd_core *core, const char *kind, const char *key,
 		s->group = core->group;
 		s->kind = strdup(kind);
 		s->key = strdup(key);
-		s->value = value ? json_dumps(value, JSON_COMPACT) : NULL;
+		s->value = value ? ctl_json_text(value, &len) : NULL;
 	}
 	if (!s || !s->kind || !s->key || (value && !s->value)) {
 		if (s)
