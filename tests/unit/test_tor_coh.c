@@ -481,6 +481,28 @@ static void what_one_of_two_nodes_has_is_held(void **state)
 	destroy(b);
 }
 
+/* Nobody is expelled for what the keeper makes it wait for. */
+static void who_waits_for_the_keeper_is_not_silent(void **state)
+{
+	struct bed *b = make("fin_ms=100,peer_ms=100");
+
+	pair_with_nobody(b, true);
+	get(b, 0, 0, 1, true);
+	answer(b, 0, 0, 1);
+	give(b, 0, 1, 0xaa);
+	serve(b);
+	get(b, 1, 0, 1, true); /* it takes no INVAL, and says no FIN */
+	for (unsigned i = 0; i < 400; i++)
+		rig_pass(b->r, 1000000);
+	assert_non_null(strstr(said(b, "coherence show"), "\"members\":3,"));
+	tell(b, 0, "coherence single va=%llu size=4096 node=0 at=4096",
+	     COHERENCE_BASE + COHERENCE_PAGE_BYTES);
+	for (unsigned i = 0; i < 400; i++)
+		rig_pass(b->r, 1000000);
+	assert_null(strstr(said(b, "coherence show"), "\"members\":3,"));
+	destroy(b);
+}
+
 /* The first one does not answer: the other one is read at once, and what is
  * written there counts when it is the only one. */
 static void the_second_node_is_read(void **state)
@@ -1130,6 +1152,7 @@ int main(void)
 		cmocka_unit_test(a_reader_is_answered_by_the_owner),
 		cmocka_unit_test(a_page_that_moves_takes_give_backs_along),
 		cmocka_unit_test(what_one_of_two_nodes_has_is_held),
+		cmocka_unit_test(who_waits_for_the_keeper_is_not_silent),
 		cmocka_unit_test(the_second_node_is_read),
 		cmocka_unit_test(what_no_node_has_is_void),
 		cmocka_unit_test(a_copy_becomes_one_of_two),

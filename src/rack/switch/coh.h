@@ -381,6 +381,8 @@ enum coh_give_fate coh_pair_fate(const struct coh *c, const struct coh_give *g);
 void coh_pair_look(struct coh *c);
 /* Whether something that the machine gave back is held: it is not silent. */
 bool coh_pair_holds(const struct coh_machine *m);
+/* The same of any machine. */
+bool coh_pair_waits(const struct coh *c);
 /* Whether some of the range is a pair's. */
 bool coh_pair_meets(const struct coh *c, uint64_t page, uint64_t count);
 /* -EEXIST, -ENOSPC, -EINVAL, with words. */

@@ -167,20 +167,31 @@ enum coh_give_fate coh_pair_fate(const struct coh *c, const struct coh_give *g)
 		       : COH_GIVE_KEPT;
 }
 
-void coh_pair_look(struct coh *c)
-{
-	for (unsigned i = 0; i < c->opt.machines; i++)
-		for (unsigned k = 0; k < COH_GIVES; k++)
-			if (c->machines[i].gives[k].is_held)
-				coh_give_settle(c, &c->machines[i].gives[k]);
-}
-
 bool coh_pair_holds(const struct coh_machine *m)
 {
 	for (unsigned k = 0; k < COH_GIVES; k++)
 		if (m->gives[k].is_held)
 			return true;
 	return false;
+}
+
+bool coh_pair_waits(const struct coh *c)
+{
+	for (unsigned i = 0; i < c->opt.machines; i++)
+		if (coh_pair_holds(&c->machines[i]))
+			return true;
+	return false;
+}
+
+void coh_pair_look(struct coh *c)
+{
+	for (unsigned i = 0; i < c->opt.machines; i++)
+		for (unsigned k = 0; k < COH_GIVES; k++)
+			if (c->machines[i].gives[k].is_held)
+				coh_give_settle(c, &c->machines[i].gives[k]);
+	for (unsigned i = 0; i < c->opt.machines; i++)
+		if (c->machines[i].is_broken)
+			coh_machine_due(&c->machines[i]);
 }
 
 /* ---- control calls ---------------------------------------------------------
