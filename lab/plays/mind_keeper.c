@@ -222,12 +222,32 @@ static void renew(struct mp *p, uint32_t page)
 	}
 }
 
+/* A machine died with the switch: what it gave back last one of two nodes may
+ * have, and the other one not. So one of them counts. */
+static bool choose_copies(struct mp *p)
+{
+	for (unsigned half = 0; p->has_copies && half < MP_NODES; half++) {
+		unsigned node = mp_node_of(p, half * MP_PAGES / 2);
+
+		if (p->alone[half] >= 0)
+			continue;
+		if (tell_place(p, "single", half, node))
+			return false;
+		p->alone[half] = (int)node;
+	}
+	return true;
+}
+
 /* The switch may have died meanwhile, or a machine may not be clean. */
 static void repair(struct mp *p)
 {
 	bool all = p->all_lost;
 
 	p->repair_ns = 0;
+	if (all && !choose_copies(p)) {
+		p->repair_ns = play_now_ns(&p->run) + REPAIR_NS;
+		return;
+	}
 	for (uint32_t i = 0; i < MP_PAGES; i++) {
 		if (!all && !p->is_page_lost[i])
 			continue;

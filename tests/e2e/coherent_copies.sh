@@ -3,7 +3,8 @@
 # A segment that two memory nodes have: programs of two machines add, and one node
 # is killed, then the other, which leads. No addition is lost, no program sees an
 # error, and a second copy comes by itself each time. What only the killed lead had
-# is gone, and says so; what only the other node had stays. Arguments: the program.
+# is gone, and says so; what only the other node had stays. And a segment that goes
+# on with memory's bytes when a machine dies. Arguments: the program.
 # shellcheck source=tests/e2e/lib.sh
 source "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/e2e/coherent_lib.sh
@@ -111,3 +112,15 @@ both add 1000
 sum_is 12008000 b a
 expect 0 "$AQUIFER" shared delete words
 directory_is_sound
+
+# A machine dies with the only copy of a store, where memory's bytes shall count.
+# Both nodes and both machines are there first.
+expect 0 "$AQUIFER" up
+made three 2M --copies 2
+machines_are 2
+made words 2M --on-loss last
+stored a store 7
+kill -KILL "${SERVER[a]}"
+ends_with 135 "$PID"
+sum_is 0 b
+is words 'd["lost"] == 0 and d["on_loss"] == "last"'

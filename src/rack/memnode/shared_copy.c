@@ -108,6 +108,12 @@ static void leave(struct mem_node *node, struct mem_segment *g, uint8_t at,
 		g->tenant->used_bytes -= part.bytes;
 }
 
+void shared_copy_drop(struct mem_node *node, struct mem_segment *g)
+{
+	if (g->has_copy)
+		leave(node, g, g->copy_node, true);
+}
+
 void shared_copy_leave(struct mem_node *node, uint8_t at, bool is_told)
 {
 	struct mem_shared *s = node->shared;

@@ -291,6 +291,8 @@ void shared_copy_untell(struct mem_node *node, const struct mem_segment *g);
 /* The node has them no longer: they go on with what the other one has.
  * `is_told`: the switch of this term knows of both. */
 void shared_copy_leave(struct mem_node *node, uint8_t at, bool is_told);
+/* The second copy of this one counts no more. */
+void shared_copy_drop(struct mem_node *node, struct mem_segment *g);
 /* The same of one whose memory is new. */
 void shared_copy_forget(struct mem_node *node, uint8_t at);
 /* Begins a second copy where one is missing. */
