@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "mind_play_priv.h"
+#include "rig/tor_net.h"
 #include "wire/wire.h"
 
 enum {
@@ -17,6 +18,7 @@ enum {
 };
 
 #define REPAIR_NS 100000000ull
+#define NOTE_NS	  20000000ull
 
 /* A number of an answer. */
 static uint64_t number(const char *answer, const char *name)
@@ -40,6 +42,31 @@ static int connect_node(struct mp *p, unsigned i)
 				    p->mtu);
 }
 
+/* Where a half is, or with `verb` "pair", is, too. */
+static int tell_place(struct mp *p, const char *verb, unsigned half,
+		      unsigned node)
+{
+	return rig_tor_tell(p->tor,
+			    "coherence %s va=%llu size=%u node=%u at=%u", verb,
+			    COHERENCE_BASE + half * HALF_BYTES, HALF_BYTES,
+			    node, half == node ? 0 : HALF_BYTES);
+}
+
+static int tell_copies(struct mp *p)
+{
+	int err = 0;
+
+	for (unsigned half = 0; !err && half < MP_NODES; half++) {
+		int alone = p->alone[half];
+
+		if (alone < 0)
+			err = tell_place(p, "pair", half, !half);
+		else if ((unsigned)alone != half)
+			err = tell_place(p, "outlier", half, (unsigned)alone);
+	}
+	return err;
+}
+
 static int begin_term(struct mp *p)
 {
 	int err;
@@ -60,6 +87,8 @@ static int begin_term(struct mp *p)
 			p->tor,
 			"coherence outlier va=%llu size=%u node=1 at=%u",
 			COHERENCE_BASE, HALF_BYTES, HALF_BYTES);
+	if (!err && p->has_copies)
+		err = tell_copies(p);
 	if (!err)
 		err = rig_tor_tell(p->tor,
 				   "coherence allow domain=1 va=%llu size=%u "
@@ -95,6 +124,7 @@ static bool begin_again(struct mp *p)
 	int err = 0;
 
 	p->has_switch_died = p->is_moving = false;
+	p->note_ns = 0;
 	p->to_tell |= p->going;
 	p->going = 0;
 	for (unsigned i = 0; i < p->machine_count; i++)
@@ -192,12 +222,32 @@ static void renew(struct mp *p, uint32_t page)
 	}
 }
 
+/* A machine died with the switch: what it gave back last one of two nodes may
+ * have, and the other one not. So one of them counts. */
+static bool choose_copies(struct mp *p)
+{
+	for (unsigned half = 0; p->has_copies && half < MP_NODES; half++) {
+		unsigned node = mp_node_of(p, half * MP_PAGES / 2);
+
+		if (p->alone[half] >= 0)
+			continue;
+		if (tell_place(p, "single", half, node))
+			return false;
+		p->alone[half] = (int)node;
+	}
+	return true;
+}
+
 /* The switch may have died meanwhile, or a machine may not be clean. */
 static void repair(struct mp *p)
 {
 	bool all = p->all_lost;
 
 	p->repair_ns = 0;
+	if (all && !choose_copies(p)) {
+		p->repair_ns = play_now_ns(&p->run) + REPAIR_NS;
+		return;
+	}
 	for (uint32_t i = 0; i < MP_PAGES; i++) {
 		if (!all && !p->is_page_lost[i])
 			continue;
@@ -246,6 +296,61 @@ static void move(struct mp *p)
 	}
 }
 
+/* ---- copies
+ * ------------------------------------------------------------------------ */
+
+static bool is_given_up(const char *answer, unsigned node)
+{
+	char key[32];
+	const char *at, *lost;
+
+	snprintf(key, sizeof(key), "{\"node\":%u,", node);
+	at = strstr(answer, key);
+	lost = at ? strstr(at, "\"lost\":") : NULL;
+	return lost && strncmp(lost + 7, "true", 4) == 0;
+}
+
+static void note_alone(struct mp *p, unsigned gone)
+{
+	for (unsigned half = 0; half < MP_NODES; half++) {
+		if (p->alone[half] >= 0)
+			continue;
+		p->alone[half] = !gone;
+		if (tell_place(p, "single", half, !gone))
+			play_fail(&p->run, "single: %s", error_last());
+	}
+	p->n->copies_left++;
+}
+
+/* A node that the switch has given up: some time later the keeper has noted
+ * that the other one has it all, and says so. */
+static void look_after_copies(struct mp *p)
+{
+	char answer[ANSWER_MAX];
+	unsigned gone = 0;
+
+	if (!p->has_copies || p->alone[0] >= 0)
+		return;
+	rig_tor_ask(p->tor, "coherence show", answer, sizeof(answer));
+	while (gone < MP_NODES && !is_given_up(answer, gone))
+		gone++;
+	if (gone == MP_NODES)
+		return;
+	if (!p->note_ns) {
+		p->note_ns = play_now_ns(&p->run) +
+			     sim_rand_below(&p->run.rand, NOTE_NS);
+		if (p->dies_unnoted)
+			rig_tor_restart_at(
+				p->tor,
+				rig_tor_frames(p->tor) +
+					sim_rand_range(&p->run.rand, 1, 60),
+				RIG_KILL_AFTER, mp_switch_is_new, p);
+		p->dies_unnoted = false;
+	} else if (play_now_ns(&p->run) >= p->note_ns) {
+		note_alone(p, gone);
+	}
+}
+
 bool mp_keeper_run(struct mp *p)
 {
 	if (p->has_switch_died && !begin_again(p))
@@ -254,6 +359,7 @@ bool mp_keeper_run(struct mp *p)
 		return true;
 	look_after_the_dead(p);
 	move(p);
+	look_after_copies(p);
 	if (p->repair_ns && play_now_ns(&p->run) >= p->repair_ns)
 		repair(p);
 	return true;

@@ -3,6 +3,7 @@
 #include "mind_play.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +18,18 @@
 /* ---- what goes wrong -------------------------------------------------------
  */
 
-static void switch_is_new(void *ctx)
+void mp_switch_is_new(void *ctx)
 {
 	struct mp *p = ctx;
 
 	p->n->switch_deaths++;
 	p->has_switch_died = true;
 	p->has_begun = false;
+	if (p->silent >= 0) /* and it answers again, with what it has */
+		sim_port_set_down(
+			sim_host_port(p->nodes[p->silent].host->sim_host),
+			false);
+	p->silent = -1;
 }
 
 /* All threads have ended: what is under way comes to its end in peace. */
@@ -32,7 +38,7 @@ static void no_more_faults(struct mp *p)
 	static const struct sim_faults none;
 	struct sim_port *port;
 
-	rig_tor_restart_at(p->tor, 0, 0, switch_is_new, p);
+	rig_tor_restart_at(p->tor, 0, 0, mp_switch_is_new, p);
 	p->victim = -1;
 	for (unsigned i = 0; (port = sim_net_port(p->run.net, i)); i++)
 		sim_port_set_faults(port, &none);
@@ -57,6 +63,13 @@ static void kill_node(struct mp *p)
 {
 	unsigned i = sim_rand_below(&p->run.rand, p->node_count);
 
+	if (p->has_copies && sim_rand_below(&p->run.rand, 3)) {
+		p->silent = (int)i;
+		sim_port_set_down(sim_host_port(p->nodes[i].host->sim_host),
+				  true);
+		p->n->node_silences++;
+		return;
+	}
 	p->nodes[i].is_dead = true;
 	p->n->node_deaths++;
 	rig_host_kill(p->nodes[i].host);
@@ -90,7 +103,9 @@ static bool is_idle(struct mp *p)
 static void director(void *arg)
 {
 	struct mp *p = arg;
-	bool kills_node = !p->litmus.shape && p->run.opt->seed % 11 == 5;
+	bool kills_node =
+		p->has_copies ? sim_rand_below(&p->run.rand, 4)
+			      : !p->litmus.shape && p->run.opt->seed % 11 == 5;
 	uint64_t kill_ns = sim_rand_below(&p->run.rand, 3000000);
 	uint64_t rest_ns = 0;
 
@@ -138,6 +153,13 @@ static bool is_known(struct mp *p, uint32_t page, unsigned machine, bool writes)
 	       (!writes || strstr(answer, "\"state\":\"M\""));
 }
 
+/* Two nodes that live, and that the switch has not given up. */
+static bool has_two(const struct mp *p, uint32_t page)
+{
+	return p->has_copies && p->alone[page >= MP_PAGES / 2] < 0 &&
+	       !p->nodes[0].is_dead && !p->nodes[1].is_dead && p->silent < 0;
+}
+
 /* Of one page: one writer or readers, whom the switch knows; copies have the
  * last stores, and so has memory unless somebody has newer ones. */
 static void check_page(struct mp *p, uint32_t page)
@@ -172,6 +194,10 @@ static void check_page(struct mp *p, uint32_t page)
 	    memcmp(mp_memory_of(p, page), p->shadow[page],
 		   COHERENCE_PAGE_BYTES) != 0)
 		play_fail(&p->run, "a store to page %u is lost", page);
+	if (!is_dirty && !is_lost && has_two(p, page) &&
+	    memcmp(mp_memory_at(p, 0, page), mp_memory_at(p, 1, page),
+		   COHERENCE_PAGE_BYTES) != 0)
+		play_fail(&p->run, "page %u has two copies that differ", page);
 }
 
 static void count(struct mp *p)
@@ -211,6 +237,10 @@ static void perform(struct play_run *r)
 		return;
 	for (uint32_t i = 0; i < p->page_count; i++)
 		check_page(p, i);
+	/* One memory node that is away is no reason to refuse anything. */
+	if (p->has_copies && !p->n->machine_deaths && p->n->failed)
+		play_fail(r, "%" PRIu64 " operations were refused",
+			  p->n->failed);
 	rig_tor_ask(p->tor, "coherence check", answer, sizeof(answer));
 	if (!strstr(answer, "\"wrong\":\"\""))
 		play_fail(r, "the switch: %s", answer);
@@ -255,7 +285,7 @@ static void draw_fate(struct mp *p)
 	struct rng *r = &p->run.rand;
 	uint64_t kind = p->run.opt->seed % 4;
 
-	if (p->node_count > 1 && sim_rand_below(r, 3))
+	if (p->node_count > 1 && !p->has_copies && sim_rand_below(r, 3))
 		p->move_ns = 1 + sim_rand_below(r, 2000000);
 	p->victim = -1;
 	p->may_repair = sim_rand_below(r, 2);
@@ -268,7 +298,7 @@ static void draw_fate(struct mp *p)
 	if (kind & 2)
 		rig_tor_restart_at(p->tor, sim_rand_range(r, 20, 1500),
 				   sim_rand_below(r, RIG_KILL_WHENS),
-				   switch_is_new, p);
+				   mp_switch_is_new, p);
 }
 
 static int open_world(struct play_run *run)
@@ -292,6 +322,9 @@ static int open_world(struct play_run *run)
 	p->machine_count = sim_rand_below(r, 6) ? sim_rand_range(r, 2, 4)
 						: sim_rand_range(r, 5, 8);
 	p->node_count = sim_rand_range(r, 1, MP_NODES);
+	p->has_copies = p->node_count > 1 && sim_rand_below(r, 2);
+	p->dies_unnoted = p->has_copies && sim_rand_below(r, 2);
+	p->alone[0] = p->alone[1] = p->silent = -1;
 	p->page_count =
 		p->node_count > 1 ? MP_PAGES : sim_rand_range(r, 1, MP_PAGES);
 	while (mind_litmus_shapes[shapes].name)
@@ -355,6 +388,8 @@ static const enum plant bugs[] = {
 	PLANT_coh_hold_old,
 	PLANT_coh_no_serial,
 	PLANT_coh_move_old,
+	PLANT_coh_pair_one,
+	PLANT_coh_pair_early,
 	PLANT_skip_lost,
 	PLANT_none,
 };
@@ -370,7 +405,8 @@ const struct play mind_play = {
 		"share pages through the shipped switch, over a bad network, "
 		"with tiny caches, a small directory, splits, joins and "
 		"recalls, while a machine dies at a named step, the switch at "
-		"any frame, a memory node at any time. Each load must see the "
+		"any frame, a memory node at any time; two nodes may have all "
+		"pages. Each load must see the "
 		"last store; histories must be linearizable; litmus shapes end "
 		"as an order of their steps does; switch, caches and memory "
 		"must agree at the end. 'aquifer sim mind --model --help' "

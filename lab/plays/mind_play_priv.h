@@ -105,6 +105,13 @@ struct mp {
 	/* The lower half goes to the second node, too, when it is time. */
 	uint64_t move_ns; /* 0: never, or it was tried */
 	bool is_moving, has_moved;
+	/* Both nodes have both halves, until the keeper has noted that one of
+	 * them has a half alone; -1: it has not. */
+	bool has_copies;
+	int alone[MP_NODES];
+	uint64_t note_ns;  /* when it notes what it has seen; 0: nothing */
+	bool dies_unnoted; /* the switch, between seeing and noting */
+	int silent;	   /* a node that answers nobody; -1: none */
 
 	/* Fate. */
 	int victim; /* machine; -1: none */
@@ -115,20 +122,32 @@ struct mp {
 	struct mind_litmus litmus;
 };
 
-/* Which node has the page: the upper half is moved to the second one. */
+/* Which node has the page: the upper half is moved to the second one. Of two
+ * that have it, one that lives. */
 static inline unsigned mp_node_of(const struct mp *p, uint32_t page)
 {
-	return p->node_count > 1 && (page >= MP_PAGES / 2 || p->has_moved);
+	unsigned half = page >= MP_PAGES / 2;
+
+	if (!p->has_copies)
+		return p->node_count > 1 && (half || p->has_moved);
+	if (p->alone[half] >= 0)
+		return (unsigned)p->alone[half];
+	return p->nodes[half].is_dead ? !half : half;
 }
 
-/* And where in its arena: there the upper half comes first. */
-static inline const uint64_t *mp_memory_of(const struct mp *p, uint32_t page)
+/* Where in a node's arena: in the second one the upper half comes first. */
+static inline const uint64_t *mp_memory_at(const struct mp *p, unsigned node,
+					   uint32_t page)
 {
-	unsigned node = mp_node_of(p, page);
 	uint32_t at = node ? (page + MP_PAGES / 2) % MP_PAGES : page;
 
 	return (const void *)(p->nodes[node].arena->mem +
 			      at * COHERENCE_PAGE_BYTES);
+}
+
+static inline const uint64_t *mp_memory_of(const struct mp *p, uint32_t page)
+{
+	return mp_memory_at(p, mp_node_of(p, page), page);
 }
 
 /* ---- mind_machine.c: a machine and its server -----------------------------
@@ -152,6 +171,12 @@ int mp_threads_start(struct mp *p) MUST_CHECK;
 /* Executes it on the machine's copy, which has the right. */
 void mp_op_execute(struct mp_machine *m, struct mp_op *op);
 void mp_op_fail(struct mp_machine *m, struct mp_op *op);
+
+/* ---- mind_play.c -----------------------------------------------------------
+ */
+
+/* The switch was killed, and is there again. */
+void mp_switch_is_new(void *ctx);
 
 /* ---- mind_keeper.c: members, terms, repair ----------------------------------
  */

@@ -222,6 +222,10 @@
 	  "regions are split and joined while a dead machine is in them")      \
 	X(coh_move_old, "one-place",                                           \
 	  "what is given back during a move goes to the old node only")        \
+	X(coh_pair_one, "one-copy",                                            \
+	  "what two nodes have is written to the first one only")              \
+	X(coh_pair_early, "pair-unnoted",                                      \
+	  "what one of two nodes has is acknowledged before that is noted")    \
 	X(coh_ack_early, "ack-before-memory",                                  \
 	  "the switch acknowledges a give-back that memory has not")           \
 	X(coh_old_bytes, "answer-of-before",                                   \

@@ -33,4 +33,5 @@ there() {
 }
 
 there group_death "$CALLS"
+there group_calls "$CALLS"
 there coherent_memory "$CLIENT" "$EXAMPLE" 4 2000

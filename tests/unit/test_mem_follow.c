@@ -3,6 +3,8 @@
  * the switch's own program behind its socket. */
 #include "mem_fixture.h"
 
+#include <unistd.h>
+
 #include "base/json_out.h"
 #include "switch_socket.h"
 #include "wire/coherence_wire.h"
@@ -350,7 +352,201 @@ static void a_move_ends_with_its_switch(void **state)
 	is_sound(b);
 }
 
-#define BED(test) cmocka_unit_test_setup_teardown(test, start, stop)
+/* ---- two copies ------------------------------------------------------------
+ */
+
+static unsigned create_two(struct bed *b, const char *name, uint64_t size)
+{
+	char body[128];
+
+	snprintf(body, sizeof(body),
+		 "{\"name\":\"%s\",\"size\":%llu,\"copies\":2}", name,
+		 (unsigned long long)size);
+	return ask(&b->lead, "POST /v1/shared/segments", body);
+}
+
+/* Which node has the second copy, or will; "": none. */
+static const char *second(struct bed *b, const char *name, const char *key)
+{
+	const char *text;
+
+	assert_int_equal(of(b, "GET", name, ""), 200);
+	text = json_string_value(json_object_get(b->lead.answer, key));
+	return text ? text : "";
+}
+
+static void two_nodes_have_a_place_and_are_paid_for(void **state)
+{
+	struct bed *b = *state;
+
+	look(b, 1);
+	assert_int_equal(ask(&b->lead, "POST /v1/shared/segments",
+			     "{\"name\":\"a\",\"size\":1,\"copies\":3}"),
+			 400);
+	assert_int_equal(ask(&b->lead, "POST /v1/shared/segments",
+			     "{\"name\":\"a\",\"size\":1,\"on_loss\":\"x\"}"),
+			 400);
+	assert_int_equal(ask_as(&b->lead, TOKEN_ADMIN,
+				"PATCH /v1/tenants/default",
+				"{\"quota\":6291456}"),
+			 200);
+	assert_int_equal(create_two(b, "a", 4 * M), 507);
+	assert_string_equal(error_code(&b->lead), "-EDQUOT");
+	assert_int_equal(ask_as(&b->lead, TOKEN_ADMIN,
+				"PATCH /v1/tenants/default",
+				"{\"quota\":33554432}"),
+			 200);
+	assert_int_equal(create_two(b, "a", 4 * M), 201);
+	is_at(b, "a", "m0");
+	assert_string_equal(second(b, "a", "copy"), "m1");
+	assert_int_equal(used_of(b, 0), 4 * M);
+	assert_int_equal(used_of(b, 1), 4 * M);
+	assert_int_equal(move(b, "a", "m1"), 409);
+	is_sound(b);
+	/* One node has room, and that is not enough. */
+	assert_int_equal(create(b, "b", 8 * M), 201);
+	assert_int_equal(create_two(b, "c", 8 * M), 507);
+	assert_string_equal(error_code(&b->lead), "-ENOSPC");
+	is_sound(b);
+	look(b, 4);
+	assert_int_equal(used_of(b, 0) + used_of(b, 1), 16 * M);
+	is_sound(b);
+	assert_int_equal(of(b, "DELETE", "a", ""), 204);
+	look(b, 4);
+	assert_int_equal(used_of(b, 0) + used_of(b, 1), 8 * M);
+	is_sound(b);
+}
+
+static void one_of_two_nodes_goes_on_alone(void **state)
+{
+	struct bed *b = *state;
+
+	look(b, 1);
+	assert_int_equal(create(b, "x", 2 * M), 201);
+	assert_int_equal(create_two(b, "a", 4 * M), 201);
+	is_at(b, "a", "m1");
+	end_other(b);
+	switch_socket_renew(&b->at);
+	look(b, 6);
+	is_at(b, "a", "m0");
+	assert_string_equal(second(b, "a", "copy"), "");
+	assert_int_equal(lost(b, "a"), 0);
+	is_sound(b);
+	/* Back, and with zeros: another copy is begun there. */
+	start_other(b);
+	look(b, 6);
+	is_at(b, "a", "m0");
+	assert_int_equal(lost(b, "a"), 0);
+	assert_string_equal(second(b, "a", "copying"), "m1");
+	is_sound(b);
+}
+
+/* ---- a lead that is killed -------------------------------------------------
+ */
+
+static char kept_dir[] = "/tmp/aquifer-lead.XXXXXX";
+static char kept_path[64];
+
+static int start_kept(void **state)
+{
+	struct bed *b = calloc(1, sizeof(*b));
+
+	assert_non_null(b);
+	snprintf(kept_dir, sizeof(kept_dir), "/tmp/aquifer-lead.XXXXXX");
+	assert_non_null(mkdtemp(kept_dir));
+	snprintf(kept_path, sizeof(kept_path), "%s/m0.tenants.json", kept_dir);
+	switch_socket_start(&b->at);
+	b->lead.config.switch_path = b->at.path;
+	b->lead.config.shared_bytes = 16 * M;
+	b->lead.config.state_path = kept_path;
+	fixture_start(&b->lead);
+	start_other(b);
+	*state = b;
+	return 0;
+}
+
+static int stop_kept(void **state)
+{
+	char path[96];
+
+	(void)stop(state);
+	snprintf(path, sizeof(path), "%s/m0.shared.json", kept_dir);
+	assert_int_equal(access(path, F_OK), -1); /* it was stopped */
+	(void)unlink(kept_path);
+	(void)unlink(path);
+	(void)rmdir(kept_dir);
+	return 0;
+}
+
+/* The file of a node that had no time to remove it. */
+static void kill_lead(struct bed *b)
+{
+	char path[96], aside[96];
+
+	snprintf(path, sizeof(path), "%s/m0.shared.json", kept_dir);
+	snprintf(aside, sizeof(aside), "%s/aside", kept_dir);
+	assert_int_equal(link(path, aside), 0);
+	fixture_stop(&b->lead);
+	assert_int_equal(rename(aside, path), 0);
+	b->lead.node = NULL;
+	fixture_start(&b->lead);
+	b->lead.clock_ns = b->other.clock_ns;
+}
+
+static void a_killed_lead_goes_on_with_what_others_have(void **state)
+{
+	struct bed *b = *state;
+	uint64_t va;
+
+	look(b, 1);
+	assert_int_equal(create(b, "a", 2 * M), 201);
+	is_at(b, "a", "m0");
+	assert_int_equal(create(b, "b", 2 * M), 201);
+	is_at(b, "b", "m1");
+	va = answer_u64(&b->lead, "va");
+	assert_int_equal(create_two(b, "c", 4 * M), 201);
+	is_at(b, "c", "m0");
+	look(b, 1);
+	kill_lead(b);
+	look(b, 4);
+	assert_int_equal(term(b), 2);
+	/* It was in the memory that is gone. */
+	assert_int_equal(of(b, "GET", "a", ""), 404);
+	is_at(b, "b", "m1");
+	assert_int_equal(answer_u64(&b->lead, "va"), va);
+	assert_int_equal(lost(b, "b"), 0);
+	is_at(b, "c", "m1");
+	assert_int_equal(lost(b, "c"), 0);
+	assert_string_equal(second(b, "c", "copying"), "m0");
+	/* The address of c, and nothing of a. */
+	assert_int_equal(used_of(b, 0), 4 * M);
+	assert_int_equal(used_of(b, 1), 6 * M);
+	is_sound(b);
+	assert_int_equal(create(b, "a", 2 * M), 201);
+	is_sound(b);
+}
+
+/* What was to become zeros is not forgotten with the process. */
+static void a_killed_lead_knows_what_is_not_zeros(void **state)
+{
+	struct bed *b = *state;
+
+	look(b, 1);
+	assert_int_equal(create(b, "a", 4 * M), 201);
+	assert_int_equal(create(b, "b", 16 * M), 201);
+	is_at(b, "b", "m1");
+	assert_int_equal(of(b, "DELETE", "b", ""), 204);
+	assert_int_equal(used_of(b, 1), 16 * M);
+	kill_lead(b);
+	mem_node_tick(b->lead.node);
+	assert_int_equal(used_of(b, 1), 16 * M);
+	look(b, 5);
+	assert_int_equal(used_of(b, 1), 0);
+	is_sound(b);
+}
+
+#define KEPT(test) cmocka_unit_test_setup_teardown(test, start_kept, stop_kept)
+#define BED(test)  cmocka_unit_test_setup_teardown(test, start, stop)
 
 int main(void)
 {
@@ -363,6 +559,10 @@ int main(void)
 		BED(a_node_that_was_restarted_is_not_the_same),
 		BED(a_move_that_fails_leaves_all_as_it_was),
 		BED(a_move_ends_with_its_switch),
+		BED(two_nodes_have_a_place_and_are_paid_for),
+		BED(one_of_two_nodes_goes_on_alone),
+		KEPT(a_killed_lead_goes_on_with_what_others_have),
+		KEPT(a_killed_lead_knows_what_is_not_zeros),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

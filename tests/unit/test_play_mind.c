@@ -25,6 +25,7 @@ static void memory_is_coherent(void **state)
 	assert_true(n->splits && n->joins && n->evictions && n->leaves);
 	assert_true(n->machine_deaths && n->switch_deaths && n->node_deaths);
 	assert_true(n->lost_regions && n->resent);
+	assert_true(n->moves && n->node_silences && n->copies_left);
 	assert_true(n->lost && n->duplicated && n->reordered && n->corrupted);
 }
 

@@ -437,6 +437,134 @@ static void a_page_that_moves_takes_give_backs_along(void **state)
 	destroy(b);
 }
 
+/* Node 0 has page 1 at its own place, or in page 12; node 1, which does not
+ * answer, has it, too. */
+static void pair_with_nobody(struct bed *b, bool is_first)
+{
+	tell(b, 0, "coherence node node=1 va=%llu size=65536 away",
+	     COHERENCE_BASE + ARENA_PAGES * COHERENCE_PAGE_BYTES);
+	if (!is_first)
+		tell(b, 0, "coherence outlier va=%llu size=4096 node=1 at=0",
+		     COHERENCE_BASE + COHERENCE_PAGE_BYTES);
+	tell(b, 0, "coherence pair va=%llu size=4096 node=%d at=%d",
+	     COHERENCE_BASE + COHERENCE_PAGE_BYTES, is_first,
+	     is_first ? 0 : 12 * COHERENCE_PAGE_BYTES);
+}
+
+/* What only one of two nodes has is acknowledged when that is noted. */
+static void what_one_of_two_nodes_has_is_held(void **state)
+{
+	struct bed *b = make("");
+
+	pair_with_nobody(b, true);
+	tell(b, -EEXIST, "coherence pair va=%llu size=8192 node=1 at=0",
+	     COHERENCE_BASE);
+	tell(b, -EINVAL, "coherence pair va=%llu size=4096 node=0 at=0",
+	     COHERENCE_BASE);
+	tell(b, -EBUSY, "coherence move va=%llu size=8192 node=0 at=49152",
+	     COHERENCE_BASE);
+	get(b, 0, 0, 1, true);
+	answer(b, 0, 0, 1);
+	give(b, 0, 1, 0xaa);
+	serve(b);
+	nothing(b, 0);
+	assert_int_equal(b->memory[COHERENCE_PAGE_BYTES], 0xaa);
+	tell(b, -ENOENT, "coherence single va=%llu size=4096 node=0 at=0",
+	     COHERENCE_BASE);
+	nothing(b, 0);
+	tell(b, 0, "coherence single va=%llu size=4096 node=0 at=4096",
+	     COHERENCE_BASE + COHERENCE_PAGE_BYTES);
+	acked(b, 0);
+	give(b, 0, 1, 0xbb);
+	serve(b);
+	acked(b, 0);
+	destroy(b);
+}
+
+/* Nobody is expelled for what the keeper makes it wait for. */
+static void who_waits_for_the_keeper_is_not_silent(void **state)
+{
+	struct bed *b = make("fin_ms=100,peer_ms=100");
+
+	pair_with_nobody(b, true);
+	get(b, 0, 0, 1, true);
+	answer(b, 0, 0, 1);
+	give(b, 0, 1, 0xaa);
+	serve(b);
+	get(b, 1, 0, 1, true); /* it takes no INVAL, and says no FIN */
+	for (unsigned i = 0; i < 400; i++)
+		rig_pass(b->r, 1000000);
+	assert_non_null(strstr(said(b, "coherence show"), "\"members\":3,"));
+	tell(b, 0, "coherence single va=%llu size=4096 node=0 at=4096",
+	     COHERENCE_BASE + COHERENCE_PAGE_BYTES);
+	for (unsigned i = 0; i < 400; i++)
+		rig_pass(b->r, 1000000);
+	assert_null(strstr(said(b, "coherence show"), "\"members\":3,"));
+	destroy(b);
+}
+
+/* The first one does not answer: the other one is read at once, and what is
+ * written there counts when it is the only one. */
+static void the_second_node_is_read(void **state)
+{
+	struct bed *b = make("");
+
+	pair_with_nobody(b, false);
+	get(b, 0, 0, 1, true);
+	answer(b, 0, 0, 12);
+	give(b, 0, 1, 0xaa);
+	serve(b);
+	nothing(b, 0);
+	tell(b, 0, "coherence single va=%llu size=4096 node=0 at=%d",
+	     COHERENCE_BASE + COHERENCE_PAGE_BYTES, 12 * COHERENCE_PAGE_BYTES);
+	acked(b, 0);
+	give(b, 0, 1, 0xbb);
+	serve(b);
+	acked(b, 0);
+	assert_int_equal(b->memory[12 * COHERENCE_PAGE_BYTES], 0xbb);
+	assert_int_equal(b->memory[COHERENCE_PAGE_BYTES], 1);
+	destroy(b);
+}
+
+/* Both do not answer: it is nowhere, and nobody waits for ever. */
+static void what_no_node_has_is_void(void **state)
+{
+	struct bed *b = make("node_ms=100");
+
+	pair_with_nobody(b, true);
+	get(b, 0, 0, 1, true);
+	answer(b, 0, 0, 1);
+	give(b, 0, 1, 0xaa);
+	serve(b); /* node 0 has it, which dies then */
+	nothing(b, 0);
+	b->node_is_dead = true;
+	get(b, 0, 1, 2, false);
+	for (unsigned i = 0; i < 400; i++) {
+		rig_pass(b->r, 1000000);
+		b->seen[NODE_PORT] = b->r->ports[NODE_PORT].got;
+	}
+	acked(b, 0);
+	destroy(b);
+}
+
+/* A copy that is ready stays: both are written from then on. */
+static void a_copy_becomes_one_of_two(void **state)
+{
+	struct bed *b = make("");
+
+	tell(b, 0, "coherence node node=1 va=%llu size=65536 away",
+	     COHERENCE_BASE + ARENA_PAGES * COHERENCE_PAGE_BYTES);
+	tell(b, 0, "coherence outlier va=%llu size=4096 node=1 at=0",
+	     COHERENCE_BASE + 2 * COHERENCE_PAGE_BYTES);
+	tell(b, -EBUSY, "coherence paired");
+	tell(b, 0, "coherence move va=%llu size=4096 node=0 at=49152",
+	     COHERENCE_BASE + 2 * COHERENCE_PAGE_BYTES);
+	serve(b);
+	/* Its old node does not answer, so it is no copy. */
+	tell(b, -EBUSY, "coherence paired");
+	destroy(b);
+}
+
 static void a_writer_waits_for_the_fin(void **state)
 {
 	struct bed *b = make("");
@@ -716,6 +844,35 @@ static void a_dead_owner_is_told(void **state)
 	destroy(b);
 }
 
+/* Where memory's bytes shall count nobody is refused; that ends with the
+ * range. */
+static void a_range_goes_on_with_memorys_bytes(void **state)
+{
+	struct bed *b = make("region_pages=1");
+	char line[64];
+
+	tell(b, 0, "coherence last va=%llu size=8192", COHERENCE_BASE);
+	tell(b, 0, "coherence last va=%llu size=8192", COHERENCE_BASE);
+	tell(b, -EEXIST, "coherence last va=%llu size=4096", COHERENCE_BASE);
+	get(b, 0, 0, 1, true);
+	answer(b, 0, 0, 1);
+	get(b, 0, 1, 2, true); /* behind it */
+	answer(b, 0, 1, 2);
+	tell(b, 0, "coherence gone machine=0");
+	for (unsigned i = 0; i < 1000; i++)
+		rig_pass(b->r, COH_STEP_NS);
+	get(b, 1, 0, 1, false);
+	answer(b, 1, 0, 1);
+	get(b, 1, 0, 2, false);
+	assert_int_equal(record(b, 1).why, COHERENCE_WHY_LOST);
+	answer(b, 1, 0, 0xdb);
+	snprintf(line, sizeof(line), "coherence clear va=%llu size=4096",
+		 COHERENCE_BASE);
+	assert_string_equal(said(b, line), "{\"left\":0}\n");
+	tell(b, 0, "coherence last va=%llu size=4096", COHERENCE_BASE);
+	destroy(b);
+}
+
 /* A machine that takes INVALs and never answers is expelled. */
 static void who_does_not_answer_is_expelled(void **state)
 {
@@ -971,6 +1128,22 @@ static void a_range_is_cleared(void **state)
 	destroy(b);
 }
 
+/* What was elsewhere is where the arena has it, for who comes next. */
+static void a_cleared_range_is_at_home(void **state)
+{
+	struct bed *b = make("");
+	char line[64];
+
+	tell(b, 0, "coherence outlier va=%llu size=4096 node=0 at=49152",
+	     COHERENCE_BASE + COHERENCE_PAGE_BYTES);
+	snprintf(line, sizeof(line), "coherence clear va=%llu size=4096",
+		 COHERENCE_BASE + COHERENCE_PAGE_BYTES);
+	assert_string_equal(said(b, line), "{\"left\":0}\n");
+	get(b, 0, 0, 1, false);
+	answer(b, 0, 0, 1);
+	destroy(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -978,6 +1151,11 @@ int main(void)
 		cmocka_unit_test(a_writer_takes_it_from_readers),
 		cmocka_unit_test(a_reader_is_answered_by_the_owner),
 		cmocka_unit_test(a_page_that_moves_takes_give_backs_along),
+		cmocka_unit_test(what_one_of_two_nodes_has_is_held),
+		cmocka_unit_test(who_waits_for_the_keeper_is_not_silent),
+		cmocka_unit_test(the_second_node_is_read),
+		cmocka_unit_test(what_no_node_has_is_void),
+		cmocka_unit_test(a_copy_becomes_one_of_two),
 		cmocka_unit_test(a_writer_waits_for_the_fin),
 		cmocka_unit_test(who_meets_a_busy_region_waits),
 		cmocka_unit_test(a_lost_answer_is_read_again),
@@ -988,6 +1166,7 @@ int main(void)
 		cmocka_unit_test(forged_words_have_no_effect),
 		cmocka_unit_test(bad_messages_end_the_talk),
 		cmocka_unit_test(a_dead_owner_is_told),
+		cmocka_unit_test(a_range_goes_on_with_memorys_bytes),
 		cmocka_unit_test(who_does_not_answer_is_expelled),
 		cmocka_unit_test(a_machine_goes_with_its_port),
 		cmocka_unit_test(a_lost_memory_node_is_an_error),
@@ -999,6 +1178,7 @@ int main(void)
 		cmocka_unit_test(bad_options_are_refused),
 		cmocka_unit_test(a_full_directory_recalls),
 		cmocka_unit_test(a_range_is_cleared),
+		cmocka_unit_test(a_cleared_range_is_at_home),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -137,10 +137,12 @@ int cli_shared_create(void *args)
 {
 	const struct cli_shared_args *a = args;
 	json_t *answer;
-	int err = ask("POST", "/v1/shared/segments",
-		      json_pack("{s:s, s:I}", "name", a->common.word[0], "size",
-				(json_int_t)a->common.size),
-		      &answer);
+	int err =
+		ask("POST", "/v1/shared/segments",
+		    json_pack("{s:s, s:I, s:I, s:s}", "name", a->common.word[0],
+			      "size", (json_int_t)a->common.size, "copies",
+			      (json_int_t)a->copies, "on_loss", a->on_loss),
+		    &answer);
 
 	return err ? err : print_segment(answer, a->common.json);
 }

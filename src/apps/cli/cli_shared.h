@@ -9,6 +9,8 @@ struct cli_shared_args {
 	struct cli_action_args common; /* NAME, and more */
 	bool has_offset, has_length;
 	uint64_t offset, length;
+	uint32_t copies;
+	const char *on_loss;
 	/* serve */
 	const char *name, *user;
 	uint64_t cache_bytes;

@@ -23,6 +23,11 @@ const struct opt cmd_shared_options[] = {
 		 "allow: where the part begins (default 0)"),
 	OPT_CALL(take_length, "length", "SIZE",
 		 "allow: how long it is (default: to the end)"),
+	OPT_U32(struct cli_shared_args, copies, "copies", "N", 1, 2,
+		"create: memory nodes that have all of it (default 1)"),
+	OPT_TEXT(struct cli_shared_args, on_loss, "on-loss", "error|last",
+		 "create: what counts when a machine dies with the only copy "
+		 "of stores (default error)"),
 	OPT_SIZE(struct cli_shared_args, cache_bytes, "cache", "SIZE", 1 << 20,
 		 1ull << 40, "serve: memory for cached pages (default 512M)"),
 	OPT_U32(struct cli_shared_args, idle_ms, "idle", "MS", 1, 86400000,
@@ -66,7 +71,7 @@ int cmd_shared(const struct cli_command *self, int argc, char **argv)
 		{0},
 	};
 	static const struct cli_actions actions = {table, NULL, NULL};
-	struct cli_shared_args a = {0};
+	struct cli_shared_args a = {.copies = 1, .on_loss = "error"};
 
 	return cli_actions_run(self, &actions, argc, argv, &a);
 }

@@ -43,6 +43,7 @@ struct shd_nic {
 	struct shd_place place;
 	uint32_t turn; /* of the connections; completions name it */
 	uint32_t says, say_next;
+	uint32_t fins; /* since one had a completion */
 	bool is_connected;
 	bool is_broken;
 	uint64_t give_page[SHD_GIVES]; /* 0: the slot is free */

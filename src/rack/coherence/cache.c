@@ -45,13 +45,18 @@ enum coh_right coh_cache_right(const struct coh_cache *c, uint64_t page)
 void coh_cache_protect(struct coh_cache *c, const struct coh_range *r,
 		       struct coh_cache_out *out)
 {
+	bool can_write = false;
+
 	for (uint32_t i = 0; i < r->count; i++) {
 		struct coh_cache_page *p = coh_cache_page_at(c, r->page + i);
 
+		can_write |= p->right == COH_WRITE;
 		if (p->right == COH_WRITE && !PLANTED(mind_late_protect))
 			p->right = COH_READ;
 	}
-	coh_cache_push_range(out, COH_CACHE_PROTECT, r->page, r->count);
+	/* What may be read only is protected since it came. */
+	if (can_write)
+		coh_cache_push_range(out, COH_CACHE_PROTECT, r->page, r->count);
 }
 
 void coh_cache_unmap(struct coh_cache *c, const struct coh_range *r,

@@ -137,6 +137,9 @@ struct coh_dir {
 	uint32_t region_pages;	 /* of a new entry at least; a power of two */
 	uint8_t machines, lanes; /* lanes of each machine */
 	bool keep_going;	 /* memory's bytes count when an owner dies */
+	/* The same for these ranges, in the order of their pages. */
+	const struct coh_range *goes_on;
+	uint32_t goes_on_count;
 
 	uint32_t new_pages; /* of a new entry (split.h) */
 	uint32_t term, seq;

@@ -71,13 +71,30 @@ void coh_dir_clean(struct coh_dir *d, uint8_t machine, uint32_t term,
 
 /* ---- the dead ------------------------------------------------------------ */
 
+/* Whether memory's bytes shall count for what an owner had at the page. */
+static bool may_go_on(const struct coh_dir *d, uint64_t page)
+{
+	uint32_t low = 0, high = d->goes_on_count;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (d->goes_on[mid].page + d->goes_on[mid].count <= page)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return d->keep_going ||
+	       (low < d->goes_on_count && d->goes_on[low].page <= page);
+}
+
 /* The owner's stores are gone. True: memory's bytes count. */
-static bool lose(struct coh_dir *d)
+static bool lose(struct coh_dir *d, bool goes_on)
 {
 	d->counters[COH_DIR_C_lost]++;
-	if (d->keep_going)
+	if (goes_on)
 		d->counters[COH_DIR_C_old_bytes]++;
-	return d->keep_going || PLANTED(mind_forget_owner);
+	return goes_on || PLANTED(mind_forget_owner);
 }
 
 static void mark_lost(struct coh_dir *d, struct coh_dir_entry *e,
@@ -109,7 +126,7 @@ static void leave_entry(struct coh_dir *d, struct coh_dir_entry *e,
 
 	if (e->gainer == machine)
 		e->gainer = COH_NOBODY;
-	if (owner && !lose(d)) {
+	if (owner && !lose(d, may_go_on(d, e->page))) {
 		mark_lost(d, e, out);
 		return;
 	}
@@ -163,7 +180,7 @@ static void leave(struct coh_dir *d, uint8_t machine, struct coh_dir_out *out)
 	if (!(d->unclean & b))
 		return;
 	d->unclean &= (uint16_t)~b;
-	d->lost |= !lose(d);
+	d->lost |= !lose(d, d->keep_going);
 	if (d->lost)
 		coh_room_refuse(d, out);
 	else

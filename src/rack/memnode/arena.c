@@ -56,6 +56,26 @@ int arena_take(struct arena *a, uint64_t size_bytes, struct arena_part *out)
 	return 0;
 }
 
+int arena_take_at(struct arena *a, const struct arena_part *part)
+{
+	unsigned i = 0;
+
+	if (a->count == a->max || !part->bytes || part->at % ARENA_STEP ||
+	    part->bytes % ARENA_STEP || part->bytes > a->size_bytes ||
+	    part->at > a->size_bytes - part->bytes)
+		return -EEXIST;
+	while (i < a->count && a->parts[i].at + a->parts[i].bytes <= part->at)
+		i++;
+	if (i < a->count && a->parts[i].at < part->at + part->bytes)
+		return -EEXIST;
+	memmove(a->parts + i + 1, a->parts + i,
+		(a->count - i) * sizeof(*a->parts));
+	a->parts[i] = *part;
+	a->count++;
+	a->taken_bytes += part->bytes;
+	return 0;
+}
+
 void arena_give(struct arena *a, uint64_t at)
 {
 	unsigned i = 0;

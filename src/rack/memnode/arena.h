@@ -35,6 +35,8 @@ uint64_t arena_round(uint64_t size_bytes);
 /* -ENOSPC: there is no such place. */
 int arena_take(struct arena *a, uint64_t size_bytes,
 	       struct arena_part *out) MUST_CHECK;
+/* That one. -EEXIST: some of it is taken, or it is outside. */
+int arena_take_at(struct arena *a, const struct arena_part *part) MUST_CHECK;
 /* It was taken. */
 void arena_give(struct arena *a, uint64_t at);
 

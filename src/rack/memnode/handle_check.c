@@ -63,7 +63,24 @@ static uint64_t bytes_at(const struct mem_segment *g, unsigned node)
 	if (!g->part.bytes)
 		return 0;
 	return (g->node == node ? g->part.bytes : 0) +
-	       (g->where == node && g->where != g->node ? g->there.bytes : 0);
+	       (g->where == node && g->where != g->node ? g->there.bytes : 0) +
+	       (g->has_copy && g->copy_node == node && g->copy_node != g->node
+			? g->copy.bytes
+			: 0);
+}
+
+static void check_pairs(const struct mem_shared *s, const json_t *show,
+			json_t *list)
+{
+	uint64_t pairs = 0;
+
+	for (unsigned i = 0; i < MEM_SEGMENT_MAX; i++)
+		pairs += s->segments[i] && s->segments[i]->has_copy;
+	if (number(show, "pairs") != pairs)
+		wrong(list,
+		      "%" PRIu64 " segments have two copies at the switch, "
+		      "%" PRIu64 " are noted",
+		      number(show, "pairs"), pairs);
 }
 
 /* Where the switch reads and writes it. */
@@ -189,6 +206,7 @@ static int check(struct mem_node *node, json_t *list)
 				err = check_segment(
 					node, node->shared->segments[i], list);
 		check_lost(node->shared, show, list);
+		check_pairs(node->shared, show, list);
 	}
 	json_decref(show);
 	json_decref(own);

@@ -69,7 +69,10 @@ void handle_object_open(void *ctx, struct ctl_call *call)
 	if (!err && !g && !creates)
 		err = error_set(-ENOENT, "there is no segment %s", name);
 	if (!err && !g) {
-		err = segment_create(node, call->caller, name, 0, &g);
+		err = segment_create(
+			node, call->caller,
+			&(struct mem_segment_wish){.name = name, .copies = 1},
+			&g);
 		is_new = !err;
 	}
 	if (err) {

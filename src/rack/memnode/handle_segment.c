@@ -33,9 +33,15 @@ json_t *segment_describe(const struct mem_shared *s,
 		(void)json_object_set_new(row, "away",
 					  json_boolean(!n->is_here));
 	}
+	(void)json_object_set_new(row, "copies", json_integer(g->copies));
+	(void)json_object_set_new(row, "on_loss",
+				  json_string(g->goes_on ? "last" : "error"));
+	if (g->has_copy)
+		(void)json_object_set_new(
+			row, "copy", json_string(s->nodes[g->copy_node].name));
 	if (s->move.segment == g && !s->move.is_noted && !s->move.is_cancelled)
 		(void)json_object_set_new(
-			row, "moving",
+			row, s->move.is_copy ? "copying" : "moving",
 			json_string(s->nodes[s->move.node].name));
 	if (g->lost_by[0] && lost_bytes(s, g))
 		(void)json_object_set_new(row, "lost_by",
@@ -59,13 +65,23 @@ void handle_segment_create(void *ctx, struct ctl_call *call)
 {
 	struct mem_node *node = ctx;
 	struct mem_segment *g;
-	uint64_t size_bytes = 0;
-	const char *name;
-	int err = ctl_field_string(call->body, "name", true, &name);
+	struct mem_segment_wish wish = {0};
+	const char *on_loss = "error";
+	uint64_t copies = 1;
+	int err = ctl_field_string(call->body, "name", true, &wish.name);
 
 	if (!err)
 		err = ctl_field_u64(call->body, "size", true, 1, INT64_MAX,
-				    &size_bytes);
+				    &wish.size_bytes);
+	if (!err)
+		err = ctl_field_u64(call->body, "copies", false, 1, 2, &copies);
+	if (!err)
+		err = ctl_field_string(call->body, "on_loss", false, &on_loss);
+	wish.copies = (uint8_t)copies;
+	wish.goes_on = !err && on_loss && strcmp(on_loss, "last") == 0;
+	if (!err && !wish.goes_on && on_loss && strcmp(on_loss, "error") != 0)
+		err = error_set(-EINVAL,
+				"\"on_loss\" is \"error\" or \"last\"");
 	if (!err)
 		err = shared_check(node);
 	if (!err && node->shared->all_lost)
@@ -73,7 +89,7 @@ void handle_segment_create(void *ctx, struct ctl_call *call)
 				"machines are still being cleaned "
 				"up after the switch was restarted");
 	if (!err)
-		err = segment_create(node, call->caller, name, size_bytes, &g);
+		err = segment_create(node, call->caller, &wish, &g);
 	if (err)
 		ctl_reply_last_error(call->reply, err);
 	else

@@ -56,6 +56,8 @@ static int tell_begin(struct mem_node *node)
 	if ((uint32_t)there > s->term)
 		s->term = (uint32_t)there;
 	s->term++;
+	if (shared_file_save(node))
+		return -ENOSPC;
 	return shared_tell(node, "begin term=%u by=%s unclean=%u%s%s", s->term,
 			   node->name, member_unclean(s),
 			   s->all_lost ? " lost" : "", known);
@@ -133,6 +135,8 @@ static int await_nodes(struct mem_node *node)
 		err = shared_node_tell_away(node);
 	if (!err)
 		err = shared_move_declare(node);
+	if (!err)
+		err = shared_copy_declare(node);
 	s->is_ready = !err;
 	return err;
 }
@@ -265,6 +269,8 @@ static int look(struct mem_node *node, const json_t *hello)
 	}
 	if (!err)
 		err = lead_free_segments(node);
+	if (!err)
+		shared_copy_look(node);
 	return err ? err : shared_node_scrub(node);
 }
 
@@ -281,4 +287,5 @@ void lead_look(struct mem_node *node, const json_t *hello)
 	if (err && err != -EAGAIN && strcmp(s->why, error_last()) != 0)
 		log_warn("memnode", "%s", error_last());
 	snprintf(s->why, sizeof(s->why), "%s", err ? error_last() : "");
+	(void)!shared_file_save(node); /* it has said what is wrong */
 }

@@ -145,6 +145,17 @@ int lost_spread(struct mem_node *node, const char *by)
 
 		if (!g || g->is_leaving)
 			continue;
+		/* What the machine gave back last one node may have, and the
+		 * other one not. */
+		shared_copy_drop(node, g);
+		if (g->goes_on) {
+			log_warn("memnode",
+				 "segment %s of %s goes on with the bytes of "
+				 "memory: a machine died together with the "
+				 "switch",
+				 g->name, g->tenant->name);
+			continue;
+		}
 		lost_whole(g, by, "a machine died together with the switch");
 		err = segment_withdraw(node, g);
 	}

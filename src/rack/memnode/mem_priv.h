@@ -671,6 +671,8 @@ int shared_open(struct mem_node *node,
 void shared_close(struct mem_node *node);
 /* Its segments, rights and machines end. Call it until it has no regions. */
 void shared_tenant_end(struct mem_node *node, struct mem_tenant *t);
+/* A request was executed, and not answered yet. */
+void shared_note_call(struct mem_node *node, const struct ctl_request *request);
 /* For /v1/status; NULL: there is none. */
 json_t *shared_describe(const struct mem_node *node, bool sees_all);
 struct ctl_metrics;

@@ -165,7 +165,7 @@ static const struct ctl_members members[] = {
 	{handle_pages_create, "version count bytes depth pieces sparse"},
 	{handle_pages_mapped, "pages"},
 	{handle_walk_create, "image"},
-	{handle_segment_create, "name size"},
+	{handle_segment_create, "name size copies on_loss"},
 	{handle_segment_allow, "tenant right offset length"},
 	{handle_member_join, "proto name gid mtu talk lanes"},
 	{handle_member_connect, "proto gid mtu talk lanes"},
@@ -539,6 +539,7 @@ void mem_node_handle(void *ctx, const struct ctl_request *request,
 	} else {
 		route = (unsigned)(q.call.route - node_routes);
 		run_locked(node, &q);
+		shared_note_call(node, request);
 	}
 	count_request(node, route, reply->status);
 	walks_reap(node);

@@ -66,6 +66,12 @@ static struct mem_allow owner_right(const struct mem_segment *g,
 		.tenant = g->tenant, .length = g->part.bytes, .right = right};
 }
 
+static int tell_last(struct mem_node *node, const struct mem_segment *g)
+{
+	return shared_tell(node, "last va=%" PRIu64 " size=%" PRIu64,
+			   segment_va(g), g->part.bytes);
+}
+
 int segment_declare(struct mem_node *node, struct mem_segment *g)
 {
 	struct mem_allow own = owner_right(g, COH_WRITE);
@@ -73,7 +79,9 @@ int segment_declare(struct mem_node *node, struct mem_segment *g)
 
 	if (g->is_leaving || g->is_lost)
 		return 0;
-	err = tell_right(node, g, &own);
+	err = g->goes_on && g->part.bytes ? tell_last(node, g) : 0;
+	if (!err)
+		err = tell_right(node, g, &own);
 	for (unsigned i = 0; !err && i < g->allow_count; i++)
 		err = tell_right(node, g, &g->allow[i]);
 	return err;
@@ -169,24 +177,40 @@ static int check_new(const struct mem_shared *s, const struct mem_tenant *t,
 	return 0;
 }
 
+static void give_memory(struct mem_node *node, struct mem_segment *g)
+{
+	if (!g->part.bytes)
+		return;
+	shared_node_give(node, g);
+	if (g->where != g->node)
+		g->tenant->used_bytes -= g->there.bytes;
+	if (g->has_copy && g->copy_node != g->node)
+		g->tenant->used_bytes -= g->copy.bytes;
+	g->tenant->used_bytes -= g->part.bytes;
+}
+
 /* A place in the arena. The tenant pays for all of it, because nobody else can
  * have what is left: many small segments would use up the arena otherwise. */
 static int take_memory(struct mem_node *node, struct mem_segment *g)
 {
-	uint64_t place_bytes = g->size_bytes ? arena_round(g->size_bytes) : 0;
+	uint64_t place_bytes =
+		g->size_bytes ? g->copies * arena_round(g->size_bytes) : 0;
 	int err = ruled_admit(node);
 
 	if (!err)
 		err = ruled_charge(node, g->tenant, place_bytes);
 	if (err == -EDQUOT)
-		return error_prefix(err,
-				    "segment %s takes a place of %s: ", g->name,
+		return error_prefix(err, "segment %s takes %s: ", g->name,
 				    SIZE_TEXT(place_bytes));
 	if (err || !place_bytes)
 		return err;
 	err = shared_node_take(node, g);
-	if (!err)
-		g->tenant->used_bytes += g->part.bytes;
+	if (err)
+		return err;
+	g->tenant->used_bytes += g->part.bytes;
+	err = g->copies > 1 ? shared_copy_take(node, g) : 0;
+	if (err)
+		give_memory(node, g);
 	return err;
 }
 
@@ -205,16 +229,6 @@ static int insert(struct mem_shared *s, struct mem_segment *g)
 	return 0;
 }
 
-static void give_memory(struct mem_node *node, struct mem_segment *g)
-{
-	if (!g->part.bytes)
-		return;
-	shared_node_give(node, g);
-	if (g->where != g->node)
-		g->tenant->used_bytes -= g->there.bytes;
-	g->tenant->used_bytes -= g->part.bytes;
-}
-
 void segment_free(struct mem_node *node, struct mem_segment *g)
 {
 	struct mem_shared *s = node->shared;
@@ -230,13 +244,13 @@ void segment_free(struct mem_node *node, struct mem_segment *g)
 }
 
 int segment_create(struct mem_node *node, struct mem_tenant *t,
-		   const char *name, uint64_t size_bytes,
+		   const struct mem_segment_wish *wish,
 		   struct mem_segment **out)
 {
 	struct mem_shared *s = node->shared;
 	struct mem_segment *g;
-	struct mem_allow own;
-	int err = check_new(s, t, name);
+	uint64_t size_bytes = wish->size_bytes;
+	int err = check_new(s, t, wish->name);
 
 	if (!err && size_bytes > shared_node_extent(s))
 		err = error_set(-ENOSPC, "the shared memory of %s has %s",
@@ -248,9 +262,11 @@ int segment_create(struct mem_node *node, struct mem_tenant *t,
 	g = calloc(1, sizeof(*g));
 	if (g) {
 		g->tenant = t;
+		g->copies = wish->copies;
+		g->goes_on = wish->goes_on;
 		g->length_bytes = size_bytes;
 		g->size_bytes = align_up(size_bytes, COHERENCE_PAGE_BYTES);
-		snprintf(g->name, sizeof(g->name), "%s", name);
+		snprintf(g->name, sizeof(g->name), "%s", wish->name);
 		err = take_memory(node, g);
 	}
 	if (!g || err) {
@@ -258,14 +274,17 @@ int segment_create(struct mem_node *node, struct mem_tenant *t,
 		tenant_give(t, MEM_LIMIT_REGIONS, 1);
 		return g ? err : error_set(-ENOMEM, "no memory left");
 	}
-	own = owner_right(g, COH_WRITE);
 	err = insert(s, g);
+	if (!err && g->has_copy)
+		err = shared_copy_tell(node, g);
 	if (!err)
-		err = tell_right(node, g, &own);
+		err = segment_declare(node, g);
 	/* The switch's table of rights is full: nothing may fail later. */
 	if (err == -EBUSY)
-		err = error_prefix(-ENOSPC, "segment %s: ", name);
+		err = error_prefix(-ENOSPC, "segment %s: ", wish->name);
 	if (err) {
+		if (g->has_copy)
+			shared_copy_untell(node, g);
 		segment_free(node, g);
 		return err;
 	}

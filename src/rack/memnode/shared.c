@@ -70,7 +70,8 @@ int shared_open(struct mem_node *node, const struct mem_node_config *c)
 	if (!s->pd)
 		return error_set(-errno, "no protection domain: %s",
 				 strerror(errno));
-	return memory_make_sparse(node, s->pd, s->size_bytes, &s->memory);
+	err = memory_make_sparse(node, s->pd, s->size_bytes, &s->memory);
+	return err ? err : shared_file_load(node);
 }
 
 void shared_close(struct mem_node *node)
@@ -79,6 +80,8 @@ void shared_close(struct mem_node *node)
 
 	if (!s)
 		return;
+	if (s->saved)
+		shared_file_remove(node);
 	for (unsigned i = 0; i < MEM_SEGMENT_MAX; i++)
 		if (s->segments[i])
 			segment_free(node, s->segments[i]);
@@ -90,6 +93,7 @@ void shared_close(struct mem_node *node)
 		(void)ibv_dealloc_pd(s->pd);
 	shared_node_close(s);
 	free(s->lost);
+	free(s->saved);
 	free(s);
 	node->shared = NULL;
 }

@@ -78,7 +78,8 @@ static void give(struct mem_node *node, struct mem_segment *g, uint8_t from,
 /* ---- steps ----------------------------------------------------------------
  */
 
-int shared_move_begin(struct mem_node *node, struct mem_segment *g, uint8_t to)
+int shared_move_begin(struct mem_node *node, struct mem_segment *g, uint8_t to,
+		      bool is_copy)
 {
 	struct mem_shared *s = node->shared;
 	struct mem_shared_move *v = &s->move;
@@ -88,6 +89,12 @@ int shared_move_begin(struct mem_node *node, struct mem_segment *g, uint8_t to)
 	if (v->segment)
 		return error_set(-EBUSY, "segment %s is being moved",
 				 v->segment->name);
+	if (g->has_copy)
+		return error_set(-EBUSY,
+				 "segment %s is at nodes %s and %s, and stays "
+				 "there",
+				 g->name, name_of(s, g->where),
+				 name_of(s, g->copy_node));
 	if (!s->nodes[g->where].is_here || g->is_lost)
 		return error_set(-EHOSTDOWN,
 				 "segment %s is lost, or node %s does not "
@@ -104,7 +111,8 @@ int shared_move_begin(struct mem_node *node, struct mem_segment *g, uint8_t to)
 		give(node, g, to, &part);
 		return err;
 	}
-	*v = (struct mem_shared_move){.segment = g, .node = to, .part = part};
+	*v = (struct mem_shared_move){
+		.segment = g, .node = to, .part = part, .is_copy = is_copy};
 	return 0;
 }
 
@@ -128,8 +136,9 @@ void shared_move_cancel(struct mem_node *node, const char *why)
 
 	if (v->is_noted || v->is_cancelled)
 		return;
-	log_warn("memnode", "segment %s of %s is not moved: %s",
-		 v->segment->name, v->segment->tenant->name, why);
+	log_warn("memnode", "segment %s of %s is not %s: %s", v->segment->name,
+		 v->segment->tenant->name, v->is_copy ? "copied" : "moved",
+		 why);
 	v->is_cancelled = shared_tell(node, "unmove") == 0;
 }
 
@@ -158,6 +167,42 @@ static int conclude(struct mem_node *node)
 	return err;
 }
 
+/* The switch writes to both from now on, or to none: only then it is noted
+ * that the second one counts, too. */
+static int conclude_copy(struct mem_node *node)
+{
+	struct mem_shared_move *v = &node->shared->move;
+	struct mem_segment *g = v->segment;
+	int err = shared_tell(node, "paired");
+
+	if (err == -EHOSTDOWN)
+		return err; /* who knows; see below */
+	if (err) {
+		shared_move_cancel(node, error_last());
+		return 0;
+	}
+	g->has_copy = true;
+	g->copy_node = v->node;
+	g->copy = v->part;
+	*v = (struct mem_shared_move){0};
+	log_info("memnode", "segment %s of %s is at nodes %s and %s", g->name,
+		 g->tenant->name, name_of(node->shared, g->where),
+		 name_of(node->shared, g->copy_node));
+	return 0;
+}
+
+/* The switch may have heard that it is a pair, and we not that it has. */
+static int unpair(struct mem_node *node)
+{
+	const struct mem_segment *g = node->shared->move.segment;
+	int err = shared_tell(node,
+			      "single va=%" PRIu64 " size=%" PRIu64
+			      " node=%u at=%" PRIu64,
+			      g->va, g->there.bytes, g->where, g->there.at);
+
+	return err == -EBUSY ? 0 : err;
+}
+
 void shared_move_end(struct mem_node *node)
 {
 	struct mem_shared_move *v = &node->shared->move;
@@ -176,6 +221,10 @@ int shared_move_look(struct mem_node *node, const json_t *show)
 	if (!v->segment || !state)
 		return 0;
 	if (strcmp(state, "none") == 0) {
+		int err = v->is_copy ? unpair(node) : 0;
+
+		if (err)
+			return err;
 		shared_move_end(node);
 	} else if (strcmp(state, "failed") == 0) {
 		if (v->is_noted) /* the switch has not heard it */
@@ -183,7 +232,7 @@ int shared_move_look(struct mem_node *node, const json_t *show)
 		shared_move_cancel(node, "a memory node does not answer");
 	} else if (strcmp(state, "synced") == 0 && !v->is_cancelled &&
 		   !v->segment->is_leaving) {
-		return conclude(node);
+		return v->is_copy ? conclude_copy(node) : conclude(node);
 	}
 	return 0;
 }
@@ -231,7 +280,7 @@ void handle_segment_move(void *ctx, struct ctl_call *call)
 	if (!err)
 		err = shared_node_find(node->shared, name, &to);
 	if (!err && g->where != to)
-		err = shared_move_begin(node, g, to);
+		err = shared_move_begin(node, g, to, false);
 	if (err)
 		ctl_reply_last_error(call->reply, err);
 	else

@@ -53,6 +53,20 @@ int shared_node_open(struct mem_shared *s, const char *name,
 		   size_bytes);
 }
 
+int shared_node_restore(struct mem_shared *s, uint8_t at, const char *name,
+			uint64_t id, uint64_t va, uint64_t size_bytes)
+{
+	int err = strlen(name) < MEM_SHARED_NAME && size_bytes &&
+				  size_bytes <= 1ull << COHERENCE_NODE_SHIFT
+			  ? set(&s->nodes[at], name, va, size_bytes)
+			  : -EINVAL;
+
+	s->nodes[at].id = id;
+	return err ? error_set(err, "no node %.40s of %" PRIu64 " bytes", name,
+			       size_bytes)
+		   : 0;
+}
+
 void shared_node_close(struct mem_shared *s)
 {
 	for (unsigned i = 0; i < COHERENCE_NODES; i++) {
@@ -118,22 +132,34 @@ static bool is_open(const struct mem_shared *s, const struct mem_shared_node *n)
 	return true;
 }
 
+bool shared_node_is_open(const struct mem_shared *s, uint8_t at)
+{
+	return is_open(s, &s->nodes[at]);
+}
+
+struct mem_shared_node *shared_node_best(struct mem_shared *s, uint64_t but)
+{
+	struct mem_shared_node *best = NULL;
+
+	STATIC_ASSERT(COHERENCE_NODES <= 64, "a mask has all nodes");
+	for (unsigned i = 0; i < COHERENCE_NODES; i++) {
+		struct mem_shared_node *n = &s->nodes[i];
+
+		if (!(but >> i & 1) && is_open(s, n) &&
+		    (!best || n->arena.taken_bytes < best->arena.taken_bytes))
+			best = n;
+	}
+	return best;
+}
+
 int shared_node_take(struct mem_node *node, struct mem_segment *g)
 {
 	struct mem_shared *s = node->shared;
-	bool was_tried[COHERENCE_NODES] = {false};
+	uint64_t was_tried = 0;
 
 	for (;;) {
-		struct mem_shared_node *best = NULL;
+		struct mem_shared_node *best = shared_node_best(s, was_tried);
 
-		for (unsigned i = 0; i < COHERENCE_NODES; i++) {
-			struct mem_shared_node *n = &s->nodes[i];
-
-			if (!was_tried[i] && is_open(s, n) &&
-			    (!best ||
-			     n->arena.taken_bytes < best->arena.taken_bytes))
-				best = n;
-		}
 		if (!best)
 			return error_set(-ENOSPC,
 					 "the shared memory of %s, %s, and of "
@@ -141,7 +167,7 @@ int shared_node_take(struct mem_node *node, struct mem_segment *g)
 					 "%s left",
 					 node->name, SIZE_TEXT(s->size_bytes),
 					 SIZE_TEXT(arena_round(g->size_bytes)));
-		was_tried[best - s->nodes] = true;
+		was_tried |= 1ull << (best - s->nodes);
 		if (arena_take(&best->arena, g->size_bytes, &g->part))
 			continue;
 		g->node = g->where = (uint8_t)(best - s->nodes);
@@ -212,7 +238,9 @@ static void give_address(struct mem_shared_node *n,
 void shared_node_give(struct mem_node *node, const struct mem_segment *g)
 {
 	shared_node_scrub_part(node, g->where, &g->there, false);
-	if (g->where != g->node)
+	if (g->has_copy)
+		shared_node_scrub_part(node, g->copy_node, &g->copy, false);
+	if (g->where != g->node && !(g->has_copy && g->copy_node == g->node))
 		give_address(&node->shared->nodes[g->node], &g->part);
 }
 
@@ -364,6 +392,7 @@ static int renew(struct mem_node *node, struct mem_shared_node *n, uint64_t id)
 	if (!was_other)
 		return 0;
 	forget_dirty(n, n->dirty_count);
+	shared_copy_forget(node, (uint8_t)number_of);
 	lose(node, number_of, "its memory node was restarted, and has zeros");
 	for (unsigned i = 0; !err && i < MEM_SEGMENT_MAX; i++)
 		if (s->segments[i] && s->segments[i]->is_lost &&
@@ -454,9 +483,10 @@ int shared_node_tell_away(struct mem_node *node)
 		if (!n->used || n->is_told)
 			continue;
 		log_warn("memnode",
-			 "memory node %s does not come back: its segments "
-			 "cannot be used until it does",
+			 "memory node %s does not come back: segments that no "
+			 "other node has cannot be used until it does",
 			 n->name);
+		shared_copy_leave(node, (uint8_t)i, false);
 		err = shared_tell(node,
 				  "node node=%u va=%" PRIu64 " size=%" PRIu64
 				  " away",
@@ -491,9 +521,11 @@ void shared_node_note(struct mem_node *node, const json_t *show)
 			s->wants_term = true;
 		} else {
 			log_warn("memnode",
-				 "memory node %s does not answer: its segments "
-				 "cannot be used until it does",
+				 "memory node %s does not answer: segments "
+				 "that no other node has cannot be used until "
+				 "it does",
 				 n->name);
+			shared_copy_leave(node, (uint8_t)at, true);
 		}
 	}
 }

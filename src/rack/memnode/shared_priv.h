@@ -47,6 +47,12 @@ struct mem_segment {
 	 * is now, which may be elsewhere (shared_move.c). */
 	uint8_t node, where;
 	struct arena_part part, there;
+	/* How many nodes shall have it, and the second one that does
+	 * (shared_copy.c). */
+	uint8_t copies;
+	bool has_copy;
+	uint8_t copy_node;
+	struct arena_part copy;
 	uint64_t va;
 	uint64_t size_bytes; /* whole pages of the part; charged */
 	/* As it was asked for. An object begins with 0, and has no part then.
@@ -58,6 +64,7 @@ struct mem_segment {
 	bool is_unlinked;
 	bool is_leaving;   /* deleted */
 	bool is_withdrawn; /* and nobody has a right to it */
+	bool goes_on; /* with memory's bytes, when a machine dies with newer */
 	/* Nobody knows what of it was lost: no right to it is declared. */
 	bool is_lost;
 	char lost_by[MEM_MEMBER_NAME_MAX + 1]; /* the last machine; or "" */
@@ -141,6 +148,7 @@ struct mem_shared_move {
 	struct arena_part part;
 	bool is_noted;	   /* it is there; the switch may not have heard it */
 	bool is_cancelled; /* the switch has heard that it stays */
+	bool is_copy;	   /* and stays where it is, too */
 };
 
 struct mem_shared {
@@ -175,6 +183,7 @@ struct mem_shared {
 	unsigned lost_count;
 	struct coh_range *lost; /* by page */
 	char why[160];		/* it is not ready */
+	char *saved;		/* the file's text; NULL: it has none yet */
 };
 
 static inline uint64_t segment_va(const struct mem_segment *g)
@@ -211,6 +220,10 @@ int shared_conn_make(struct mem_node *node,
 int shared_node_open(struct mem_shared *s, const char *name,
 		     uint64_t size_bytes) MUST_CHECK;
 void shared_node_close(struct mem_shared *s);
+/* One that is known from before, and away. */
+int shared_node_restore(struct mem_shared *s, uint8_t at, const char *name,
+			uint64_t id, uint64_t va,
+			uint64_t size_bytes) MUST_CHECK;
 /* A part of the least used node, and its address. -ENOSPC, with words. */
 int shared_node_take(struct mem_node *node, struct mem_segment *g) MUST_CHECK;
 /* Nobody has a page of it any more: it becomes zeros, and then is free. */
@@ -220,6 +233,10 @@ void shared_node_scrub_part(struct mem_node *node, uint8_t at,
 			    const struct arena_part *part, bool stays);
 bool shared_node_is_dirty(const struct mem_shared *s, uint8_t at,
 			  const struct arena_part *part);
+/* The one with the least in segments that machines know, but for those in the
+ * mask; NULL: none. */
+struct mem_shared_node *shared_node_best(struct mem_shared *s, uint64_t but);
+bool shared_node_is_open(const struct mem_shared *s, uint8_t at);
 /* One that may have segments. -ENOENT, -EHOSTDOWN, with words. */
 int shared_node_find(const struct mem_shared *s, const char *name,
 		     uint8_t *out) MUST_CHECK;
@@ -248,8 +265,9 @@ json_t *shared_node_describe(const struct mem_shared *s);
 /* ---- shared_move.c: segments that go elsewhere -----------------------------
  */
 
-int shared_move_begin(struct mem_node *node, struct mem_segment *g,
-		      uint8_t to) MUST_CHECK;
+/* `is_copy`: it shall be there, too. */
+int shared_move_begin(struct mem_node *node, struct mem_segment *g, uint8_t to,
+		      bool is_copy) MUST_CHECK;
 /* Goes on with what the switch says. */
 int shared_move_look(struct mem_node *node, const json_t *show) MUST_CHECK;
 void shared_move_cancel(struct mem_node *node, const char *why);
@@ -257,6 +275,39 @@ void shared_move_cancel(struct mem_node *node, const char *why);
 void shared_move_end(struct mem_node *node);
 /* Tells where segments are that are not at home. */
 int shared_move_declare(struct mem_node *node) MUST_CHECK;
+
+/* ---- shared_copy.c: segments that two nodes have ---------------------------
+ */
+
+/* A second place for a segment that has none of its pages in use. The caller
+ * has charged it. -ENOSPC. */
+int shared_copy_take(struct mem_node *node, struct mem_segment *g) MUST_CHECK;
+/* Tells the switch. */
+int shared_copy_tell(struct mem_node *node,
+		     const struct mem_segment *g) MUST_CHECK;
+/* It has one place, where it is now. A switch that does not answer is another
+ * one when it does. */
+void shared_copy_untell(struct mem_node *node, const struct mem_segment *g);
+/* The node has them no longer: they go on with what the other one has.
+ * `is_told`: the switch of this term knows of both. */
+void shared_copy_leave(struct mem_node *node, uint8_t at, bool is_told);
+/* The second copy of this one counts no more. */
+void shared_copy_drop(struct mem_node *node, struct mem_segment *g);
+/* The same of one whose memory is new. */
+void shared_copy_forget(struct mem_node *node, uint8_t at);
+/* Begins a second copy where one is missing. */
+void shared_copy_look(struct mem_node *node);
+/* A new switch: which segments two nodes have. */
+int shared_copy_declare(struct mem_node *node) MUST_CHECK;
+
+/* ---- shared_file.c: what a lead that was killed knows ----------------------
+ */
+
+/* Writes it if it is not what it was. */
+int shared_file_save(struct mem_node *node) MUST_CHECK;
+/* The segments end with this node. */
+void shared_file_remove(struct mem_node *node);
+int shared_file_load(struct mem_node *node) MUST_CHECK;
 
 /* ---- follow.c: a node that does not lead -----------------------------------
  */
@@ -270,8 +321,16 @@ int follow_look(struct mem_node *node, const json_t *hello) MUST_CHECK;
 struct mem_segment *segment_find(const struct mem_shared *s,
 				 const struct mem_tenant *owner,
 				 const char *name);
+/* What a segment is asked for. */
+struct mem_segment_wish {
+	const char *name;
+	uint64_t size_bytes;
+	uint8_t copies;
+	bool goes_on;
+};
+
 int segment_create(struct mem_node *node, struct mem_tenant *t,
-		   const char *name, uint64_t size_bytes,
+		   const struct mem_segment_wish *wish,
 		   struct mem_segment **out) MUST_CHECK;
 /* Copies that a tenant has already are not taken back. */
 int segment_allow(struct mem_node *node, struct mem_segment *g,

@@ -22,6 +22,7 @@
  * A memory node that does not answer is lost with all that it had: gets of its
  * pages are refused, and give-backs to it are acknowledged and counted, so that
  * regions go on to where they are refused. It stays lost until the next term.
+ * Ranges that two nodes have go on with the other one (coh_pair.c).
  *
  * One memory node keeps the members and begins terms. Others offer their arenas
  * (coh_offer.c): the switch is where the keeper finds them, and where they find
@@ -53,6 +54,7 @@ enum {
 	COH_KEEPER_TEXT = 40, /* the name of whoever keeps the members */
 	COH_COPIES = 8,	      /* pages of a move on their way */
 	COH_SCRUBS = 64,      /* parts of an arena that are to become zeros */
+	COH_PAIRS = 4096,     /* ranges that two nodes have */
 };
 
 #define COH_EPOCH_NS 100000000ull
@@ -81,6 +83,7 @@ enum {
 	X(recalls)       \
 	X(waits)         \
 	X(lost)          \
+	X(old_bytes)     \
 	X(splits)        \
 	X(joins)         \
 	X(entries_made)  \
@@ -179,9 +182,12 @@ struct coh_give {
 	struct coh *coh;
 	uint8_t machine;
 	bool used;
-	uint32_t said;		  /* which message of the machine it is */
-	uint8_t left;		  /* writes that are not done */
-	struct coh_op op, second; /* the second one: see coh_move.c */
+	bool has_second;
+	bool is_held;  /* only one of two nodes has it */
+	uint32_t said; /* which message of the machine it is */
+	uint8_t left;  /* writes that are not done */
+	uint64_t page;
+	struct coh_op op, second; /* the second one: coh_move.c, coh_pair.c */
 	uint8_t bytes[COHERENCE_PAGE_BYTES];
 };
 
@@ -209,6 +215,20 @@ struct coh_move {
 	uint32_t node;
 	uint64_t addr;
 	struct coh_copy copies[COH_COPIES];
+};
+
+/* A range that two nodes have: here is where the second one has it. */
+struct coh_pair {
+	uint64_t page, count;
+	uint64_t addr;
+	uint32_t node;
+};
+
+/* What becomes of a give-back when its writes are done. */
+enum coh_give_fate {
+	COH_GIVE_KEPT, /* it is where it shall be */
+	COH_GIVE_HELD, /* the keeper must note first who has it */
+	COH_GIVE_VOID, /* nobody has it */
 };
 
 /* A message of a machine that has no answer. */
@@ -290,6 +310,9 @@ struct coh {
 	struct coh_node *nodes;	      /* COHERENCE_NODES */
 	struct coh_offer *offers;     /* as many */
 	struct coh_move move;
+	uint32_t pair_count;
+	struct coh_pair *pairs;	   /* by page */
+	struct coh_range *goes_on; /* of the directory; COH_PAIRS of them */
 	uint8_t nothing[COHERENCE_PAGE_BYTES]; /* of refused gets */
 };
 
@@ -341,6 +364,30 @@ bool coh_move_give(struct coh *c, uint64_t page, struct coh_op *op);
 /* It could not be written there. */
 void coh_move_failed(struct coh *c);
 
+/* ---- coh_pair.c: ranges that two nodes have --------------------------------
+ */
+
+/* Where the page is read: at the first node, unless only the second one
+ * answers. -EFAULT: nobody has it. */
+int coh_pair_place(const struct coh *c, uint64_t page, uint32_t *node,
+		   uint64_t *addr) MUST_CHECK;
+/* The op's node is lost: whether the page is read somewhere else now. */
+bool coh_pair_read_again(struct coh *c, struct coh_op *op, uint64_t page);
+/* A page is given back: whether it is written at a second place, too, by op. */
+bool coh_pair_give(struct coh *c, uint64_t page, struct coh_op *op);
+/* All writes of the give-back are done. */
+enum coh_give_fate coh_pair_fate(const struct coh *c, const struct coh_give *g);
+/* Nodes, or who has what, are not what they were: looks at what is held. */
+void coh_pair_look(struct coh *c);
+/* Whether something that the machine gave back is held: it is not silent. */
+bool coh_pair_holds(const struct coh_machine *m);
+/* The same of any machine. */
+bool coh_pair_waits(const struct coh *c);
+/* Whether some of the range is a pair's. */
+bool coh_pair_meets(const struct coh *c, uint64_t page, uint64_t count);
+/* -EEXIST, -ENOSPC, -EINVAL, with words. */
+int coh_pair_add(struct coh *c, const struct coh_pair *pair) MUST_CHECK;
+
 /* ---- coh_talk.c: what a machine says ---------------------------------------
  */
 
@@ -351,6 +398,8 @@ void coh_talk_request(struct coh_machine *m, const struct wire_pkt *w);
 void coh_talk_reject(struct coh_machine *m, uint32_t psn, uint8_t syndrome);
 /* A message was executed; acknowledges all that may be. */
 void coh_talk_done(struct coh_machine *m, uint32_t said);
+/* All writes of a give-back are done, or what they mean has changed. */
+void coh_give_settle(struct coh *c, struct coh_give *g);
 /* The key's domain; false: no key of this machine for that. COH_NONE: to give
  * back. */
 bool coh_key_find(const struct coh_machine *m, uint32_t key, uint32_t *domain,

@@ -79,6 +79,16 @@ static void count_entries(struct coh *c)
 		c->c[COH_C_entries_freed] += known - c->dir.used;
 }
 
+/* To the page's node, and to a second one where it has one. */
+static void write_give(struct coh *c, struct coh_give *g, uint64_t page)
+{
+	g->page = page;
+	g->has_second = coh_pair_give(c, page, &g->second) ||
+			coh_move_give(c, page, &g->second);
+	g->left = g->has_second ? 2 : 1;
+	coh_op_start(c, &g->op, page, true);
+}
+
 void coh_act(struct coh *c, const uint8_t *bytes, struct coh_give *give)
 {
 	for (uint32_t i = 0; i < c->out.count; i++) {
@@ -90,10 +100,7 @@ void coh_act(struct coh *c, const uint8_t *bytes, struct coh_give *give)
 			coh_tell_inval(m, &a->inval);
 			break;
 		case COH_DIR_WRITE:
-			give->left = coh_move_give(c, a->page, &give->second)
-					     ? 2
-					     : 1;
-			coh_op_start(c, &give->op, a->page, true);
+			write_give(c, give, a->page);
 			break;
 		case COH_DIR_REFUSE_GIVE:
 			/* The others went on without this machine. */
@@ -117,6 +124,7 @@ void coh_act(struct coh *c, const uint8_t *bytes, struct coh_give *give)
 	c->c[COH_C_recalls] = c->dir.counters[COH_DIR_C_recalls];
 	c->c[COH_C_waits] = c->dir.counters[COH_DIR_C_waits];
 	c->c[COH_C_lost] = c->dir.counters[COH_DIR_C_lost];
+	c->c[COH_C_old_bytes] = c->dir.counters[COH_DIR_C_old_bytes];
 	count_entries(c);
 	if (c->dir.room_count)
 		coh_timer_in(c, COH_TICK_NS);
@@ -217,6 +225,8 @@ static void look_for_silence(struct coh *c, uint64_t now_ns)
 	for (uint8_t i = 0; i < c->opt.machines; i++) {
 		struct coh_machine *m = &c->machines[i];
 
+		if (coh_pair_holds(m)) /* it waits, not we */
+			m->heard_ns = now_ns;
 		if (!m->used || !m->unanswered ||
 		    now_ns - u64_max(m->heard_ns, awake_ns) < c->opt.fin_ns)
 			continue;

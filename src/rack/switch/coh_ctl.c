@@ -66,6 +66,7 @@ static void forget(struct coh *c)
 	translate_clear(&c->translate);
 	c->rights.count = 0;
 	memset(&c->move, 0, sizeof(c->move));
+	c->pair_count = c->dir.goes_on_count = 0;
 	c->out.count = 0;
 	c->is_due = c->in_epoch = false;
 }
@@ -174,6 +175,9 @@ int coh_control(void *state, const char *text, struct json_out *out)
 		MOVE,
 		MOVED,
 		UNMOVE,
+		PAIR,
+		PAIRED,
+		SINGLE,
 		ALLOW,
 		MACHINE,
 		LANE,
@@ -185,15 +189,17 @@ int coh_control(void *state, const char *text, struct json_out *out)
 		SPLIT,
 		JOIN,
 		CLEAR,
+		LAST,
 		FIND,
 		CHECK,
 		SHOW
 	};
 	static const char *const verbs[] = {
-		"begin", "node",  "offer",  "arena",  "scrub",	 "outlier",
-		"move",	 "moved", "unmove", "allow",  "machine", "lane",
-		"key",	 "gone",  "lost",   "repair", "recall",	 "split",
-		"join",	 "clear", "find",   "check",  "show",	 NULL};
+		"begin",  "node",    "offer",  "arena", "scrub",  "outlier",
+		"move",	  "moved",   "unmove", "pair",	"paired", "single",
+		"allow",  "machine", "lane",   "key",	"gone",	  "lost",
+		"repair", "recall",  "split",  "join",	"clear",  "last",
+		"find",	  "check",   "show",   NULL};
 	struct coh *c = state;
 	struct tor_words p;
 	int verb = tor_words_verb(&p, "coherence", verbs, text);
@@ -217,6 +223,12 @@ int coh_control(void *state, const char *text, struct json_out *out)
 		return coh_move_conclude(c, &p);
 	case UNMOVE:
 		return coh_move_cancel(c, &p);
+	case PAIR:
+		return coh_pair_declare(c, &p);
+	case PAIRED:
+		return coh_move_pair(c, &p);
+	case SINGLE:
+		return coh_pair_single(c, &p);
 	case ALLOW:
 		return coh_declare_right(c, &p);
 	case MACHINE:
@@ -239,6 +251,8 @@ int coh_control(void *state, const char *text, struct json_out *out)
 		return coh_region_join(c, &p);
 	case CLEAR:
 		return coh_region_clear(c, &p, out);
+	case LAST:
+		return coh_region_last(c, &p);
 	case FIND:
 		return coh_region_find(c, &p, out);
 	case CHECK:

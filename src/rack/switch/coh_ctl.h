@@ -41,14 +41,28 @@ void coh_offer_show(const struct coh *c, struct json_out *out);
 int coh_move_begin(struct coh *c, struct tor_words *p) MUST_CHECK;
 /* -EBUSY: not all pages are there. */
 int coh_move_conclude(struct coh *c, struct tor_words *p) MUST_CHECK;
+/* The same, and the old place stays: from now on two nodes have the range. */
+int coh_move_pair(struct coh *c, struct tor_words *p) MUST_CHECK;
 int coh_move_cancel(struct coh *c, struct tor_words *p) MUST_CHECK;
 void coh_move_show(const struct coh *c, struct json_out *out);
 /* The range is there, whatever was said of it before. -ENOSPC. */
 int coh_outlier_set(struct coh *c, uint64_t va, uint64_t size, uint32_t node,
 		    uint64_t addr) MUST_CHECK;
+/* It is where its arena's entry says. */
+void coh_outlier_clear(struct coh *c, uint64_t va, uint64_t size);
 /* The words node and at: a part of an arena of that size. */
 int coh_read_part(struct coh *c, struct tor_words *p, uint64_t size,
 		  uint32_t *node, uint64_t *addr) MUST_CHECK;
+
+/* ---- coh_pair.c ------------------------------------------------------------
+ */
+
+int coh_pair_declare(struct coh *c, struct tor_words *p) MUST_CHECK;
+/* -ENOENT: it is no pair. */
+int coh_pair_single(struct coh *c, struct tor_words *p) MUST_CHECK;
+/* Nothing of the range is a pair's any more. */
+void coh_pair_clear(struct coh *c, uint64_t page, uint64_t count);
+void coh_pair_show(const struct coh *c, struct json_out *out);
 
 /* ---- coh_region.c ----------------------------------------------------------
  */
@@ -62,6 +76,8 @@ int coh_region_repair(struct coh *c, struct tor_words *p) MUST_CHECK;
 int coh_region_recall(struct coh *c, struct tor_words *p) MUST_CHECK;
 int coh_region_split(struct coh *c, struct tor_words *p) MUST_CHECK;
 int coh_region_join(struct coh *c, struct tor_words *p) MUST_CHECK;
+/* Where an owner dies in the range, memory's bytes count. */
+int coh_region_last(struct coh *c, struct tor_words *p) MUST_CHECK;
 /* Takes back whatever lies in a range that nobody has a right to any more, and
  * forgets what was lost there; says how many entries are left. */
 int coh_region_clear(struct coh *c, struct tor_words *p,

@@ -91,6 +91,8 @@ static void read_done(struct coh *c, struct coh_op *op)
 {
 	struct coh_lane *l = container_of(op, struct coh_lane, op);
 
+	if (op->has_failed && coh_pair_read_again(c, op, l->page))
+		return;
 	if (l->is_again) {
 		read_again_done(l);
 		return;
@@ -149,7 +151,7 @@ static enum coherence_why why_not(struct coh_lane *l, uint32_t domain,
 	uint64_t addr;
 
 	if (rights_find(&c->rights, domain, l->page) < right ||
-	    translate_find(&c->translate, coh_va(l->page), &node, &addr)) {
+	    coh_pair_place(c, l->page, &node, &addr)) {
 		coh_count(c, COH_C_refused_right);
 		return COHERENCE_WHY_RIGHT;
 	}

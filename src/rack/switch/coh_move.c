@@ -157,6 +157,14 @@ int coh_outlier_set(struct coh *c, uint64_t va, uint64_t size, uint32_t node,
 	return err;
 }
 
+void coh_outlier_clear(struct coh *c, uint64_t va, uint64_t size)
+{
+	for (uint64_t at = 0, piece; at < size; at += piece) {
+		piece = piece_of(va + at, size - at);
+		translate_remove(&c->translate, va + at, piece);
+	}
+}
+
 /* Where a part of an arena is in its node. */
 int coh_read_part(struct coh *c, struct tor_words *p, uint64_t size,
 		  uint32_t *node, uint64_t *addr)
@@ -217,6 +225,8 @@ int coh_move_begin(struct coh *c, struct tor_words *p)
 		err = error_set(-EAGAIN, "coherence: no term has begun");
 	if (err)
 		return err;
+	if (coh_pair_meets(c, r.page, count))
+		return error_set(-EBUSY, "coherence: two nodes have that");
 	last = r.page + count - 1;
 	if (count > 1ull << (COHERENCE_NODE_SHIFT - COHERENCE_PAGE_SHIFT) ||
 	    translate_find(&c->translate, coh_va(r.page), &home, &there) ||
@@ -249,6 +259,23 @@ int coh_move_conclude(struct coh *c, struct tor_words *p)
 	k->used = true;
 	coh_op_start_at(c, &k->op, node, addr, false);
 	return 0;
+}
+
+int coh_move_pair(struct coh *c, struct tor_words *p)
+{
+	struct coh_move *v = &c->move;
+	int err = tor_words_end(p);
+
+	if (err)
+		return err;
+	if (v->state != COH_MOVE_SYNCED || c->nodes[v->node].tx.dead)
+		return error_set(-EBUSY, "coherence: nothing is ready to be a "
+					 "pair");
+	err = coh_pair_add(
+		c, &(struct coh_pair){v->page, v->count, v->addr, v->node});
+	if (!err)
+		v->state = COH_MOVE_NONE;
+	return err;
 }
 
 int coh_move_cancel(struct coh *c, struct tor_words *p)

@@ -99,7 +99,9 @@ void coh_op_start(struct coh *c, struct coh_op *op, uint64_t page,
 {
 	uint32_t node;
 	uint64_t addr;
-	int err = translate_find(&c->translate, coh_va(page), &node, &addr);
+	int err = is_write ? translate_find(&c->translate, coh_va(page), &node,
+					    &addr)
+			   : coh_pair_place(c, page, &node, &addr);
 
 	/* Looked at before the directory was asked; nothing is taken away. */
 	ASSERT(!err);
@@ -131,6 +133,7 @@ bool coh_node_run(struct coh_node *n)
 		end_tx_run(&n->tx);
 		return false;
 	}
+	coh_pair_look(n->coh);
 	if (!n->first)
 		return false;
 	while ((op = n->first)) {

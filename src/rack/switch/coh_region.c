@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Control calls about regions of shared memory. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/json_out.h"
@@ -138,6 +139,61 @@ static void clear_entry(struct coh *c, const struct coh_dir_entry *e)
 	coh_act(c, NULL, NULL);
 }
 
+/* ---- what counts after a loss ----------------------------------------------
+ */
+
+/* The first one that ends behind the page. */
+static uint32_t last_at(const struct coh *c, uint64_t page)
+{
+	uint32_t i = 0;
+
+	while (i < c->dir.goes_on_count &&
+	       c->goes_on[i].page + c->goes_on[i].count <= page)
+		i++;
+	return i;
+}
+
+static bool meets(const struct coh *c, uint32_t i, uint64_t page,
+		  uint64_t count)
+{
+	return i < c->dir.goes_on_count && c->goes_on[i].page < page + count;
+}
+
+int coh_region_last(struct coh *c, struct tor_words *p)
+{
+	struct coh_range r;
+	uint64_t count;
+	int err = read_region(c, p, &r, &count);
+	uint32_t i;
+
+	if (err)
+		return err;
+	i = last_at(c, r.page);
+	if (meets(c, i, r.page, count)) /* it was said */
+		return c->goes_on[i].page == r.page &&
+				       c->goes_on[i].count == count
+			       ? 0
+			       : error_set(-EEXIST,
+					   "coherence: said of another range");
+	if (c->dir.goes_on_count == COH_PAIRS || count > UINT32_MAX)
+		return error_set(-ENOSPC, "coherence: %d ranges at most",
+				 COH_PAIRS);
+	memmove(c->goes_on + i + 1, c->goes_on + i,
+		(c->dir.goes_on_count - i) * sizeof(*c->goes_on));
+	c->goes_on[i] = r;
+	c->dir.goes_on_count++;
+	return 0;
+}
+
+static void forget_last(struct coh *c, uint64_t page, uint64_t count)
+{
+	for (uint32_t i = last_at(c, page); meets(c, i, page, count);) {
+		c->dir.goes_on_count--;
+		memmove(c->goes_on + i, c->goes_on + i + 1,
+			(c->dir.goes_on_count - i) * sizeof(*c->goes_on));
+	}
+}
+
 int coh_region_clear(struct coh *c, struct tor_words *p, struct json_out *out)
 {
 	struct coh_range r;
@@ -158,6 +214,12 @@ int coh_region_clear(struct coh *c, struct tor_words *p, struct json_out *out)
 			continue;
 		clear_entry(c, e);
 		left += e->state != COH_DIR_FREE;
+	}
+	/* What will be there next is where its arena is. */
+	if (!left) {
+		forget_last(c, r.page, count);
+		coh_pair_clear(c, r.page, count);
+		coh_outlier_clear(c, coh_va(r.page), coh_va(count));
 	}
 	if (out)
 		json_out_u64(out, "left", left);

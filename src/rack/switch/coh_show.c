@@ -82,6 +82,7 @@ void coh_show(const struct coh *c, struct json_out *out)
 	json_out_close(out);
 	coh_offer_show(c, out);
 	coh_move_show(c, out);
+	coh_pair_show(c, out);
 	show_lost(c, out);
 }
 

@@ -77,23 +77,40 @@ static uint32_t begin(struct coh_machine *m, uint32_t psn)
 /* ---- give-backs ------------------------------------------------------------
  */
 
-static void give_done(struct coh *c, struct coh_give *g)
+/* At the node that should have it, by which the keeper knows what is lost. */
+static void count_void(struct coh *c, const struct coh_give *g)
+{
+	uint32_t node = g->op.node;
+	uint64_t addr;
+
+	(void)!translate_find(&c->translate, coh_va(g->page), &node, &addr);
+	coh_count(c, COH_C_gives_void);
+	c->nodes[node].void_count++;
+}
+
+void coh_give_settle(struct coh *c, struct coh_give *g)
 {
 	struct coh_machine *m = &c->machines[g->machine];
+	enum coh_give_fate fate = coh_pair_fate(c, g);
 
-	if (--g->left)
+	g->is_held = fate == COH_GIVE_HELD;
+	if (g->is_held)
 		return;
+	if (fate == COH_GIVE_VOID)
+		count_void(c, g);
 	g->used = false;
 	if (m->used && !PLANTED(coh_ack_early))
 		coh_talk_done(m, g->said);
 }
 
+static void give_done(struct coh *c, struct coh_give *g)
+{
+	if (--g->left == 0)
+		coh_give_settle(c, g);
+}
+
 static void write_done(struct coh *c, struct coh_op *op)
 {
-	if (op->has_failed) {
-		coh_count(c, COH_C_gives_void);
-		c->nodes[op->node].void_count++;
-	}
 	give_done(c, container_of(op, struct coh_give, op));
 }
 

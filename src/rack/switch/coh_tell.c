@@ -108,6 +108,10 @@ void coh_tell_fin(struct coh_machine *m)
 
 bool coh_tell_run(struct coh_machine *m)
 {
+	/* While something is held the keeper is away: who has given up on the
+	 * switch meanwhile connects again in the next term. */
+	if (m->is_broken && coh_pair_waits(m->coh))
+		return false;
 	if (m->is_broken) {
 		coh_count(m->coh, COH_C_expelled);
 		coh_machine_gone(m);

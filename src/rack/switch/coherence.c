@@ -30,6 +30,8 @@ static void coh_release(void *state)
 	free(c->machines);
 	free(c->nodes);
 	free(c->offers);
+	free(c->pairs);
+	free(c->goes_on);
 }
 
 static int coh_init(void *state, struct tor_instance *self, const char *options)
@@ -55,9 +57,11 @@ static int coh_init(void *state, struct tor_instance *self, const char *options)
 	c->machines = calloc(c->opt.machines, sizeof(*c->machines));
 	c->nodes = calloc(COHERENCE_NODES, sizeof(*c->nodes));
 	c->offers = calloc(COHERENCE_NODES, sizeof(*c->offers));
+	c->pairs = calloc(COH_PAIRS, sizeof(*c->pairs));
+	c->dir.goes_on = c->goes_on = calloc(COH_PAIRS, sizeof(*c->goes_on));
 	memset(c->nothing, 0xdb, sizeof(c->nothing));
 	if (!c->dir.entries || !c->dir.buckets || !c->dir.slots ||
-	    !c->machines || !c->nodes || !c->offers)
+	    !c->machines || !c->nodes || !c->offers || !c->pairs || !c->goes_on)
 		return -ENOMEM;
 	err = translate_init(&c->translate);
 	return err ? err : rights_init(&c->rights);
@@ -77,6 +81,8 @@ static unsigned coh_tables(const void *state,
 		(struct tor_table){"memory nodes", COHERENCE_NODES, 8, 64, 1};
 	table[n++] = (struct tor_table){"outliers", TRANSLATE_OUTLIERS, 36,
 					6 + 52, 1};
+	table[n++] = (struct tor_table){"pairs", COH_PAIRS, 36, 6 + 52, 1};
+	table[n++] = (struct tor_table){"on loss", COH_PAIRS, 36, 1, 1};
 	/* Domain and page; pieces are prefixes. */
 	table[n++] = (struct tor_table){"rights", RIGHTS_PIECES, 32 + 36, 2, 1};
 	table[n++] = (struct tor_table){

@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A segment that two memory nodes have: programs of two machines add, and one node
+# is killed, then the other, which leads. No addition is lost, no program sees an
+# error, and a second copy comes by itself each time. What only the killed lead had
+# is gone, and says so; what only the other node had stays. And a segment that goes
+# on with memory's bytes when a machine dies. Arguments: the program.
+# shellcheck source=tests/e2e/lib.sh
+source "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/e2e/coherent_lib.sh
+source "$(dirname "$0")/coherent_lib.sh"
+CLIENT=$1
+
+can_share
+cat >"$TMP/rack.ini" <<END
+[nic]
+port = switch:s1
+[switch s1]
+programs = coherence:node_ms=2000,fin_ms=30000,peer_ms=30000
+[memory m0]
+size = 16M
+shared = 32M
+[memory m1]
+size = 16M
+shared = 32M
+END
+expect 0 "$AQUIFER" up
+
+# made NAME SIZE OPTION...: a segment, as soon as there is room for it.
+made() {
+	for _ in {1..200}; do
+		! "$AQUIFER" shared create "$@" --json >"$TMP/out" 2>"$TMP/err" ||
+			return 0
+		sleep 0.1
+	done
+	fail "create $*: $(<"$TMP/err")"
+}
+
+# is NAME CONDITION: waits until it holds of what stat says.
+is() {
+	for _ in {1..600}; do
+		! "$AQUIFER" shared stat "$1" --json >"$TMP/out" 2>"$TMP/err" ||
+			! json "$TMP/out" "$2" >/dev/null 2>&1 || return 0
+		sleep 0.1
+	done
+	fail "$1 is not $2: $(cat "$TMP/out" "$TMP/err")"
+}
+
+# adders COUNT, and added: two programs, and their end.
+adders() {
+	on a add 0 "$1" >"$TMP/add.a" 2>&1 &
+	ADDERS=("$!")
+	on b add 0 "$1" >"$TMP/add.b" 2>&1 &
+	ADDERS+=("$!")
+	PIDS+=("${ADDERS[@]}")
+}
+added() {
+	local pid
+	for pid in "${ADDERS[@]}"; do
+		wait "$pid" || fail "add: $(cat "$TMP"/add.? "$TMP"/serve.*.err)"
+	done
+}
+
+made words 4M --copies 2
+json "$TMP/out" '{d["node"], d["copy"]} == {"m0", "m1"}' >/dev/null ||
+	fail "$(<"$TMP/out")"
+expect 1 "$AQUIFER" shared create large 32M --copies 2
+grep -q "no place of 32M" "$TMP/err" || fail "$(<"$TMP/err")"
+# One more at each node.
+made one 8M
+made two 8M
+expect 0 "$AQUIFER" shared list --json
+json "$TMP/out" '{g["node"] for g in d["segments"] if g["name"] in ("one", "two")}
+	== {"m0", "m1"}' >/dev/null || fail "$(<"$TMP/out")"
+stays=$(json "$TMP/out" '[g["name"] for g in d["segments"]
+	if g["node"] == "m1" and g["name"] != "words"][0]')
+goes=$([[ $stays == one ]] && echo two || echo one)
+serve a
+serve b
+both add 1000
+sum_is 2000 a
+
+# The node that follows.
+adders 3000000
+sleep 0.3
+kill_node m1
+added
+both add 1000 # also if the others had ended before
+sum_is 6004000 a b
+is words 'd["node"] == "m0" and "copy" not in d and d["lost"] == 0'
+expect 0 "$AQUIFER" up
+is words 'd.get("copy") == "m1"'
+expect 0 "$AQUIFER" shared check
+
+# The one that leads; all that m1 has came by the copy.
+adders 3000000
+sleep 0.3
+kill_node m0
+expect 0 "$AQUIFER" up
+added
+both add 1000
+sum_is 12006000 a b
+is words '{d["node"], d.get("copy")} == {"m0", "m1"} and d["lost"] == 0'
+expect 1 "$AQUIFER" shared stat "$goes"
+expect 0 "$AQUIFER" shared stat "$stays"
+expect 0 "$AQUIFER" shared check
+directory_is_sound
+
+# And the node that followed again.
+kill_node m1
+both add 1000
+sum_is 12008000 b a
+expect 0 "$AQUIFER" shared delete words
+directory_is_sound
+
+# A machine dies with the only copy of a store, where memory's bytes shall count.
+# Both nodes and both machines are there first.
+expect 0 "$AQUIFER" up
+made three 2M --copies 2
+machines_are 2
+made words 2M --on-loss last
+stored a store 7
+kill -KILL "${SERVER[a]}"
+ends_with 135 "$PID"
+sum_is 0 b
+is words 'd["lost"] == 0 and d["on_loss"] == "last"'
