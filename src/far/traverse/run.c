@@ -24,7 +24,9 @@ static int wait_for(struct aq_walks *w, struct aq_walk_result *result)
 	int n;
 
 	while ((n = aq_walks_poll(w, result, 1)) == 0) {
-		if (++idle < TRAVERSE_IDLE_YIELDS)
+		if (++idle < TRAVERSE_IDLE_POLLS)
+			continue;
+		if (idle < TRAVERSE_IDLE_POLLS + TRAVERSE_IDLE_YIELDS)
 			client_clock_relax(client_clock_real());
 		else
 			(void)nanosleep(&nap, NULL);
