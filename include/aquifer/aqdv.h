@@ -492,6 +492,14 @@ enum aqdv_walk_where aqdv_walk_span(struct aqdv_walk *walk, uint64_t at,
 				    uint32_t len_bytes, bool write,
 				    struct aqdv_walk_span *span);
 
+/*
+ * A number that changes before an address or span that a walker got here stops
+ * being valid: a walker that sees the same number in a later call may use them
+ * again instead of asking. It is read in a walker's calls only. NULL: the
+ * context is of another NIC.
+ */
+const uint32_t *aqdv_walk_epoch(struct ibv_context *context);
+
 /* The walk has ended and is the NIC's again; `left` and `took` as in struct
  * aqdv_walk_result. */
 void aqdv_walk_done(struct aqdv_walk *walk, enum aqdv_walk_status status,

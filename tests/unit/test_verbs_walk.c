@@ -219,6 +219,8 @@ static void what_is_wrong_is_said(void **state)
 	assert_int_equal(aqdv_post_walk(&qp, NULL, NULL), -EOPNOTSUPP);
 	assert_int_equal(aqdv_qp_set_walk_pad(&qp, 1), -EOPNOTSUPP);
 	assert_int_equal(aqdv_set_walker(&foreign, NULL), -EOPNOTSUPP);
+	assert_null(aqdv_walk_epoch(&foreign));
+	assert_non_null(aqdv_walk_epoch(p.ctx));
 	close_pair(&p);
 }
 

@@ -206,6 +206,14 @@ VERBS_EXPORT HOT enum aqdv_walk_where aqdv_walk_span(
 		(struct nic_walk_span *)span);
 }
 
+VERBS_EXPORT const uint32_t *aqdv_walk_epoch(struct ibv_context *context)
+{
+	struct nic_host *host =
+		verbs_is_own(context) ? verbs_host(context) : NULL;
+
+	return host ? nic_walk_epoch(host->nic) : NULL;
+}
+
 VERBS_EXPORT void aqdv_walk_done(struct aqdv_walk *walk,
 				 enum aqdv_walk_status status, uint64_t at,
 				 uint32_t left, uint32_t took)

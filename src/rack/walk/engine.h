@@ -58,7 +58,7 @@ struct walk_host {
 	/* The walk has left its workspace: the pad is the host's again. */
 	void (*done)(void *ctx, void *handle, enum walk_status status,
 		     uint64_t at, uint32_t left, uint32_t took);
-	const uint64_t *epoch; /* may be NULL */
+	const uint32_t *epoch; /* may be NULL */
 };
 
 struct walk_job {
