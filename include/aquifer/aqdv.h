@@ -353,6 +353,10 @@ struct aqdv_walk_wr {
 	uint32_t iterations; /* that it may make; the peer may allow less */
 	uint32_t send_bytes;
 	uint32_t flags; /* enum aqdv_walk_flags */
+	/* Requests that are posted right before it and leave with it: the WRITE
+	 * of a new node, for a walk that links it. NULL: none. Where the list
+	 * is cut off at a walk, these may have been posted. */
+	struct ibv_send_wr *before;
 };
 
 enum aqdv_walk_flags {
