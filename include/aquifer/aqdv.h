@@ -353,6 +353,10 @@ struct aqdv_walk_wr {
 	uint32_t iterations; /* that it may make; the peer may allow less */
 	uint32_t send_bytes;
 	uint32_t flags; /* enum aqdv_walk_flags */
+	/* Requests that are posted right before it and leave with it: the WRITE
+	 * of a new node, for a walk that links it. NULL: none. Where the list
+	 * is cut off at a walk, these may have been posted. */
+	struct ibv_send_wr *before;
 };
 
 enum aqdv_walk_flags {
@@ -491,6 +495,14 @@ struct aqdv_walk_span {
 enum aqdv_walk_where aqdv_walk_span(struct aqdv_walk *walk, uint64_t at,
 				    uint32_t len_bytes, bool write,
 				    struct aqdv_walk_span *span);
+
+/*
+ * A number that changes before an address or span that a walker got here stops
+ * being valid: a walker that sees the same number in a later call may use them
+ * again instead of asking. It is read in a walker's calls only. NULL: the
+ * context is of another NIC.
+ */
+const uint32_t *aqdv_walk_epoch(struct ibv_context *context);
 
 /* The walk has ended and is the NIC's again; `left` and `took` as in struct
  * aqdv_walk_result. */

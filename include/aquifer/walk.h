@@ -77,6 +77,7 @@ enum {
 	AQ_WALK_NAME_MAX = 24,	/* characters */
 	AQ_WALK_PAD_MAX = 4032, /* bytes of a scratch pad */
 	AQ_WALKS_DEPTH_MAX = 128,
+	AQ_WALK_WRITE_MAX = 4096, /* bytes that are written before a walk */
 };
 
 /*
@@ -141,6 +142,25 @@ AQ_API int aq_walk_run(struct aq_walk *walk, struct aq_region *region,
 		       uint64_t start, void *pad, size_t pad_bytes,
 		       struct aq_walk_result *result);
 
+/* Bytes for a region, at most AQ_WALK_WRITE_MAX: a new node, for example. */
+struct aq_walk_write {
+	uint64_t at;
+	const void *bytes;
+	size_t len_bytes;
+};
+
+/*
+ * The same, and `write` is in the region before the walk begins: so a node is
+ * made, and linked by a walk that stores. If one memory node has these bytes
+ * and the node where the walk starts, both travel together, and it takes one
+ * round trip. -EACCES: the region was opened read-only. After an error `write`
+ * may have been done.
+ */
+AQ_API int aq_walk_run_after(struct aq_walk *walk, struct aq_region *region,
+			     const struct aq_walk_write *write, uint64_t start,
+			     void *pad, size_t pad_bytes,
+			     struct aq_walk_result *result);
+
 /* Where a walk on that region would run, and why. */
 struct aq_walk_plan {
 	uint32_t where; /* AQ_WALK_HERE or AQ_WALK_THERE */
@@ -182,6 +202,13 @@ AQ_API void aq_walks_close(struct aq_walks *walks);
 AQ_API int aq_walks_submit(struct aq_walks *walks, struct aq_walk *walk,
 			   struct aq_region *region, uint64_t start, void *pad,
 			   size_t pad_bytes, void *user);
+
+/* The same for what aq_walk_run_after does; the bytes are copied. */
+AQ_API int aq_walks_submit_after(struct aq_walks *walks, struct aq_walk *walk,
+				 struct aq_region *region,
+				 const struct aq_walk_write *write,
+				 uint64_t start, void *pad, size_t pad_bytes,
+				 void *user);
 
 /* Those that ended since, up to max_count; does not wait for them. -errno only
  * when nothing can be polled any more. aq_last_error has the words of the last

@@ -50,6 +50,15 @@ size_t landing_call(void *a, const void *b, uintptr_t c, landing_work *work,
 		    uintptr_t start, uintptr_t end)
 	__attribute__((visibility("hidden")));
 
+/* Inside work: from here on it touches this range, and not the one before. */
+static inline void landing_move(const void *start, size_t len_bytes)
+{
+	atomic_store_explicit(&landing.start, (uintptr_t)start,
+			      memory_order_relaxed);
+	atomic_store_explicit(&landing.end, (uintptr_t)start + len_bytes,
+			      memory_order_relaxed);
+}
+
 /* For work between two such ranges: names the second before, none after it. */
 static inline void landing_other(const void *start, size_t len_bytes)
 {

@@ -5,6 +5,7 @@
 #include <aquifer/walk.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -588,6 +589,103 @@ static int flight(void)
 	return 0;
 }
 
+/* ---- what is written before a walk begins ---------------------------------
+ */
+
+enum {
+	AFTERS = 200,
+};
+
+/* A walk from `start` on, when the node at `at` leads to the first or to the
+ * second list: it must have been written before. */
+static void run_after(struct aq_walk *walk, uint64_t start, uint64_t at,
+		      const uint64_t list[2], unsigned turn, bool is_one)
+{
+	const struct node n = {.key = 5000 + turn, .next = list[turn % 2]};
+	const struct aq_walk_write write = {
+		.at = at, .bytes = &n, .len_bytes = sizeof(n)};
+	struct find pad = {.key = turn % 2 ? 1 : 1 + LIST_NODES / 2};
+	struct aq_walk_result r;
+
+	must("after", aq_walk_run_after(walk, region, &write, start, &pad,
+					sizeof(pad), &r));
+	if (pad.found != 1 || pad.value != value_of(pad.key) ||
+	    r.iterations != (start == at ? 1 : 2) + pad.key ||
+	    (turn % 2 && r.at != list[1]))
+		die("after", (int)turn);
+	/* The first one may have to bring the program. */
+	if (is_one && turn && r.requests > 1)
+		die("requests", (int)r.requests);
+}
+
+static void refuse_after(struct aq_walk *walk, uint64_t first)
+{
+	static const uint8_t many[AQ_WALK_WRITE_MAX + 1];
+	struct aq_walk_write write = {
+		.at = first, .bytes = many, .len_bytes = sizeof(many)};
+	struct find pad = {.key = 1};
+	int err = aq_walk_run_after(walk, region, &write, first, &pad,
+				    sizeof(pad), NULL);
+
+	if (err != -EINVAL)
+		die("too much", err);
+	write.at = UINT64_MAX - 3;
+	write.len_bytes = 8;
+	err = aq_walk_run_after(walk, region, &write, first, &pad, sizeof(pad),
+				NULL);
+	if (err != -EFAULT)
+		die("outside", err);
+}
+
+static void try_after(uint32_t flags, bool is_one)
+{
+	const struct aq_walk_options o = {.flags = flags};
+	const struct aq_walk_shape s = list_shape();
+	const uint64_t list[2] = {make_list(LIST_NODES, 0),
+				  make_list(LIST_NODES / 2, 0)};
+	const struct node nothing = {.key = 6000};
+	uint64_t at = put(&nothing), next = put(&nothing);
+	const struct node leads = {.key = 6001, .next = next};
+	struct aq_walk *walk;
+
+	put_at(at, &leads);
+	must("make", aq_walk_make(rack, &s, &o, &walk));
+	for (unsigned i = 0; i < AFTERS; i++)
+		run_after(walk, next, next, list, i,
+			  is_one && flags == AQ_WALK_THERE);
+	/* The node is the second: in a striped region, of another node. */
+	for (unsigned i = 0; i < AFTERS; i++)
+		run_after(walk, at, next, list, i,
+			  is_one && flags == AQ_WALK_THERE);
+	refuse_after(walk, list[0]);
+	aq_walk_close(walk);
+}
+
+static int after(const char *name, bool is_one)
+{
+	const struct aq_walk_shape s = list_shape();
+	const struct node n = {.key = 1};
+	const struct aq_walk_write write = {
+		.at = PAGE, .bytes = &n, .len_bytes = sizeof(n)};
+	struct aq_region *closed;
+	struct find pad = {.key = 1};
+	struct aq_walk *walk;
+	int err;
+
+	try_after(AQ_WALK_THERE, is_one);
+	try_after(AQ_WALK_HERE, is_one);
+	must("make", aq_walk_make(rack, &s, NULL, &walk));
+	must("region",
+	     aq_region_open(rack, name, AQ_REGION_READ_ONLY, &closed));
+	err = aq_walk_run_after(walk, closed, &write, PAGE, &pad, sizeof(pad),
+				NULL);
+	if (err != -EACCES)
+		die("read-only", err);
+	aq_walk_close(walk);
+	aq_region_close(closed);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int code = 2;
@@ -616,6 +714,8 @@ int main(int argc, char **argv)
 		code = hold(-EHOSTDOWN);
 	else if (strcmp(argv[1], "flight") == 0)
 		code = flight();
+	else if (strcmp(argv[1], "after") == 0 && argc > 3)
+		code = after(argv[2], strcmp(argv[3], "one") == 0);
 	else if (strcmp(argv[1], "image") == 0 && argc > 3)
 		code = image(argv[3]);
 	aq_region_close(region);

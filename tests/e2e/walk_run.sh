@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Walks over several memory nodes: every ready one, here and there with the same
-# bytes; pointers that lead nowhere; regions that are resized and deleted under
-# walks; a tenant that floods; a node that is killed, with walks there, and comes
-# back; a client that is killed; and the command `aquifer walk`.
+# bytes; what is written before a walk; pointers that lead nowhere; regions that
+# are resized and deleted under walks; a tenant that floods; a node that is
+# killed, with walks there, and comes back; a client that is killed; and the
+# command `aquifer walk`.
 # shellcheck source=tests/e2e/lib.sh
 source "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/e2e/rack_lib.sh
@@ -56,6 +57,12 @@ expect 0 walker every five
 expect 0 walker bad two
 expect 0 "$AQUIFER" region create changing 512K --nodes 2 --stripe 4K
 expect 0 walker changes changing
+# What is written before a walk is there when it begins, in one round trip where
+# one node has both.
+expect 0 "$AQUIFER" region create after1 1M --node m1
+expect 0 walker after after1 one
+expect 0 "$AQUIFER" region create after2 2M --nodes 2 --stripe 4K
+expect 0 walker after after2 two
 
 # The command.
 start=$(walker image two "$TMP/list.walk") || fail "no image"

@@ -9,16 +9,71 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "../unit/walk_trial.h"
 #include "fuzz.h"
 #include "walk/image.h"
+#include "walk/jit_priv.h"
 #include "walk/show.h"
 
 enum {
 	HEAD = 8,
 	RUNS = 3,
+	CODE_ROOM = 4 << 20, /* more than the longest program becomes */
+	CODE_ALIGN = 64,
+	/* Words of one in so many programs: they take longer than all else. */
+	SHOWN = 16,
 };
+
+/* ---- in place of walk/jit_pages.c ------------------------------------------
+ *
+ * A file and a mapping for each input would be most of the work. So there is
+ * one file, mapped to be written and mapped to be executed; each program comes
+ * behind the one before.
+ */
+
+static uint8_t *map_code(int fd, int rights)
+{
+	uint8_t *p = mmap(NULL, CODE_ROOM, rights, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		abort();
+	return p;
+}
+
+int jit_pages_make(const uint8_t *bytes, size_t len, struct walk_code *code)
+{
+	static uint8_t *to_write, *to_execute;
+	static size_t used;
+
+	if (!to_write) {
+		int fd = memfd_create("fuzz-code", MFD_CLOEXEC);
+
+		if (fd < 0 || ftruncate(fd, CODE_ROOM))
+			abort();
+		to_write = map_code(fd, PROT_READ | PROT_WRITE);
+		to_execute = map_code(fd, PROT_READ | PROT_EXEC);
+		(void)close(fd); /* the mappings stay */
+	}
+	if (len > CODE_ROOM)
+		abort();
+	if (len > CODE_ROOM - used)
+		used = 0;
+	memcpy(to_write + used, bytes, len);
+	*code = (struct walk_code){to_execute + used, len};
+	used += align_up(len, CODE_ALIGN);
+	return 0;
+}
+
+void walk_jit_free(struct walk_code *code)
+{
+	code->pages = NULL;
+}
+
+/* ---- one input ------------------------------------------------------------
+ */
 
 static void show_all(const struct walk_image *image)
 {
@@ -38,7 +93,8 @@ static void run(const struct walk_image *image, uint64_t seed)
 	static struct trial t;
 	struct rng r;
 
-	show_all(image);
+	if (seed % SHOWN == 0)
+		show_all(image);
 	if (walk_program_open(image, &no, &in))
 		return;
 	if (walk_program_open(image, &yes, &tr))

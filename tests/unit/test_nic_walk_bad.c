@@ -436,6 +436,37 @@ static void a_key_revoked_between_turns(void **state)
 	walk_release(&w);
 }
 
+/* Who keeps addresses has to hear of all that ends them. */
+static void the_epoch_changes_with_what_a_walk_may_reach(void **state)
+{
+	struct ibv_qp_attr attr = {.qp_access_flags = IBV_ACCESS_REMOTE_READ};
+	struct nic_mr_attr more = {.length = END_BYTES,
+				   .access = IBV_ACCESS_REMOTE_READ};
+	const uint32_t *epoch;
+	struct nic_mr *mr;
+	struct walk_conn w;
+	uint32_t before;
+
+	walk_init(&w, 4);
+	epoch = nic_walk_epoch(w.c.e[1].nic);
+	more.addr = w.c.e[1].mem;
+	assert_int_equal(nic_mr_reg(w.c.e[1].pd, &more, &mr), 0);
+	before = *epoch;
+	assert_int_equal(nic_mr_dereg(mr), 0);
+	assert_int_not_equal(*epoch, before);
+	/* A queue pair that may do less. */
+	before = *epoch;
+	assert_int_equal(nic_qp_modify(w.c.e[1].qp, &attr, IBV_QP_ACCESS_FLAGS),
+			 0);
+	assert_int_not_equal(*epoch, before);
+	before = *epoch;
+	attr.qp_access_flags |= IBV_ACCESS_REMOTE_WRITE;
+	assert_int_equal(nic_qp_modify(w.c.e[1].qp, &attr, IBV_QP_ACCESS_FLAGS),
+			 0);
+	assert_int_equal(*epoch, before);
+	walk_release(&w);
+}
+
 /* The address is found anew when the same key opens other memory. */
 static void a_hole_in_the_region(void **state)
 {
@@ -559,6 +590,7 @@ int main(void)
 		cmocka_unit_test(nowhere_to_leave_the_answer),
 		cmocka_unit_test(a_key_revoked_before_the_first_turn),
 		cmocka_unit_test(a_key_revoked_between_turns),
+		cmocka_unit_test(the_epoch_changes_with_what_a_walk_may_reach),
 		cmocka_unit_test(a_hole_in_the_region),
 		cmocka_unit_test(a_queue_pair_takes_its_walks_along),
 		cmocka_unit_test(domains_wait_in_turn),

@@ -185,6 +185,99 @@ static void a_list_of_walks(void **state)
 	close_pair(&p);
 }
 
+/* Each walk starts at a node that the WRITE before it makes. */
+static void what_is_written_before_is_there(void **state)
+{
+	struct ibv_send_wr write[4] = {{0}};
+	struct aqdv_walk_wr wr[4] = {{0}}, *bad;
+	struct ibv_sge sge[4], from[4];
+	struct adder a;
+	struct pair p;
+
+	open_pair(&p, &a);
+	for (unsigned i = 0; i < 4; i++) {
+		const uint64_t node[2] = {0, 1000 + i};
+
+		memset(p.a.buf + i * 256, 0, 256);
+		memcpy(p.a.buf + i * 256 + 128, node, sizeof(node));
+		from[i] = (struct ibv_sge){.addr = (uintptr_t)p.a.buf +
+						   i * 256 + 128,
+					   .length = sizeof(node),
+					   .lkey = p.a.mr->lkey};
+		write[i] = (struct ibv_send_wr){
+			.sg_list = &from[i],
+			.num_sge = 1,
+			.opcode = IBV_WR_RDMA_WRITE,
+			.wr.rdma = {.remote_addr = (uintptr_t)p.b.buf + 16,
+				    .rkey = p.b.mr->rkey}};
+		sge[i] = (struct ibv_sge){.addr = (uintptr_t)p.a.buf + i * 256,
+					  .length = AQDV_WALK_RESULT_BYTES + 8,
+					  .lkey = p.a.mr->lkey};
+		wr[i] = (struct aqdv_walk_wr){.wr_id = i,
+					      .sg_list = &sge[i],
+					      .num_sge = 1,
+					      .send_flags = IBV_SEND_SIGNALED,
+					      .at = 16,
+					      .program = SUM,
+					      .rkey = p.b.mr->rkey,
+					      .iterations = 1,
+					      .before = &write[i]};
+		assert_int_equal(aqdv_post_walk(p.a.qp, &wr[i], &bad), 0);
+		/* The WRITE has no completion of its own. */
+		assert_int_equal(pair_wait(p.a.cq).wr_id, i);
+		assert_int_equal(p.a.buf[i * 256 + AQDV_WALK_RESULT_BYTES],
+				 (uint8_t)(1000 + i));
+	}
+	close_pair(&p);
+}
+
+/* The WRITE is refused: it says so, and the walk behind it is not executed. */
+static void a_write_that_fails_takes_its_walk_along(void **state)
+{
+	struct ibv_sge sge, from;
+	struct ibv_send_wr write;
+	struct aqdv_walk_wr wr, *bad;
+	struct adder a;
+	struct pair p;
+	uint64_t value;
+	struct ibv_wc wc;
+
+	open_pair(&p, &a);
+	make_list(&p);
+	from = (struct ibv_sge){.addr = (uintptr_t)p.a.buf + 512,
+				.length = 16,
+				.lkey = p.a.mr->lkey};
+	write = (struct ibv_send_wr){
+		.wr_id = 7,
+		.sg_list = &from,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.wr.rdma = {.remote_addr = (uintptr_t)p.b.buf,
+			    .rkey = p.b.mr->rkey ^ 0x100}};
+	sge = (struct ibv_sge){.addr = (uintptr_t)p.a.buf,
+			       .length = AQDV_WALK_RESULT_BYTES + 8,
+			       .lkey = p.a.mr->lkey};
+	wr = (struct aqdv_walk_wr){.wr_id = 8,
+				   .sg_list = &sge,
+				   .num_sge = 1,
+				   .send_flags = IBV_SEND_SIGNALED,
+				   .at = 16,
+				   .program = SUM,
+				   .rkey = p.b.mr->rkey,
+				   .iterations = 300,
+				   .before = &write};
+	assert_int_equal(aqdv_post_walk(p.a.qp, &wr, &bad), 0);
+	wc = pair_wait(p.a.cq);
+	assert_int_equal(wc.wr_id, 7);
+	assert_int_equal(wc.status, IBV_WC_REM_ACCESS_ERR);
+	wc = pair_wait(p.a.cq);
+	assert_int_equal(wc.wr_id, 8);
+	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(aqdv_get_counter(p.ctx, "walks", &value), 0);
+	assert_int_equal(value, 0);
+	close_pair(&p);
+}
+
 static void what_is_wrong_is_said(void **state)
 {
 	struct aqdv_place place = {.space = 1, .count = 2, .shift = 12};
@@ -219,6 +312,8 @@ static void what_is_wrong_is_said(void **state)
 	assert_int_equal(aqdv_post_walk(&qp, NULL, NULL), -EOPNOTSUPP);
 	assert_int_equal(aqdv_qp_set_walk_pad(&qp, 1), -EOPNOTSUPP);
 	assert_int_equal(aqdv_set_walker(&foreign, NULL), -EOPNOTSUPP);
+	assert_null(aqdv_walk_epoch(&foreign));
+	assert_non_null(aqdv_walk_epoch(p.ctx));
 	close_pair(&p);
 }
 
@@ -226,6 +321,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_list_of_walks),
+		cmocka_unit_test(what_is_written_before_is_there),
+		cmocka_unit_test(a_write_that_fails_takes_its_walk_along),
 		cmocka_unit_test(what_is_wrong_is_said),
 	};
 

@@ -19,7 +19,8 @@ static bool has_stamp(uint8_t opcode)
 	uint32_t ext = wire_opcodes[opcode].flags & ~0xffu;
 
 	return ext == 0 || ext == WIRE_OP_RETH || ext == WIRE_OP_AETH ||
-	       ext == WIRE_OP_IMM || ext == (WIRE_OP_RETH | WIRE_OP_IMM);
+	       ext == WIRE_OP_IMM || ext == (WIRE_OP_RETH | WIRE_OP_IMM) ||
+	       ext == WIRE_OP_WALK || ext == (WIRE_OP_AETH | WIRE_OP_WALK);
 }
 
 /* The same flow, opcode and length; everything else anew. */
@@ -162,6 +163,8 @@ static void test_mismatch(void **state)
 	check_bits(&seed, WIRE_RC_WRITE_ONLY, 20);
 	check_bits(&seed, WIRE_RC_SEND_ONLY, 240);
 	check_bits(&seed, WIRE_RC_ACK, 0);
+	check_bits(&seed, WIRE_RC_WALK, 40);
+	check_bits(&seed, WIRE_RC_WALK_ANSWER, 64);
 }
 
 int main(void)

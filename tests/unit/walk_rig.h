@@ -38,7 +38,7 @@ struct test {
 	struct walk_engine *engine;
 	struct walk_program *find;
 	struct walk_build *build;
-	uint64_t epoch;
+	uint32_t epoch;
 	uint32_t asked;	 /* how often the host said where something is */
 	uint64_t around; /* bytes that it says more than it was asked for */
 	uint32_t over;

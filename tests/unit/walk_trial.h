@@ -67,16 +67,30 @@ static inline void trial_free(struct trial *t)
 /* Random bytes with small numbers among them, which lead further. */
 static inline void trial_fill(struct rng *r, uint8_t *at, size_t len)
 {
+	uint64_t coins = 0;
+
 	rng_fill(r, at, len);
-	for (size_t i = 0; i + 8 <= len; i += 8) {
-		if (rng_below(r, 3) == 0)
+	for (size_t i = 0; i + 8 <= len; i += 8, coins >>= 2) {
+		if (i % 256 == 0)
+			coins = rng_u64(r);
+		if (coins % 4 == 0)
 			memset(at + i + 1, 0, 7);
 	}
 }
 
+/* A window of the first room, as it is now, to the others from `first` on. */
+static inline void trial_spread(struct guarded room[3], int first, size_t at,
+				size_t len)
+{
+	for (int i = first; i < 3; i++)
+		memcpy(room[i].bytes + at, room[0].bytes + at, len);
+}
+
 /*
  * NULL: all agree. `translated` may be NULL. The windows' contents come from
- * the generator; `shift` is how far the node is off its guard, 0 to 7.
+ * the generator; `shift` is how far the node is off its guard, 0 to 7. Around
+ * the windows is what earlier trials left, the same in all rooms: to fill whole
+ * rooms each time would be most of the work.
  */
 static inline const char *trial_run(struct trial *t,
 				    const struct walk_program *interpreted,
@@ -93,12 +107,10 @@ static inline const char *trial_run(struct trial *t,
 	struct walk_end end[3];
 	uint32_t cost;
 
-	trial_fill(r, t->node[0].bytes, TRIAL_ROOM);
-	trial_fill(r, t->pad[0].bytes, TRIAL_ROOM);
-	for (int i = 1; i < ways; i++) {
-		memcpy(t->node[i].bytes, t->node[0].bytes, TRIAL_ROOM);
-		memcpy(t->pad[i].bytes, t->pad[0].bytes, TRIAL_ROOM);
-	}
+	trial_fill(r, t->node[0].bytes + node_at, image->load_bytes);
+	trial_fill(r, t->pad[0].bytes + pad_at, image->pad_bytes);
+	trial_spread(t->node, 1, node_at, image->load_bytes);
+	trial_spread(t->pad, 1, pad_at, image->pad_bytes);
 	end[0] = reference_run(image, t->node[0].bytes + node_at,
 			       t->pad[0].bytes + pad_at, &cost);
 	if (end[0].step == REFERENCE_BROKEN)
@@ -120,6 +132,8 @@ static inline const char *trial_run(struct trial *t,
 			return i == 1 ? "the interpreter leaves other bytes"
 				      : "translated code leaves other bytes";
 	}
+	trial_spread(t->node, ways, node_at, image->load_bytes);
+	trial_spread(t->pad, ways, pad_at, image->pad_bytes);
 	return NULL;
 }
 

@@ -136,10 +136,11 @@ static int remote_walk(void *ctx, const void *geometry, unsigned which,
 	char table[KIT_REGION_BYTES];
 	struct connection *c = ctx;
 
-	kv_region_name(c->kv->name, &c->id, false, table);
-	if (!c->walks)
+	if (!c->walks) {
+		kv_region_name(c->kv->name, &c->id, false, table);
 		c->walks = traverse_set_create(c->kv->rack, table, make_walk,
 					       geometry);
+	}
 	return c->walks ? traverse_set_run(c->walks, which, start, pad,
 					   pad_bytes, send_bytes, trips)
 			: -ENOMEM;

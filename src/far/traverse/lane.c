@@ -74,7 +74,7 @@ static int lane_open(struct aq_walks *w, const struct place *p, uint32_t piece,
 {
 	const struct client_map *m = &p->shape.map;
 	struct client_link_options o = {
-		.send_depth = depth,
+		.send_depth = 2 * depth, /* what is written first, too */
 		.rd_atomic = depth,
 		.rights = p->shape.is_read_only ? CLIENT_LINK_READ
 						: CLIENT_LINK_ALL,

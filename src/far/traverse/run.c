@@ -24,7 +24,9 @@ static int wait_for(struct aq_walks *w, struct aq_walk_result *result)
 	int n;
 
 	while ((n = aq_walks_poll(w, result, 1)) == 0) {
-		if (++idle < TRAVERSE_IDLE_YIELDS)
+		if (++idle < TRAVERSE_IDLE_POLLS)
+			continue;
+		if (idle < TRAVERSE_IDLE_POLLS + TRAVERSE_IDLE_YIELDS)
 			client_clock_relax(client_clock_real());
 		else
 			(void)nanosleep(&nap, NULL);
@@ -33,11 +35,11 @@ static int wait_for(struct aq_walks *w, struct aq_walk_result *result)
 }
 
 int traverse_run(struct aq_walks *w, struct aq_walk *walk,
-		 struct aq_region *region, uint64_t start, void *pad,
-		 size_t pad_bytes, size_t send_bytes,
+		 struct aq_region *region, const struct aq_walk_write *write,
+		 uint64_t start, void *pad, size_t pad_bytes, size_t send_bytes,
 		 struct aq_walk_result *result)
 {
-	int err = traverse_submit(w, walk, region, start, pad, pad_bytes,
+	int err = traverse_submit(w, walk, region, write, start, pad, pad_bytes,
 				  send_bytes, NULL);
 
 	return err ? err : wait_for(w, result);
@@ -46,13 +48,22 @@ int traverse_run(struct aq_walks *w, struct aq_walk *walk,
 int aq_walk_run(struct aq_walk *walk, struct aq_region *region, uint64_t start,
 		void *pad, size_t pad_bytes, struct aq_walk_result *result)
 {
+	return aq_walk_run_after(walk, region, NULL, start, pad, pad_bytes,
+				 result);
+}
+
+int aq_walk_run_after(struct aq_walk *walk, struct aq_region *region,
+		      const struct aq_walk_write *write, uint64_t start,
+		      void *pad, size_t pad_bytes,
+		      struct aq_walk_result *result)
+{
 	struct aq_walk_result r = {.at = start};
 	int err;
 
 	pthread_mutex_lock(&walk->lock);
 	err = own(walk);
 	if (!err)
-		err = traverse_run(walk->own, walk, region, start, pad,
+		err = traverse_run(walk->own, walk, region, write, start, pad,
 				   pad_bytes, pad_bytes, &r);
 	pthread_mutex_unlock(&walk->lock);
 	r.err = err;

@@ -109,7 +109,8 @@ int traverse_set_run(struct traverse_set *set, unsigned which, uint64_t start,
 		err = connect_set(set);
 	if (!err)
 		err = traverse_run(set->walks, set->walk[which], set->region,
-				   start, pad, pad_bytes, send_bytes, &result);
+				   NULL, start, pad, pad_bytes, send_bytes,
+				   &result);
 	*requests = result.requests;
 	if (is_refusal(err)) {
 		set->is_refused[which] = true;

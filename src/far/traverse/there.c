@@ -6,7 +6,39 @@
 #include "base/error.h"
 #include "traverse_priv.h"
 
-static int post(struct aq_walks *w, struct job *j, struct lane *lane)
+/* What is to be written first, if it is for the same node: it goes with the
+ * request, and completes as that only if it fails. Repeating it does no harm,
+ * because nothing leads there yet. */
+static int write_first(const struct aq_walks *w, struct job *j,
+		       const struct lane *lane, struct ibv_sge *sge,
+		       struct ibv_send_wr *wr, struct ibv_send_wr **out)
+{
+	const struct client_map *m = &j->place->shape.map;
+	struct client_spot spot;
+
+	*out = NULL;
+	if (LIKELY(!j->write_bytes))
+		return 0;
+	spot = client_map_find(m, j->write_at, j->write_bytes);
+	if (spot.piece != lane->piece || spot.len_bytes != j->write_bytes)
+		return aq_write(j->place->region, j->write_at, job_node(j),
+				j->write_bytes);
+	*sge = (struct ibv_sge){.addr = (uintptr_t)job_node(j),
+				.length = j->write_bytes,
+				.lkey = w->mr->lkey};
+	*wr = (struct ibv_send_wr){
+		.wr_id = job_wr_id(w, j),
+		.sg_list = sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.wr.rdma = {.remote_addr = lane->link->addr + spot.offset,
+			    .rkey = lane->link->rkey}};
+	*out = wr;
+	return 0;
+}
+
+static int post(struct aq_walks *w, struct job *j, struct lane *lane,
+		struct ibv_send_wr *before)
 {
 	const struct walk_image *image = &j->walk->program->image;
 	struct ibv_sge sge = {
@@ -26,6 +58,7 @@ static int post(struct aq_walks *w, struct job *j, struct lane *lane)
 			.iterations = (uint32_t)u64_min(j->left, UINT32_MAX),
 			.send_bytes = j->send_bytes,
 			.flags = j->is_forwarded ? AQDV_WALK_FORWARD : 0,
+			.before = before,
 		};
 
 	return aqdv_post_walk(lane->link->qp, &wr, &bad);
@@ -46,6 +79,8 @@ void there_go(struct aq_walks *w, struct job *j)
 {
 	const struct walk_image *image = &j->walk->program->image;
 	struct lane *lane = NULL;
+	struct ibv_send_wr wr, *before;
+	struct ibv_sge sge;
 	uint64_t offset;
 	int err = lane_find(w, j->place, job_window(j), image->load_bytes,
 			    &lane, &offset);
@@ -63,7 +98,12 @@ void there_go(struct aq_walks *w, struct job *j)
 		job_wait(w, j);
 		return;
 	}
-	err = post(w, j, lane);
+	err = write_first(w, j, lane, &sge, &wr, &before);
+	if (err) {
+		job_end(w, j, err);
+		return;
+	}
+	err = post(w, j, lane, before);
 	if (!err) {
 		j->result.requests++;
 		j->has_stored |= (image->flags & WALK_STORES) != 0;
@@ -161,6 +201,8 @@ void there_take(struct aq_walks *w, struct job *j)
 	j->result.iterations += took;
 	j->left -= took;
 	j->send_bytes = j->walk->program->image.pad_bytes;
+	if (r.took)
+		j->write_bytes = 0;
 	if (r.status != AQDV_WALK_NO_PROGRAM)
 		j->installs = 0;
 	switch ((enum aqdv_walk_status)r.status) {

@@ -15,15 +15,16 @@
 int traverse_load(struct aq_rack *rack, const struct walk_image *image,
 		  const struct aq_walk_options *options,
 		  struct aq_walk **walk) MUST_CHECK;
-/* As aq_walks_submit; only the first send_bytes of the pad go to the node, and
- * the rest of it is zero there. */
+/* As aq_walks_submit_after, where `write` may be NULL; only the first
+ * send_bytes of the pad go to the node, and the rest of it is zero there. */
 int traverse_submit(struct aq_walks *walks, struct aq_walk *walk,
-		    struct aq_region *region, uint64_t start, void *pad,
-		    size_t pad_bytes, size_t send_bytes, void *user) MUST_CHECK;
+		    struct aq_region *region, const struct aq_walk_write *write,
+		    uint64_t start, void *pad, size_t pad_bytes,
+		    size_t send_bytes, void *user) MUST_CHECK;
 /* The same, and waits for it, in a queue that has nothing else under way. */
 int traverse_run(struct aq_walks *walks, struct aq_walk *walk,
-		 struct aq_region *region, uint64_t start, void *pad,
-		 size_t pad_bytes, size_t send_bytes,
+		 struct aq_region *region, const struct aq_walk_write *write,
+		 uint64_t start, void *pad, size_t pad_bytes, size_t send_bytes,
 		 struct aq_walk_result *result) MUST_CHECK;
 
 /*

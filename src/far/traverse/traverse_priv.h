@@ -81,7 +81,7 @@ struct job {
 	struct aq_walk *walk;
 	struct place *place;
 	struct lane *lane;   /* of the request under way, or the last one */
-	uint8_t *area;	     /* registered: result, pad, window */
+	uint8_t *area;	     /* registered: result, pad, window or write */
 	uint32_t generation; /* tells its completions from older ones */
 	uint32_t attempts;   /* that failed */
 	uint32_t installs;   /* since a node last executed something of it */
@@ -92,10 +92,14 @@ struct job {
 	uint32_t pad_bytes;
 	uint32_t send_bytes; /* of the pad, for the next request */
 	uint32_t idle;	     /* requests in a row that made no iteration */
-	bool has_stored;     /* a request of it may have changed something */
-	bool is_forwarded;   /* the switch may carry on what is under way */
-	bool stays;	     /* nor is it to any more: that failed */
-	uint32_t piece;	     /* where it ran last; NO_PIECE: not known */
+	/* What is to be written before it begins, in the place of the window;
+	 * 0 bytes: nothing, or it was. */
+	uint64_t write_at;
+	uint32_t write_bytes;
+	bool has_stored;   /* a request of it may have changed something */
+	bool is_forwarded; /* the switch may carry on what is under way */
+	bool stays;	   /* nor is it to any more: that failed */
+	uint32_t piece;	   /* where it ran last; NO_PIECE: not known */
 	char words[TRAVERSE_WORDS]; /* of its failure */
 	struct aq_walk_result result;
 };

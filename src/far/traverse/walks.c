@@ -78,6 +78,24 @@ int aq_walks_poll(struct aq_walks *w, struct aq_walk_result *results,
 	return give_results(w, results, max_count);
 }
 
+/* Of what is to be written before the walk begins. */
+static int check_write(const struct place *p, const struct aq_walk_write *write)
+{
+	const uint64_t size = p->shape.map.size_bytes;
+
+	if (p->shape.is_read_only)
+		return error_set(-EACCES, "region %s was opened read-only",
+				 p->shape.name);
+	if (write->len_bytes > AQ_WALK_WRITE_MAX)
+		return error_set(-EINVAL,
+				 "%d bytes at most are written before a walk",
+				 AQ_WALK_WRITE_MAX);
+	if (write->at > size || write->len_bytes > size - write->at)
+		return error_set(-EFAULT, "offset %#llx leads out of region %s",
+				 (unsigned long long)write->at, p->shape.name);
+	return 0;
+}
+
 static int check(const struct aq_walks *w, const struct aq_walk *walk,
 		 const struct place *p, uint64_t pad_bytes)
 {
@@ -167,9 +185,24 @@ uint64_t walks_deadline_ns(const struct aq_walks *w)
 	       1000000ull * aq_rack_deadline(w->rack);
 }
 
+/* What is to be written goes with the request, or is written now. */
+static int take_write(struct job *j, const struct aq_walk_write *write)
+{
+	if (!write || !write->len_bytes)
+		return 0;
+	if (j->result.where == AQ_WALK_HERE)
+		return aq_write(j->place->region, write->at, write->bytes,
+				write->len_bytes);
+	memcpy(job_node(j), write->bytes, write->len_bytes);
+	j->write_at = write->at;
+	j->write_bytes = (uint32_t)write->len_bytes;
+	return 0;
+}
+
 int traverse_submit(struct aq_walks *w, struct aq_walk *walk,
-		    struct aq_region *region, uint64_t start, void *pad,
-		    size_t pad_bytes, size_t send_bytes, void *user)
+		    struct aq_region *region, const struct aq_walk_write *write,
+		    uint64_t start, void *pad, size_t pad_bytes,
+		    size_t send_bytes, void *user)
 {
 	struct job *j = free_job(w);
 	struct aq_walk_plan plan;
@@ -188,10 +221,10 @@ int traverse_submit(struct aq_walks *w, struct aq_walk *walk,
 			err = prepare(w, walk, region, start, pad_bytes, &p,
 				      &plan);
 	}
+	if (!err && write)
+		err = check_write(p, write);
 	if (err)
 		return err;
-	p->jobs++;
-	w->pending++;
 	*j = (struct job){
 		.area = j->area,
 		.generation = j->generation + 1,
@@ -206,6 +239,11 @@ int traverse_submit(struct aq_walks *w, struct aq_walk *walk,
 		.piece = NO_PIECE,
 		.result = {.user = user, .at = start, .where = plan.where},
 	};
+	err = take_write(j, write);
+	if (err)
+		return err;
+	p->jobs++;
+	w->pending++;
 	if (send_bytes)
 		memcpy(job_pad(j), pad, send_bytes);
 	memset(job_pad(j) + send_bytes, 0,
@@ -218,7 +256,16 @@ int aq_walks_submit(struct aq_walks *w, struct aq_walk *walk,
 		    struct aq_region *region, uint64_t start, void *pad,
 		    size_t pad_bytes, void *user)
 {
-	return traverse_submit(w, walk, region, start, pad, pad_bytes,
+	return traverse_submit(w, walk, region, NULL, start, pad, pad_bytes,
+			       pad_bytes, user);
+}
+
+int aq_walks_submit_after(struct aq_walks *w, struct aq_walk *walk,
+			  struct aq_region *region,
+			  const struct aq_walk_write *write, uint64_t start,
+			  void *pad, size_t pad_bytes, void *user)
+{
+	return traverse_submit(w, walk, region, write, start, pad, pad_bytes,
 			       pad_bytes, user);
 }
 

@@ -419,6 +419,7 @@ enum nic_walk_where nic_walk_span(struct nic_walk *walk, uint64_t at,
 enum nic_walk_where nic_walk_reach(struct nic_walk *walk, uint64_t at,
 				   uint32_t len_bytes, bool write,
 				   uint8_t **host);
+const uint32_t *nic_walk_epoch(const struct nic *nic);
 void nic_walk_done(struct nic_walk *walk, uint8_t status, uint64_t at,
 		   uint32_t left, uint32_t took);
 

@@ -238,8 +238,12 @@ static void copy_attr(struct nic_qp *qp, const struct ibv_qp_attr *a, int mask)
 {
 	struct ibv_qp_attr *mine = &qp->attr;
 
-	if (mask & IBV_QP_ACCESS_FLAGS)
+	if (mask & IBV_QP_ACCESS_FLAGS) {
+		/* What a walk under way may do was found by both. */
+		if (qp->access & ~a->qp_access_flags)
+			key_changed(&qp->nic->keys);
 		qp->access = mine->qp_access_flags = a->qp_access_flags;
+	}
 	if (mask & IBV_QP_PORT)
 		mine->port_num = a->port_num;
 	if (mask & IBV_QP_QKEY)

@@ -317,6 +317,11 @@ enum nic_walk_where nic_walk_span(struct nic_walk *walk, uint64_t at,
 	return NIC_WALK_HERE;
 }
 
+const uint32_t *nic_walk_epoch(const struct nic *nic)
+{
+	return &nic->keys.epoch;
+}
+
 enum nic_walk_where nic_walk_reach(struct nic_walk *walk, uint64_t at,
 				   uint32_t len_bytes, bool write,
 				   uint8_t **host)

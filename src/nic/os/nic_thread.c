@@ -65,9 +65,10 @@ enum {
  * nobody else wants the core, and a frame that comes meanwhile waits for it.
  */
 #define YIELD_EVERY_NS 2000ull
-/* While walks are under way, of which a turn takes as long as that. Who waits
- * for this core has others' work before its own. */
-#define WALKS_YIELD_NS 20000ull
+/* While walks are under way, whose memory comes while others run: a yield, a
+ * system call, takes as long as one of them. Who waits for this core has
+ * others' work before its own. */
+#define WALKS_YIELD_NS 100000ull
 /* After traffic on a socket no yield at all: an answer that comes meanwhile
  * must not wait for one. */
 #define NET_FREE_NS 10000ull

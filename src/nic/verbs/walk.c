@@ -91,6 +91,15 @@ static int post_one(struct verbs_qp *qp, const struct aqdv_walk_wr *w)
 	return nic_qp_post_send(qp->nic, &wr, &extra);
 }
 
+static int post_before(struct verbs_qp *qp, const struct ibv_send_wr *wr)
+{
+	int rc = 0;
+
+	for (; wr && !rc; wr = wr->next)
+		rc = verbs_post_one(qp, wr);
+	return rc;
+}
+
 VERBS_EXPORT int aqdv_post_walk(struct ibv_qp *ibqp, struct aqdv_walk_wr *wr,
 				struct aqdv_walk_wr **bad_wr)
 {
@@ -101,8 +110,11 @@ VERBS_EXPORT int aqdv_post_walk(struct ibv_qp *ibqp, struct aqdv_walk_wr *wr,
 		rc = -EINVAL;
 	if (!rc) {
 		lock_take(&qp->host->lock);
-		for (; wr && !rc; wr = rc ? wr : wr->next)
-			rc = post_one(qp, wr);
+		for (; wr && !rc; wr = rc ? wr : wr->next) {
+			rc = post_before(qp, wr->before);
+			if (!rc)
+				rc = post_one(qp, wr);
+		}
 		nic_qp_kick(qp->nic);
 		lock_drop(&qp->host->lock);
 	}
@@ -204,6 +216,14 @@ VERBS_EXPORT HOT enum aqdv_walk_where aqdv_walk_span(
 	return (enum aqdv_walk_where)nic_walk_span(
 		(struct nic_walk *)walk, at, len_bytes, write,
 		(struct nic_walk_span *)span);
+}
+
+VERBS_EXPORT const uint32_t *aqdv_walk_epoch(struct ibv_context *context)
+{
+	struct nic_host *host =
+		verbs_is_own(context) ? verbs_host(context) : NULL;
+
+	return host ? nic_walk_epoch(host->nic) : NULL;
 }
 
 VERBS_EXPORT void aqdv_walk_done(struct aqdv_walk *walk,

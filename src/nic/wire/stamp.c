@@ -12,11 +12,13 @@ struct rest {
 	uint64_t bth;
 	uint64_t ext[2];
 	uint32_t imm; /* behind an address */
+	uint64_t walk[WALK_WIRE_BYTES / 8];
 };
 
 enum {
 	BTH_AT = WIRE_STAMP_HEAD,
 	EXT_AT = BTH_AT + 8,
+	AETH_BYTES = 4,
 };
 
 static inline uint64_t get64(const uint8_t *p)
@@ -62,6 +64,10 @@ static int stamp_ext(uint32_t flags)
 		return WIRE_STAMP_IMM;
 	case WIRE_OP_RETH | WIRE_OP_IMM:
 		return WIRE_STAMP_RETH_IMM;
+	case WIRE_OP_WALK:
+		return WIRE_STAMP_WALK;
+	case WIRE_OP_AETH | WIRE_OP_WALK:
+		return WIRE_STAMP_AETH_WALK;
 	default:
 		return -1;
 	}
@@ -92,6 +98,43 @@ bool wire_stamp_make(struct wire_stamp *s, const struct wire_pkt *pkt)
 	return true;
 }
 
+/* The first word behind what the register has summed up so far. */
+static inline uint64_t after(uint32_t state, uint64_t word)
+{
+	return word ^ pair(BYTES_LE(32, state), 0);
+}
+
+static inline bool has_walk(const struct wire_stamp *s)
+{
+	return s->ext >= WIRE_STAMP_WALK;
+}
+
+static inline size_t walk_at(const struct wire_stamp *s)
+{
+	return s->ext == WIRE_STAMP_WALK ? EXT_AT : EXT_AT + AETH_BYTES;
+}
+
+/* Of a walk's headers: what the register is before the last two words, which
+ * are *b0 and *b1 with the register in them. */
+static inline void lead_walk(const struct wire_stamp *s, const struct rest *r,
+			     uint64_t bth, uint64_t *b0, uint64_t *b1)
+{
+	const uint64_t *w = r->walk;
+	uint32_t state;
+
+	if (s->ext == WIRE_STAMP_WALK) {
+		state = crc32_lead(bth, w[0], w[1], NULL, NULL, 0);
+		*b0 = after(state, w[2]);
+		*b1 = w[3];
+		return;
+	}
+	state = crc32_lead(0, pair(0, first_of(bth)),
+			   pair(second_of(bth), first_of(r->ext[0])), NULL,
+			   NULL, 0);
+	state = crc32_lead(after(state, w[0]), w[1], w[2], NULL, NULL, 0);
+	*b1 = after(state, w[3]);
+}
+
 /*
  * The register after head, rest and payload, with the payload copied on the way
  * if there is a `dst`: what was summed is what was copied, even if its owner
@@ -107,7 +150,7 @@ static inline uint32_t icrc(const struct wire_stamp *s, const struct rest *r,
 	size_t direct = s->payload_len;
 	uint32_t state;
 
-	bth ^= pair(BYTES_LE(32, s->register_after), 0);
+	bth = after(s->register_after, bth);
 	if (s->ext == WIRE_STAMP_RETH) {
 		a1 = bth;
 		b0 = r->ext[0];
@@ -115,6 +158,8 @@ static inline uint32_t icrc(const struct wire_stamp *s, const struct rest *r,
 	} else if (s->ext == WIRE_STAMP_RETH_IMM) {
 		state = crc32_lead(bth, r->ext[0], r->ext[1], NULL, NULL, 0);
 		b1 = pair(0, r->imm ^ BYTES_LE(32, state));
+	} else if (UNLIKELY(has_walk(s))) {
+		lead_walk(s, r, bth, &b0, &b1);
 	} else if (s->ext != WIRE_STAMP_NONE) { /* an AETH, or a value */
 		b0 = pair(0, first_of(bth));
 		b1 = pair(second_of(bth), first_of(r->ext[0]));
@@ -132,6 +177,11 @@ static inline uint32_t icrc(const struct wire_stamp *s, const struct rest *r,
 		state = crc32_raw(state, dst ? dst : src, s->payload_len);
 	}
 	return state;
+}
+
+static inline bool has_aeth(const struct wire_stamp *s)
+{
+	return s->ext == WIRE_STAMP_AETH || s->ext == WIRE_STAMP_AETH_WALK;
 }
 
 static inline bool has_address(const struct wire_stamp *s)
@@ -161,7 +211,7 @@ HOT size_t wire_stamp_build(const struct wire_stamp *s,
 			memcpy(&r.imm, &v->imm, sizeof(r.imm));
 			memcpy(frame + EXT_AT + 16, &r.imm, sizeof(r.imm));
 		}
-	} else if (s->ext == WIRE_STAMP_AETH) {
+	} else if (has_aeth(s)) {
 		uint32_t aeth = BYTES_BE(32, v->syndrome_msn);
 
 		r.ext[0] = pair(aeth, 0);
@@ -172,6 +222,12 @@ HOT size_t wire_stamp_build(const struct wire_stamp *s,
 		memcpy(&imm, &v->imm, sizeof(imm));
 		r.ext[0] = pair(imm, 0);
 		memcpy(frame + EXT_AT, &imm, sizeof(imm));
+	}
+	if (UNLIKELY(has_walk(s))) {
+		struct wire_walk_eth eth = wire_walk_put(v->walk);
+
+		memcpy(r.walk, &eth, sizeof(eth));
+		memcpy(frame + walk_at(s), &eth, sizeof(eth));
 	}
 	end = le32_put(~icrc(s, &r, copies ? payload : NULL,
 			     copies ? v->payload : payload));
@@ -218,6 +274,8 @@ HOT bool wire_stamp_parse(const struct wire_stamp *s, const uint8_t *frame,
 		memcpy(&aeth, frame + EXT_AT, sizeof(aeth));
 		r.ext[0] = pair(aeth, 0);
 	}
+	if (UNLIKELY(has_walk(s)))
+		memcpy(r.walk, frame + walk_at(s), sizeof(r.walk));
 	memcpy(&end, frame + len_bytes - WIRE_ICRC_BYTES, sizeof(end));
 	if (UNLIKELY((uint32_t)~icrc(s, &r, NULL, frame + s->payload_at) !=
 		     le32_get(end)))
@@ -237,7 +295,7 @@ HOT bool wire_stamp_parse(const struct wire_stamp *s, const uint8_t *frame,
 		pkt->dma_len = BYTES_BE(32, second_of(r.ext[1]));
 		if (s->ext == WIRE_STAMP_RETH_IMM)
 			memcpy(&pkt->imm, &r.imm, sizeof(pkt->imm));
-	} else if (s->ext == WIRE_STAMP_AETH) {
+	} else if (has_aeth(s)) {
 		uint32_t aeth = BYTES_BE(32, first_of(r.ext[0]));
 
 		pkt->syndrome = (uint8_t)(aeth >> 24);
@@ -246,6 +304,12 @@ HOT bool wire_stamp_parse(const struct wire_stamp *s, const uint8_t *frame,
 		uint32_t imm = first_of(r.ext[0]);
 
 		memcpy(&pkt->imm, &imm, sizeof(pkt->imm));
+	}
+	if (UNLIKELY(has_walk(s))) {
+		struct wire_walk_eth eth;
+
+		memcpy(&eth, r.walk, sizeof(eth));
+		pkt->walk = wire_walk_get(&eth);
 	}
 	pkt->payload = frame + s->payload_at;
 	return true;

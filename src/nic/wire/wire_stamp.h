@@ -4,8 +4,8 @@
  * common: everything up to the destination queue pair, and the ICRC register
  * after it. With it a frame is built or parsed by looking at the rest only. A
  * frame can have a stamp if it is IPv4, has no pad and no MAC, and its
- * extension headers are none, a RETH, an AETH, an immediate value, or a RETH
- * with an immediate value.
+ * extension headers are none, a RETH, an AETH, an immediate value, a RETH with
+ * an immediate value, or those of a walk's request and answer.
  */
 #ifndef AQ_WIRE_STAMP_H
 #define AQ_WIRE_STAMP_H
@@ -25,6 +25,8 @@ enum wire_stamp_ext {
 	WIRE_STAMP_AETH,
 	WIRE_STAMP_IMM,
 	WIRE_STAMP_RETH_IMM,
+	WIRE_STAMP_WALK,      /* a WALKETH */
+	WIRE_STAMP_AETH_WALK, /* an AETH, then a WALKETH */
 };
 
 struct wire_stamp {
@@ -52,7 +54,8 @@ struct wire_vary {
 	uint32_t dma_len;
 	uint32_t syndrome_msn; /* AETH */
 	be32 imm;
-	const uint8_t *payload; /* NULL: in place already */
+	const struct wire_walk *walk; /* WALKETH */
+	const uint8_t *payload;	      /* NULL: in place already */
 };
 
 /* The word of a packet that asks for an acknowledgement. */
@@ -75,6 +78,7 @@ static inline struct wire_vary wire_vary_of(const struct wire_pkt *pkt)
 		.syndrome_msn =
 			(uint32_t)pkt->syndrome << 24 | (pkt->msn & 0xffffff),
 		.imm = pkt->imm,
+		.walk = &pkt->walk,
 		.payload = pkt->payload,
 	};
 }

@@ -177,7 +177,10 @@ int walks_open(struct mem_node *node)
 		list_init(&w->bucket[i]);
 	w->config = node->walk_config;
 	err = walk_engine_open(
-		&(struct walk_host){.ctx = w, .reach = reach, .done = done},
+		&(struct walk_host){.ctx = w,
+				    .reach = reach,
+				    .done = done,
+				    .epoch = aqdv_walk_epoch(node->context)},
 		&w->engine);
 	if (!err)
 		err = aqdv_set_walker(node->context,

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The engine: many walks at a time on one thread. Each has a workspace; a turn
- * runs an iteration of one, prefetches the node that it goes to, and takes the
- * next, so that memory is fetched while others run. Tenants are served in turn
- * and have equal shares of the workspaces. Nothing is allocated after open.
+ * runs an iteration of some, prefetches the nodes that they go to, and takes
+ * the others, so that memory is fetched while others run. Tenants are served in
+ * turn and have equal shares of the workspaces. Nothing is allocated after
+ * open.
  *
- * All calls come from one thread, or under one lock. `done` may start walks.
+ * All calls come from one thread, or under one lock. `done` may start walks,
+ * but forgets none.
  */
 #ifndef AQ_WALK_ENGINE_H
 #define AQ_WALK_ENGINE_H
@@ -58,7 +60,7 @@ struct walk_host {
 	/* The walk has left its workspace: the pad is the host's again. */
 	void (*done)(void *ctx, void *handle, enum walk_status status,
 		     uint64_t at, uint32_t left, uint32_t took);
-	const uint64_t *epoch; /* may be NULL */
+	const uint32_t *epoch; /* may be NULL */
 };
 
 struct walk_job {

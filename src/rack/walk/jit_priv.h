@@ -31,7 +31,6 @@ enum {
 struct jit {
 	struct x86 x;
 	const struct walk_image *image;
-	struct jit_plan plan;
 	uint8_t place[WALK_REGS]; /* where each register is now */
 	uint8_t dest;		  /* where the result goes, or JIT_NOWHERE */
 	uint32_t used;	/* registers of the processor that were in use */
@@ -41,9 +40,12 @@ struct jit {
 	uint32_t saved;	      /* registers that the prologue keeps */
 	uint32_t frame_bytes; /* of the stack, for slots */
 	uint32_t at;	      /* the instruction */
+	uint32_t holes;
+	/* From here on it is written before it is read. Most programs are
+	 * short, so to clear it would be most of the work. */
+	struct jit_plan plan;
 	uint32_t start[WALK_INSNS_MAX];
 	struct jit_hole hole[WALK_INSNS_MAX * 2];
-	uint32_t holes;
 };
 
 void jit_find_busy(const struct walk_image *image, struct jit_plan *plan);

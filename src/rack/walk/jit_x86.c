@@ -295,11 +295,12 @@ static void plan_frame(struct jit *j)
 
 int walk_jit_make(const struct walk_image *image, struct walk_code *code)
 {
-	struct jit *j = calloc(1, sizeof(*j));
+	struct jit *j = malloc(sizeof(*j));
 	int err;
 
 	if (!j)
 		return error_set(-ENOMEM, "no memory to translate");
+	memset(j, 0, offsetof(struct jit, plan));
 	j->image = image;
 	j->x.room = image->count * JIT_INSN_BYTES + JIT_ENDS_BYTES;
 	j->x.bytes = malloc(j->x.room);
