@@ -317,6 +317,7 @@ static const struct {
 	[BLOCK_ELSEWHERE] = {-EAGAIN, "the chain of the block has changed"},
 	[BLOCK_NO_EVENTS] = {-EOPNOTSUPP,
 			     "an object with copies cannot be watched"},
+	[BLOCK_BROKEN] = {-EIO, "a part of it was on a disk that failed"},
 };
 
 const char *block_status_text(enum block_status status)

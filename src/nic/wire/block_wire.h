@@ -100,6 +100,7 @@ enum block_status {
 	BLOCK_REFUSED,	 /* slots that were to come have no room here */
 	BLOCK_ELSEWHERE, /* another member of the chain answers this, or soon */
 	BLOCK_NO_EVENTS, /* a block with copies tells nobody of them */
+	BLOCK_BROKEN,	 /* the disk that the block lies on has failed */
 	BLOCK_STATUSES,
 };
 

@@ -41,6 +41,8 @@ struct blk_entry {
 	struct ibv_mr *mr;
 	bool is_leaving;
 	bool is_frozen;	      /* it is kept for its image alone */
+	bool is_spilled;      /* it lies in a file */
+	bool is_broken;	      /* which has failed; nobody uses it any more */
 	uint32_t under_way;   /* data that leaves from it, or comes to it */
 	struct blk_job *busy; /* fetches a value, or is with the chain */
 	struct list waiting;  /* jobs, by their link */
@@ -175,6 +177,23 @@ struct blk_line *blk_line_join(struct blk_server *s, struct ibv_pd *pd);
 void blk_server_leave(struct blk_server *s, const struct ibv_pd *pd,
 		      const uint8_t session[BLOCK_SESSION_BYTES]);
 void blk_server_end_session(struct blk_server *s, struct blk_client *c);
+
+/* ---- blk_spill.c: under the server's lock -------------------------------- */
+
+/* Whether the block cannot be used any more. */
+bool blk_spill_is_broken(struct blk_entry *e);
+/* What touches a block's memory, for one that lies in a file, too: a fault ends
+ * it midway, and the block is broken then, which the answer says. */
+uint8_t *blk_spill_begin(struct blk_entry *e, const struct blk_request *r,
+			 struct blk_answer *a);
+void blk_spill_finish(struct blk_entry *e, const struct blk_request *r,
+		      struct blk_answer *a);
+void blk_spill_leave(struct blk_entry *e, const uint8_t *session);
+/* Makes the block in its memory. */
+int blk_spill_init(struct blk_entry *e, const struct blk_place *p) MUST_CHECK;
+/* Copies data of the block; false: it is broken. */
+bool blk_spill_copy(struct blk_entry *e, void *to, const void *from,
+		    size_t bytes);
 
 /* ---- blk_job.c: under the server's lock ---------------------------------- */
 
