@@ -8,36 +8,45 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/hist.h"
 #include "elastic_bench.h"
 #include "place.h"
 #include "shield.h"
+#include "ticks.h"
 
 enum {
-	NODES = 1, /* more of them would share the server's core */
 	REPLY_BYTES = 1 << 16,
 };
 
-#define NODE_SIZE "2G"
-
 /* ---- life ---------------------------------------------------------------- */
 
-static int start_nodes(struct control_bed *bed)
+/* More than one of them would share the server's core. */
+static int start_node(struct control_bed *bed, unsigned i, const char *size,
+		      bool has_spill)
 {
-	for (unsigned i = 0; i < NODES; i++) {
-		char name[16];
+	char name[16], spill[sizeof(bed->dir) + 16];
 
-		(void)snprintf(name, sizeof(name), "m%u", i);
-		bed->node[i] = place_start_aquifer(
-			PLACE_QUIET | PLACE_SERVER, "memory", "--name", name,
-			"--size", NODE_SIZE, (char *)NULL);
-		if (bed->node[i] < 0)
-			return error_set((int)bed->node[i],
-					 "no process can be started");
-	}
-	return control_bed_joined(bed, NODES);
+	(void)snprintf(name, sizeof(name), "m%u", i);
+	(void)snprintf(spill, sizeof(spill), "%s:%s", bed->dir,
+		       ELASTIC_SPILL_SIZE);
+	bed->node[i] = place_start_aquifer(PLACE_QUIET | PLACE_SERVER, "memory",
+					   "--name", name, "--size", size,
+					   has_spill ? "--spill" : (char *)NULL,
+					   spill, (char *)NULL);
+	return bed->node[i] < 0 ? error_set((int)bed->node[i],
+					    "no process can be started")
+				: control_bed_joined(bed, i + 1);
 }
 
-int elastic_bed_make(struct elastic_bed *bed)
+int elastic_bed_second(struct elastic_bed *bed)
+{
+	if (bed->control.node[1] > 0)
+		return 0;
+	return start_node(&bed->control, 1, ELASTIC_NODE_SIZE, false);
+}
+
+int elastic_bed_make(struct elastic_bed *bed, const char *node_size,
+		     bool has_spill)
 {
 	double seconds;
 	int err;
@@ -49,9 +58,11 @@ int elastic_bed_make(struct elastic_bed *bed)
 	if (!err)
 		err = control_bed_await(&bed->control, &seconds);
 	if (!err)
-		err = start_nodes(&bed->control);
+		err = start_node(&bed->control, 0, node_size, has_spill);
 	if (!err)
 		err = elastic_helper_start(&bed->helper);
+	if (!err)
+		err = elastic_workers_start(&bed->workers);
 	/* Threads that are made from now on stay there, too. */
 	(void)shield_pin(SHIELD_CPU_CLIENT);
 	(void)shield_enter_nice();
@@ -72,6 +83,7 @@ void elastic_bed_end(struct elastic_bed *bed)
 	if (bed->rack)
 		aq_rack_close(bed->rack);
 	elastic_helper_end(&bed->helper);
+	elastic_workers_end(&bed->workers);
 	shield_leave();
 	kv_redis_stop(bed->redis);
 	control_bed_end(&bed->control);
@@ -147,6 +159,38 @@ int elastic_turns(struct bench *b, struct elastic_bed *bed, const char *group,
 	if (!err)
 		bench_report_tracks(b, group, track, count, more);
 	free(track);
+	return err;
+}
+
+int elastic_step_for(int (*step)(void *ctx), void *ctx, unsigned ops,
+		     unsigned window_ms, struct conduct_track *t,
+		     unsigned round)
+{
+	uint64_t start = bench_now_ns(), end = start + window_ms * 1000000ull;
+	uint64_t now = start, done = 0, before;
+	struct hist *h = malloc(sizeof(*h));
+	int err = h ? 0 : error_set(-ENOMEM, "no memory");
+
+	if (h)
+		hist_init(h);
+	while (now < end && !err) {
+		before = now;
+		err = step(ctx);
+		now = bench_now_ns();
+		if (!err)
+			hist_record(h, now - before);
+		done += ops;
+	}
+	if (!err) {
+		conduct_record(t, round, done, now - start);
+		t->round[round].series[0] = (struct side_series){
+			.count = hist_count(h),
+			.p50_ns = (double)hist_percentile(h, HIST_MEDIAN),
+			.p99_ns = (double)hist_percentile(h, HIST_P99),
+			.p999_ns = (double)hist_percentile(h, HIST_P999),
+		};
+	}
+	free(h);
 	return err;
 }
 

@@ -27,12 +27,12 @@ enum {
 
 /* ---- in the helper ------------------------------------------------------- */
 
-static void say(int fd)
+void elastic_helper_say(int fd)
 {
 	(void)!write(fd, "", 1);
 }
 
-static void note(struct elastic_shared *s, const void *data)
+void elastic_helper_note(struct elastic_shared *s, const void *data)
 {
 	uint64_t sent_ns, now_ns = bench_now_ns();
 
@@ -47,13 +47,13 @@ static int watch(struct elastic_shared *s, struct aq_rack *rack, int out)
 	struct aq_event e;
 	int err = aq_watch_open(rack, s->path, &o, &w);
 
-	say(out);
+	elastic_helper_say(out);
 	while (!err && s->heard + s->lost < s->count) {
 		err = aq_watch_next(w, &e, LISTEN_MS);
 		if (!err && e.kind == AQ_EVENT_LOST)
 			s->lost += e.value;
 		else if (!err)
-			note(s, e.data);
+			elastic_helper_note(s, e.data);
 	}
 	aq_watch_close(w);
 	return err;
@@ -76,7 +76,7 @@ static int subscribe(struct elastic_shared *s, int out)
 	if (!err && (write(fd, ask, sizeof(ask) - 1) < 0 ||
 		     read(fd, in, sizeof(in)) <= 0))
 		err = -EIO;
-	say(out);
+	elastic_helper_say(out);
 	while (!err && s->heard < s->count) {
 		ssize_t n = read(fd, in + got, sizeof(in) - got);
 
@@ -85,7 +85,7 @@ static int subscribe(struct elastic_shared *s, int out)
 		else
 			got += (size_t)n;
 		while (!err && got >= WHOLE) {
-			note(s, in + sizeof(head) - 1);
+			elastic_helper_note(s, in + sizeof(head) - 1);
 			memmove(in, in + WHOLE, got - WHOLE);
 			got -= WHOLE;
 		}
@@ -103,7 +103,7 @@ static int split(struct elastic_shared *s, struct aq_rack *rack, int out)
 	uint64_t longest = 0;
 	int err = aq_ekv_open(rack, s->path, NULL, &kv);
 
-	say(out);
+	elastic_helper_say(out);
 	for (unsigned i = 0; !err && stat.blocks < 2 && i < SPLIT_PUTS; i++) {
 		uint64_t start = bench_now_ns(), end;
 		char key[16];
@@ -134,12 +134,16 @@ static int work(struct elastic_shared *s, int out)
 	s->why[0] = '\0';
 	if (s->job == ELASTIC_SUBSCRIBE)
 		return subscribe(s, out);
+	if (s->job == ELASTIC_SUBSCRIBE_MANY)
+		return elastic_listen_subscribe(s, out);
 	err = place_rack(&rack);
 	if (!err)
 		err = s->job == ELASTIC_WATCH ? watch(s, rack, out)
-					      : split(s, rack, out);
+		      : s->job == ELASTIC_WATCH_MANY
+			      ? elastic_listen_watch(s, rack, out)
+			      : split(s, rack, out);
 	else
-		say(out);
+		elastic_helper_say(out);
 	if (rack)
 		aq_rack_close(rack);
 	return err;
@@ -159,7 +163,7 @@ static void live(struct elastic_shared *s, int in, int out)
 			(void)snprintf(s->why, sizeof(s->why), "%s",
 				       error_last()[0] ? error_last()
 						       : strerror(-err));
-		say(out);
+		elastic_helper_say(out);
 	}
 	_exit(0);
 }
@@ -214,7 +218,7 @@ static int await(struct elastic_helper *h)
 
 int elastic_helper_begin(struct elastic_helper *h)
 {
-	say(h->to);
+	elastic_helper_say(h->to);
 	return await(h);
 }
 

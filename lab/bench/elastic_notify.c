@@ -19,7 +19,7 @@ enum {
 	PERIOD_NS = 100000,
 };
 
-static void sleep_until(uint64_t ns)
+void elastic_notify_sleep(uint64_t ns)
 {
 	struct timespec t = {(time_t)(ns / 1000000000),
 			     (long)(ns % 1000000000)};
@@ -29,12 +29,7 @@ static void sleep_until(uint64_t ns)
 		;
 }
 
-struct sender {
-	struct aq_queue *queue; /* NULL: redis-server */
-	int fd;
-};
-
-static int send_one(const struct sender *s)
+int elastic_notify_send(const struct elastic_sender *s)
 {
 	char item[ELASTIC_VALUE] = "", out[256];
 	const char *words[] = {"PUBLISH", "c", item};
@@ -49,8 +44,8 @@ static int send_one(const struct sender *s)
 }
 
 /* The median of a round, in microseconds. */
-static int run(struct elastic_bed *bed, const struct sender *s, unsigned count,
-	       double us[2], uint64_t *lost)
+static int run(struct elastic_bed *bed, const struct elastic_sender *s,
+	       unsigned count, double us[2], uint64_t *lost)
 {
 	struct elastic_helper *h = &bed->helper;
 	uint64_t next;
@@ -61,8 +56,8 @@ static int run(struct elastic_bed *bed, const struct sender *s, unsigned count,
 	next = bench_now_ns();
 	for (unsigned i = 0; i < count && !err; i++) {
 		next = u64_max(next + PERIOD_NS, bench_now_ns());
-		sleep_until(next);
-		err = send_one(s);
+		elastic_notify_sleep(next);
+		err = elastic_notify_send(s);
 	}
 	if (!err)
 		err = elastic_helper_wait(h);
@@ -79,7 +74,7 @@ static int run_ours(struct elastic_bed *bed, unsigned count, double us[2],
 {
 	struct aq_elastic_options o = {.flags = AQ_ELASTIC_NEW};
 	struct elastic_shared *shared = bed->helper.shared;
-	struct sender s = {0};
+	struct elastic_sender s = {0};
 	int err;
 
 	shared->job = ELASTIC_WATCH;
@@ -98,7 +93,7 @@ static int run_redis(struct elastic_bed *bed, unsigned count, double us[2],
 		     uint64_t *lost)
 {
 	struct elastic_shared *shared = bed->helper.shared;
-	struct sender s = {.fd = bed->redis->fd};
+	struct elastic_sender s = {.fd = bed->redis->fd};
 
 	elastic_bed_pin(bed->redis->pid, SHIELD_CPU_SERVER);
 	shared->job = ELASTIC_SUBSCRIBE;

@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/hist.h"
 #include "elastic_bench.h"
-#include "ticks.h"
 
 enum {
 	REQUEST_BYTES = ELASTIC_MANY * 512,
@@ -16,38 +14,6 @@ enum {
 	KV_BLOCK_BYTES = 256 << 10,
 	KV_DRAWS = 1 << 16,
 };
-
-/* Runs `step` for a window; each does `ops`. */
-static int run_for(int (*step)(void *ctx), void *ctx, unsigned ops,
-		   unsigned window_ms, struct conduct_track *t, unsigned round)
-{
-	uint64_t start = bench_now_ns(), end = start + window_ms * 1000000ull;
-	uint64_t now = start, done = 0, before;
-	struct hist *h = malloc(sizeof(*h));
-	int err = h ? 0 : error_set(-ENOMEM, "no memory");
-
-	if (h)
-		hist_init(h);
-	while (now < end && !err) {
-		before = now;
-		err = step(ctx);
-		now = bench_now_ns();
-		if (!err)
-			hist_record(h, now - before);
-		done += ops;
-	}
-	if (!err) {
-		conduct_record(t, round, done, now - start);
-		t->round[round].series[0] = (struct side_series){
-			.count = hist_count(h),
-			.p50_ns = (double)hist_percentile(h, HIST_MEDIAN),
-			.p99_ns = (double)hist_percentile(h, HIST_P99),
-			.p999_ns = (double)hist_percentile(h, HIST_P999),
-		};
-	}
-	free(h);
-	return err;
-}
 
 /* ---- queues -------------------------------------------------------------- */
 
@@ -96,8 +62,9 @@ static int run_queue(struct elastic_bed *bed, void *ctx, unsigned window_ms,
 {
 	struct pairs *p = ctx;
 
-	return run_for(p->many ? step_many : step_pair, p,
-		       p->many ? ELASTIC_MANY : 1, window_ms, t, round);
+	return elastic_step_for(p->many ? step_many : step_pair, p,
+				p->many ? ELASTIC_MANY : 1, window_ms, t,
+				round);
 }
 
 static int step_list(void *ctx)
@@ -127,7 +94,7 @@ static int run_list(struct elastic_bed *bed, void *ctx, unsigned window_ms,
 		p->pop_bytes += elastic_redis_put(p->pop + p->pop_bytes, pop,
 						  pop_bytes, 2);
 	}
-	return run_for(step_list, p, n, window_ms, t, round);
+	return elastic_step_for(step_list, p, n, window_ms, t, round);
 }
 
 int elastic_bench_queue(struct bench *b, struct elastic_bed *bed)
@@ -240,8 +207,9 @@ static int run_store(struct elastic_bed *bed, void *ctx, unsigned window_ms,
 {
 	struct store *s = ctx;
 
-	return run_for(s->many ? step_store_many : step_store, s,
-		       s->many ? ELASTIC_MANY : 1, window_ms, t, round);
+	return elastic_step_for(s->many ? step_store_many : step_store, s,
+				s->many ? ELASTIC_MANY : 1, window_ms, t,
+				round);
 }
 
 static size_t put_request(struct store *s, char *out)
@@ -272,8 +240,8 @@ static int run_keys(struct elastic_bed *bed, void *ctx, unsigned window_ms,
 	struct store *s = ctx;
 
 	s->fd = bed->redis->fd;
-	return run_for(step_keys, s, s->many ? ELASTIC_MANY : 1, window_ms, t,
-		       round);
+	return elastic_step_for(step_keys, s, s->many ? ELASTIC_MANY : 1,
+				window_ms, t, round);
 }
 
 /* Until the store has so many blocks; the same keys at redis-server. */

@@ -38,6 +38,8 @@ static const struct config_key keys[] = {
 	{"memory", "numa", CONFIG_STRING, "",
 	 .help = "NUMA node that its memory lies on", .check = is_number,
 	 .allowed = "the number of a NUMA node, or nothing"},
+	{"memory", "spill", CONFIG_STRING, "",
+	 .help = "/FOLDER:SIZE for blocks that find no room in the pool"},
 	{"memory", "listen", CONFIG_STRING, "",
 	 .help = "ADDRESS:PORT for other machines, beside the unix socket",
 	 .check = is_address, .allowed = "ADDRESS:PORT"},

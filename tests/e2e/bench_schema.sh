@@ -98,6 +98,9 @@ schema control --only restart
 schema control --only renew
 schema mind --only count
 schema elastic --only queue
+schema elastic --only chain
+schema elastic --only sort
+schema elastic --only jobs
 
 # Their list; options mean the same in all of them.
 expect 0 "$AQUIFER" bench

@@ -207,6 +207,35 @@ static int seal(struct aq_rack *rack, char **argv)
 	return 0;
 }
 
+/* Reads a file twice by one handle, and a line from stdin in between: both are
+ * the same. */
+static int reread(struct aq_rack *rack, char **argv)
+{
+	struct aq_file *f = NULL;
+	uint64_t size = 0;
+	char *data[2] = {NULL, NULL}, line[16];
+	size_t got = 0;
+	int err = aq_file_open(rack, argv[2], NULL, &f), code;
+
+	if (!err)
+		err = aq_file_size(f, &size);
+	for (unsigned i = 0; i < 2 && !err; i++) {
+		data[i] = malloc(size + 1);
+		err = aq_file_read(f, 0, data[i], size, &got);
+		if (!err && got != size)
+			err = -EIO;
+		if (!err && !i) {
+			puts("once");
+			(void)!fgets(line, sizeof(line), stdin);
+		}
+	}
+	aq_file_close(f);
+	code = err ? fail("reread", err) : memcmp(data[0], data[1], size) != 0;
+	free(data[0]);
+	free(data[1]);
+	return code;
+}
+
 int main(int argc, char **argv)
 {
 	char *buf = malloc(ITEM_MAX);
@@ -227,6 +256,8 @@ int main(int argc, char **argv)
 		code = append(rack, argv, buf);
 	else if (strcmp(argv[1], "many") == 0)
 		code = many(rack, argv, buf);
+	else if (strcmp(argv[1], "reread") == 0)
+		code = reread(rack, argv);
 	else if (strcmp(argv[1], "seal") == 0)
 		code = seal(rack, argv);
 	aq_rack_close(rack);

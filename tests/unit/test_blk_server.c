@@ -4,6 +4,12 @@
 #define LOOP_CLOCK_NS 1000000000ull
 #include "verbs_pair.h"
 
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/landing.h"
 #include "block/blk_server.h"
 #include "wire/block_kv_wire.h"
 #include "wire/block_watch.h"
@@ -27,6 +33,7 @@ struct bench {
 	struct pair pair;
 	struct blk_server *server;
 	uint8_t *mem;
+	bool is_spilled; /* it is a file's */
 	struct ibv_mr *mr;
 	struct client a, b;
 };
@@ -175,7 +182,9 @@ static void show_ticket(struct bench *t, struct client *c)
 	assert_int_equal(r.status, BLOCK_OK);
 }
 
-static void begin(struct bench *t, enum block_kind kind, bool is_chained)
+/* `spilled` is the memory of a file, or NULL. */
+static void begin_in(struct bench *t, enum block_kind kind, bool is_chained,
+		     uint8_t *spilled)
 {
 	struct blk_place place = {
 		.options = {.kind = kind,
@@ -185,6 +194,7 @@ static void begin(struct bench *t, enum block_kind kind, bool is_chained)
 			    .is_first = true},
 		.object = OBJECT,
 		.is_chained = is_chained,
+		.is_spilled = spilled != NULL,
 	};
 	struct blk_server_config config = {
 		.judge = believe, .wall_s = wall_s, .now_ns = now_ns};
@@ -193,8 +203,10 @@ static void begin(struct bench *t, enum block_kind kind, bool is_chained)
 	config.context = pair_open(&t->pair);
 	t->pair.pd = ibv_alloc_pd(t->pair.ctx);
 	assert_int_equal(blk_server_create(&config, &t->server), 0);
-	t->mem = aligned_alloc(4096, BLOCK_BYTES_MIN);
-	memset(t->mem, 0, BLOCK_BYTES_MIN);
+	t->is_spilled = spilled != NULL;
+	t->mem = spilled ? spilled : aligned_alloc(4096, BLOCK_BYTES_MIN);
+	if (!spilled)
+		memset(t->mem, 0, BLOCK_BYTES_MIN);
 	t->mr = ibv_reg_mr(t->pair.pd, t->mem, BLOCK_BYTES_MIN, PAIR_ACCESS);
 	place.pd = t->pair.pd;
 	place.mr = t->mr;
@@ -206,12 +218,20 @@ static void begin(struct bench *t, enum block_kind kind, bool is_chained)
 	show_ticket(t, &t->b);
 }
 
+static void begin(struct bench *t, enum block_kind kind, bool is_chained)
+{
+	begin_in(t, kind, is_chained, NULL);
+}
+
 static void end_without_block(struct bench *t)
 {
 	leave(&t->b);
 	blk_server_destroy(t->server);
 	assert_int_equal(ibv_dereg_mr(t->mr), 0);
-	free(t->mem);
+	if (t->is_spilled)
+		assert_int_equal(munmap(t->mem, BLOCK_BYTES_MIN), 0);
+	else
+		free(t->mem);
 	assert_int_equal(ibv_dealloc_pd(t->pair.pd), 0);
 	pair_close(&t->pair);
 }
@@ -559,6 +579,123 @@ static void changes_do_not_wait_for_ever(void **state)
 	end_without_block(&t);
 }
 
+/* ---- blocks in files ----------------------------------------------------- */
+
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+	if (!landing_take((uintptr_t)info->si_addr, context))
+		(void)signal(sig, SIG_DFL);
+}
+
+/* A file of one block, and its memory. */
+static uint8_t *make_file(FILE **file)
+{
+	struct sigaction a = {.sa_flags = SA_SIGINFO, .sa_sigaction = on_fault};
+	void *mem;
+
+	assert_int_equal(sigaction(SIGBUS, &a, NULL), 0);
+	*file = tmpfile();
+	assert_non_null(*file);
+	assert_int_equal(ftruncate(fileno(*file), BLOCK_BYTES_MIN), 0);
+	mem = mmap(NULL, BLOCK_BYTES_MIN, PROT_READ | PROT_WRITE, MAP_SHARED,
+		   fileno(*file), 0);
+	assert_ptr_not_equal(mem, MAP_FAILED);
+	return mem;
+}
+
+/* A put of "value", and a get. */
+struct pair_of_ops {
+	uint8_t key[sizeof(struct block_kv_wire) + 3];
+	uint8_t value[sizeof(struct block_kv_wire) + 8];
+	struct block_op put, get;
+};
+
+static void make_ops(struct pair_of_ops *p)
+{
+	struct block_kv_wire head = {.version = be64_put(BLOCK_KV_ANY),
+				     .key_bytes = be32_put(3)};
+
+	memcpy(p->key, &head, sizeof(head));
+	memcpy(p->key + sizeof(head), "key", 3);
+	head.value_bytes = be32_put(5);
+	memcpy(p->value, &head, sizeof(head));
+	memcpy(p->value + sizeof(head), "keyvalue", 8);
+	p->put = key_op(BLOCK_KV_PUT, 1, p->value, 5);
+	p->get = key_op(BLOCK_KV_GET, 0, p->key, 0);
+}
+
+/* What lies beyond a file's end is the same fault as a page that the disk does
+ * not bring. */
+static void a_disk_that_fails_breaks_the_block_alone(void **state)
+{
+	static const enum block_kind kinds[] = {BLOCK_EKV, BLOCK_FILE};
+	struct block_op append = {.opcode = BLOCK_APPEND,
+				  .generation = 1,
+				  .sequence = 1,
+				  .length = 5,
+				  .value = (const uint8_t *)"hello"};
+	struct pair_of_ops p;
+	struct block_result r;
+	struct bench t;
+	FILE *file;
+
+	(void)state;
+	make_ops(&p);
+	for (unsigned i = 0; i < ARRAY_LEN(kinds); i++) {
+		bool is_ekv = kinds[i] == BLOCK_EKV;
+
+		begin_in(&t, kinds[i], false, make_file(&file));
+		append.sequence = 1;
+		ask(&t, &t.a, is_ekv ? &p.put : &append, &r);
+		assert_int_equal(r.status, BLOCK_OK);
+		assert_int_equal(ftruncate(fileno(file), 0), 0);
+		append.sequence = 2;
+		for (unsigned k = 0; k < 2; k++) {
+			ask(&t, &t.a, is_ekv ? &p.get : &append, &r);
+			assert_int_equal(r.status, BLOCK_BROKEN);
+		}
+		assert_int_equal(block_status_errno(r.status), -EIO);
+		leave(&t.a);
+		end(&t);
+		(void)fclose(file);
+	}
+}
+
+static void a_block_comes_back_to_memory_as_it_was(void **state)
+{
+	uint8_t *mem = aligned_alloc(4096, BLOCK_BYTES_MIN);
+	struct pair_of_ops p;
+	struct block_result r;
+	struct ibv_mr *mr;
+	struct bench t;
+	FILE *file;
+
+	(void)state;
+	make_ops(&p);
+	begin_in(&t, BLOCK_EKV, false, make_file(&file));
+	ask(&t, &t.a, &p.put, &r);
+	assert_int_equal(r.status, BLOCK_OK);
+	mr = ibv_reg_mr(t.pair.pd, mem, BLOCK_BYTES_MIN, PAIR_ACCESS);
+	assert_int_equal(blk_server_bring_back(t.server, 0, 2, mem, mr),
+			 -ENOENT);
+	assert_int_equal(blk_server_bring_back(t.server, 0, 1, mem, mr), 0);
+	/* Nobody needs the file any more. */
+	assert_int_equal(ftruncate(fileno(file), 0), 0);
+	ask(&t, &t.a, &p.get, &r);
+	assert_int_equal(r.status, BLOCK_OK);
+	assert_int_equal(r.length, 5);
+	assert_memory_equal(r.data, "value", 5);
+	ask(&t, &t.a, &p.put, &r); /* it is the same one, which was answered */
+	assert_int_equal(r.status, BLOCK_OK);
+	assert_int_equal(blk_server_bring_back(t.server, 0, 1, mem, mr),
+			 -ENOENT);
+	t.mr = mr;
+	leave(&t.a);
+	end(&t);
+	free(mem);
+	(void)fclose(file);
+}
+
 int main(void)
 {
 	static bool no = false, yes = true;
@@ -575,6 +712,8 @@ int main(void)
 					  &no),
 		cmocka_unit_test_prestate(items_of_who_is_away_are_for_others,
 					  &yes),
+		cmocka_unit_test(a_disk_that_fails_breaks_the_block_alone),
+		cmocka_unit_test(a_block_comes_back_to_memory_as_it_was),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

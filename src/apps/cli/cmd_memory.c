@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `aquifer memory`: one memory node, until a signal ends it. */
 #include <errno.h>
+#include <string.h>
 #include <sys/sysinfo.h>
 
 #include "base/error.h"
@@ -31,6 +32,24 @@ static int take_numa(void *args, const char *word)
 	return 0;
 }
 
+static int take_spill(void *args, const char *word)
+{
+	struct memory_args *a = args;
+	const char *colon = strrchr(word, ':');
+	size_t len = colon ? (size_t)(colon - word) : 0;
+
+	if (!*word)
+		return 0; /* of rack.ini: there is none */
+	if (word[0] != '/' || !len || len >= sizeof(a->serve.spill_dir))
+		return error_set(-EINVAL,
+				 "--spill: '%.80s' is not /FOLDER:SIZE, for "
+				 "example /var/spill:64G",
+				 word);
+	memcpy(a->serve.spill_dir, word, len);
+	a->serve.spill_dir[len] = '\0';
+	return opt_size("--spill", colon + 1, &a->serve.spill_bytes);
+}
+
 const struct opt cmd_memory_options[] = {
 	OPT_SIZE(struct memory_args, serve.pool_bytes, "size", "SIZE", 1 << 20,
 		 1ull << 46, "limit of the pool: 512M, 8G"),
@@ -43,6 +62,8 @@ const struct opt cmd_memory_options[] = {
 		 "rack.ini that has some)"),
 	OPT_CALL(take_numa, "numa", "N",
 		 "the pool lies on this NUMA node, as CXL memory does"),
+	OPT_CALL(take_spill, "spill", "DIR:SIZE",
+		 "where blocks go that find no room in the pool"),
 	CLI_DAEMON_NAME(struct memory_args, "the node's name (default m0)"),
 	CLI_DAEMON_HTTP(struct memory_args),
 	CLI_DAEMON_CONFINE(struct memory_args),
@@ -62,6 +83,10 @@ static void say_ready(struct daemon *d)
 
 	if (s->has_numa)
 		(void)json_object_set_new(tree, "numa", json_integer(s->numa));
+	if (s->spill_bytes)
+		(void)json_object_set_new(
+			tree, "spill",
+			json_integer((json_int_t)s->spill_bytes));
 	if (s->shared_bytes)
 		(void)json_object_set_new(
 			tree, "shared",

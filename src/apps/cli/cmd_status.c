@@ -35,7 +35,7 @@ static json_t *describe_node(const struct cli_rack *rack,
 		"version",	"uptime_s",    "pool",	     "regions",
 		"connections",	"tenants",     "proto",	     "sessions",
 		"counters",	"incarnation", "direct_ops", "switch",
-		"sessions_max", "shared"};
+		"sessions_max", "shared",      "spill"};
 	json_t *row = json_object(), *status = NULL;
 	struct cli_proc proc;
 	int err = cli_rack_ask(rack, node, ASK_MS, &status);
@@ -267,6 +267,29 @@ static void print_nodes(const json_t *rows)
 	}
 }
 
+/* What lies on disk for want of memory, and whether that fails. */
+static void print_spill(const json_t *rows)
+{
+	char used[16], size[16];
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		const json_t *spill = json_object_get(row, "spill");
+
+		if (!spill)
+			continue;
+		printf("spill tier of %s: %s of %s", text(row, "name"),
+		       cli_rack_size(number(spill, "used"), used),
+		       cli_rack_size(number(spill, "size"), size));
+		if (number(spill, "errors"))
+			printf("; its disk has failed %" PRIu64 " times",
+			       number(spill, "errors"));
+		printf("\n");
+	}
+}
+
 /* The alarm: data waits in memory because the vault does not take it. */
 static void print_vault(const json_t *vault)
 {
@@ -402,6 +425,7 @@ int cmd_status(const struct cli_command *self, int argc, char **argv)
 			printf("%s\n", error_last());
 		else
 			print_nodes(json_object_get(tree, "nodes"));
+		print_spill(json_object_get(tree, "nodes"));
 		print_engines(json_object_get(tree, "engines"));
 		print_others(json_object_get(tree, "others"));
 		print_clients(json_object_get(tree, "clients"));

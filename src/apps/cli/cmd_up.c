@@ -40,12 +40,12 @@ struct kind {
 	const char *keys[12];
 };
 
-static const struct kind memory_kind = {"memory",
-					".sock",
-					"m0",
-					{"size", "shared", "lead", "numa",
-					 "listen", "tls_cert", "tls_key",
-					 "tls_ca", "insecure", "audit", NULL}};
+static const struct kind memory_kind = {
+	"memory",
+	".sock",
+	"m0",
+	{"size", "shared", "lead", "numa", "spill", "listen", "tls_cert",
+	 "tls_key", "tls_ca", "insecure", "audit", NULL}};
 static const struct kind engine_kind = {
 	"engine",
 	".engine.sock",

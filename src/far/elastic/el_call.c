@@ -359,7 +359,7 @@ static int read_part(struct el_object *o, struct el_port *p,
 		       : read_staged(o, p, b, offset, data, len, deadline_ns);
 }
 
-/* Where another copy of the block lies. */
+/* Where the block lies now, or another copy of it. */
 static int look_again(struct el_object *o, uint64_t number,
 		      const struct el_block **out, uint64_t deadline_ns)
 {
@@ -371,6 +371,8 @@ static int look_again(struct el_object *o, uint64_t number,
 	if (err)
 		return err;
 	b = el_find(o, number);
+	if (b && status != BLOCK_OK && status != BLOCK_STALE)
+		return el_error(o, status);
 	if (!b || status != BLOCK_OK)
 		return error_set(-ESTALE, "%s has lost block %llu", o->path,
 				 (unsigned long long)number);
@@ -404,10 +406,12 @@ int el_read(struct el_object *o, uint64_t number, uint64_t offset, void *data,
 			continue;
 		}
 		el_port_hang_up(p);
-		if (!may_repeat(err) || !el_pause(&tries, deadline_ns))
+		/* -ESTALE: its key has ended. */
+		if ((!may_repeat(err) && err != -ESTALE) ||
+		    !el_pause(&tries, deadline_ns))
 			return err;
-		err = b->is_chained ? look_again(o, number, &b, deadline_ns)
-				    : 0;
+		/* It may be another copy, or somewhere else on its node. */
+		err = look_again(o, number, &b, deadline_ns);
 		if (!err)
 			err = el_port_find(o, b->reader.node, &p);
 	}

@@ -17,6 +17,7 @@ enum {
 	AHEAD_MS = 50,
 	ASK_MS = 100, /* for an answer that can wait */
 	PACE_PARTS = 8,
+	STRUCK_MS = 2000, /* until the controller has heard of a block */
 };
 
 struct aq_file {
@@ -78,6 +79,29 @@ static int read_block(struct aq_file *f, uint64_t number, uint64_t start,
 	return 0;
 }
 
+/* A node that could not make a block knows it before the map does: whether it
+ * leaves the map. Else the file itself is gone. */
+static int is_struck(struct aq_file *f, uint64_t number, uint64_t deadline_ns,
+		     bool *out)
+{
+	struct el_object *o = &f->object;
+	const struct el_block *b = el_find(o, number);
+	uint64_t generation = b ? b->generation : 0;
+	uint64_t until_ns =
+		u64_min(deadline_ns, el_now_ns() + STRUCK_MS * 1000000ull);
+	unsigned tries = 0;
+	int err;
+
+	do {
+		err = el_refresh(o, deadline_ns);
+		if (err)
+			return err;
+		b = el_find(o, number);
+		*out = !b || b->generation != generation;
+	} while (!*out && el_pause(&tries, until_ns));
+	return 0;
+}
+
 /* The block that an offset lies in, or the last one; NULL: there is none. */
 static int find_block(struct aq_file *f, uint64_t offset, uint64_t deadline_ns,
 		      struct el_block **out)
@@ -85,8 +109,8 @@ static int find_block(struct aq_file *f, uint64_t offset, uint64_t deadline_ns,
 	struct el_object *o = &f->object;
 	uint64_t number = 0, start = 0;
 	struct el_block *b = el_find(o, 0);
-	bool is_fresh = false;
-	int err;
+	bool is_fresh = false, is_gone = false;
+	int err, why;
 
 	*out = NULL;
 	for (;;) {
@@ -104,9 +128,20 @@ static int find_block(struct aq_file *f, uint64_t offset, uint64_t deadline_ns,
 		}
 		number = b->number;
 		if (!b->is_final || !b->is_read) {
-			err = read_block(f, number, start, deadline_ns);
+			err = why = read_block(f, number, start, deadline_ns);
+			if (why == -ESTALE)
+				err = is_struck(f, number, deadline_ns,
+						&is_gone);
 			if (err)
 				return err;
+			if (why == -ESTALE && !is_gone)
+				return el_error(o, BLOCK_STALE);
+			if (why == -ESTALE) {
+				number = start = 0;
+				b = el_find(o, 0);
+				*out = NULL;
+				continue;
+			}
 			b = el_find(o, number);
 		}
 		*out = b;
@@ -239,6 +274,7 @@ static int append_some(struct aq_file *f, struct aq_record *records,
 	enum block_status status;
 	struct el_block *b = el_find(&f->object, f->at);
 	uint64_t end = 0, start, bytes = 0;
+	bool is_gone;
 	int err = b ? 0 : find_end(f, deadline_ns, &b);
 
 	*done = 0;
@@ -262,6 +298,14 @@ static int append_some(struct aq_file *f, struct aq_record *records,
 	if (status == BLOCK_SEALED) {
 		go_on(f, end);
 		return 0;
+	}
+	if (!err && status == BLOCK_STALE) {
+		err = is_struck(f, f->at, deadline_ns, &is_gone);
+		if (!err && is_gone)
+			f->at = UINT64_MAX;
+		else if (!err)
+			err = el_error(&f->object, status);
+		return err;
 	}
 	if (*done)
 		look_ahead(f, v[*done - 1].answer + v[*done - 1].len_bytes,

@@ -315,6 +315,7 @@ static const struct {
 	[BLOCK_NO_NUMBER] = {-EINVAL, "the value is no number of eight bytes"},
 	[BLOCK_REFUSED] = {-ENOSPC, "what was to be moved has no room there"},
 	[BLOCK_ELSEWHERE] = {-EAGAIN, "the chain of the block has changed"},
+	[BLOCK_BROKEN] = {-EIO, "a part of it was on a disk that failed"},
 };
 
 const char *block_status_text(enum block_status status)

@@ -99,6 +99,7 @@ enum block_status {
 	BLOCK_NO_NUMBER, /* what is added to is no number */
 	BLOCK_REFUSED,	 /* slots that were to come have no room here */
 	BLOCK_ELSEWHERE, /* another member of the chain answers this, or soon */
+	BLOCK_BROKEN,	 /* the disk that the block lies on has failed */
 	BLOCK_STATUSES,
 };
 

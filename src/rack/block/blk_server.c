@@ -103,18 +103,13 @@ int blk_server_add(struct blk_server *s, const struct blk_place *p)
 
 	if (!e)
 		return error_set(-ENOMEM, "no memory for a block");
-	err = blk_init(&e->block, &p->options, p->mem);
+	e->server = s;
+	e->is_spilled = p->is_spilled;
+	err = blk_spill_init(e, p);
 	if (err) {
-		free(e);
-		return error_set(err, "no memory for a block's sessions");
-	}
-	err = p->image ? blk_image_load(&e->block, p->image) : 0;
-	if (err) {
-		blk_release(&e->block);
 		free(e);
 		return err;
 	}
-	e->server = s;
 	e->index = p->index;
 	e->generation = p->options.generation;
 	e->object = p->object;
@@ -220,6 +215,41 @@ int blk_server_report(struct blk_server *s, uint32_t index, uint64_t generation,
 	return e ? 0 : -ENOENT;
 }
 
+static bool is_at_rest(const struct blk_entry *e)
+{
+	return !e->busy && !e->under_way && list_is_empty(&e->waiting) &&
+	       !e->is_frozen && !e->is_leaving;
+}
+
+int blk_server_bring_back(struct blk_server *s, uint32_t index,
+			  uint64_t generation, void *mem, struct ibv_mr *mr)
+{
+	struct blk_entry *e;
+	int err = 0;
+
+	pthread_mutex_lock(&s->lock);
+	e = find(s, index, generation);
+	if (!e || !e->is_spilled)
+		err = -ENOENT;
+	else if (!is_at_rest(e))
+		err = -EBUSY;
+	if (!err) {
+		/* Nobody reads the old one after the new one has changed. */
+		err = ibv_dereg_mr(e->mr);
+		ASSERT(err == 0);
+		e->mr = NULL;
+		if (!blk_spill_copy(e, mem, e->block.mem, e->block.size_bytes))
+			err = -EIO;
+	}
+	if (!err) {
+		e->block.mem = mem;
+		e->mr = mr;
+		e->is_spilled = false;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return err;
+}
+
 /* ---- sessions ------------------------------------------------------------ */
 
 /* In a chain the head says so, when it can; for others it is no end. */
@@ -228,7 +258,7 @@ static void leave(struct blk_entry *e, const uint8_t *session)
 	uint32_t at;
 
 	if (!e->chain)
-		blk_leave(&e->block, session);
+		blk_spill_leave(e, session);
 	else if (blk_chain_is_head(e->chain) &&
 		 !blk_session_find(&e->block, session, false, &at))
 		e->block.session[at].ends = true;
@@ -261,7 +291,7 @@ static void give_back(struct blk_entry *e, const uint8_t *session)
 	uint32_t at;
 
 	if (!e->chain)
-		blk_give_back(&e->block, session);
+		blk_spill_give_back(e, session);
 	else if (blk_chain_is_head(e->chain) &&
 		 !blk_session_find(&e->block, session, false, &at))
 		e->block.session[at].returns = true;

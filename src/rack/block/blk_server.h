@@ -45,6 +45,9 @@ struct blk_server_config {
 				   const uint8_t by[BLK_BY_BYTES],
 				   const uint8_t *ticket, uint32_t len_bytes,
 				   struct blk_right *out);
+	/* Whether that memory, which is a file's, has had an error. NULL where
+	 * there is no such memory. */
+	bool (*is_bad)(void *ctx, const void *mem, uint64_t bytes);
 	uint64_t (*wall_s)(void *ctx);
 	uint64_t (*now_ns)(void *ctx);
 };
@@ -87,6 +90,8 @@ struct blk_place {
 	uint8_t *mem;	   /* zeros */
 	/* A member of a chain; it joins: it gets a copy first. */
 	bool is_chained, joins;
+	/* Its memory is a file's, and may be gone when it is touched. */
+	bool is_spilled;
 	/* What it begins with; NULL: nothing. */
 	const struct blk_image *image;
 };
@@ -97,6 +102,16 @@ int blk_server_add(struct blk_server *s, const struct blk_place *p) MUST_CHECK;
  * again. 0: its memory is the caller's again. -ENOENT. */
 int blk_server_remove(struct blk_server *s, uint32_t index,
 		      uint64_t generation) MUST_CHECK;
+
+/*
+ * Moves a block that lies in a file to memory, with a key for it: from now on
+ * the block has those, its old key has ended, and its old memory is the
+ * caller's. -EBUSY: something of it is under way; -ENOENT. -EIO: it cannot be
+ * read, and is broken; the old key has ended, too.
+ */
+int blk_server_bring_back(struct blk_server *s, uint32_t index,
+			  uint64_t generation, void *mem,
+			  struct ibv_mr *mr) MUST_CHECK;
 
 /* The largest generation that the node has heard of for that index: an order
  * about an older one, or the same, comes late. Notes this one, too. */

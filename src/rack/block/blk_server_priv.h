@@ -41,6 +41,8 @@ struct blk_entry {
 	struct ibv_mr *mr;
 	bool is_leaving;
 	bool is_frozen;	    /* it is kept for its image alone */
+	bool is_spilled;    /* it lies in a file */
+	bool is_broken;	    /* which has failed; nobody uses it any more */
 	uint64_t halted_by; /* the image that its changes wait for; 0: none */
 	uint64_t halted_until_ns;
 	uint32_t under_way;   /* data that leaves from it, or comes to it */
@@ -180,6 +182,24 @@ void blk_server_leave(struct blk_server *s, const struct ibv_pd *pd,
 void blk_server_end_session(struct blk_server *s, struct blk_client *c);
 /* It has come back: what chains were to give back stays. */
 void blk_server_welcome(struct blk_server *s, struct blk_client *c);
+
+/* ---- blk_spill.c: under the server's lock -------------------------------- */
+
+/* Whether the block cannot be used any more. */
+bool blk_spill_is_broken(struct blk_entry *e);
+/* What touches a block's memory, for one that lies in a file, too: a fault ends
+ * it midway, and the block is broken then, which the answer says. */
+uint8_t *blk_spill_begin(struct blk_entry *e, const struct blk_request *r,
+			 struct blk_answer *a);
+void blk_spill_finish(struct blk_entry *e, const struct blk_request *r,
+		      struct blk_answer *a);
+void blk_spill_leave(struct blk_entry *e, const uint8_t *session);
+void blk_spill_give_back(struct blk_entry *e, const uint8_t *session);
+/* Makes the block in its memory. */
+int blk_spill_init(struct blk_entry *e, const struct blk_place *p) MUST_CHECK;
+/* Copies data of the block; false: it is broken. */
+bool blk_spill_copy(struct blk_entry *e, void *to, const void *from,
+		    size_t bytes);
 
 /* ---- blk_job.c: under the server's lock ---------------------------------- */
 

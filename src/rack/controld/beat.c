@@ -139,8 +139,9 @@ static int check_lists(const json_t *body)
 /* What else a beat says, before any of it is taken. */
 static int check_soft(const json_t *body)
 {
-	static const char *const numbers[] = {"used", "regions", "connections",
-					      "ops", "drain_order"};
+	static const char *const numbers[] = {
+		"used",	       "regions", "connections", "ops",
+		"drain_order", "spill",	  "spilled"};
 	const json_t *complete = json_object_get(body, "names_complete");
 	const json_t *drained = json_object_get(body, "drained");
 	const json_t *tenants = json_object_get(body, "tenants");
@@ -212,6 +213,8 @@ static void take_soft(struct cd_core *core, struct cd_node *n,
 	json_t *conflicts = json_object_get(body, "conflicts");
 
 	n->used_bytes = number_of(body, "used");
+	n->spill_bytes = number_of(body, "spill");
+	n->spilled_bytes = number_of(body, "spilled");
 	n->regions = number_of(body, "regions");
 	n->connections = number_of(body, "connections");
 	cd_node_ops(core, n, number_of(body, "ops"));

@@ -101,6 +101,8 @@ struct cd_node {
 	uint64_t regions;
 	uint64_t connections;
 	uint64_t promised_bytes; /* placed here since its last beat */
+	uint64_t spill_bytes;	 /* of its spill tier, and what is taken */
+	uint64_t spilled_bytes;
 	/* Operations that its NIC has executed, when that was heard, and how
 	 * many they are in a second. */
 	uint64_t ops, ops_ns, ops_per_s;

@@ -92,7 +92,8 @@ static const struct ctl_members members[] = {
 	{cd_handle_node_join, "name kind address zone incarnation size proto"},
 	{cd_handle_node_beat,
 	 "incarnation epoch used regions connections ops tenants shares names "
-	 "names_complete own conflicts drained drain_order blocks freed failed "
+	 "names_complete own conflicts drained drain_order spill spilled "
+	 "blocks freed failed "
 	 "tasks given kept sealed moving moved chained links"},
 	{cd_handle_node_leave, "incarnation"},
 	{cd_handle_node_drain, "drain"},

@@ -233,6 +233,11 @@ static json_t *describe(const struct cd_core *core, const struct cd_node *n,
 				  json_integer(cd_int(n->size_bytes)));
 	(void)json_object_set_new(row, "used",
 				  json_integer(cd_int(n->used_bytes)));
+	if (n->spill_bytes)
+		(void)json_object_set_new(
+			row, "spill",
+			json_pack("{s:I, s:I}", "size", cd_int(n->spill_bytes),
+				  "used", cd_int(n->spilled_bytes)));
 	(void)json_object_set_new(row, "regions",
 				  json_integer(cd_int(n->regions)));
 	(void)json_object_set_new(row, "connections",

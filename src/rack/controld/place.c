@@ -21,14 +21,29 @@ static bool is_beside(const struct cd_node *n, const struct cd_block *b)
 	return false;
 }
 
+static bool has_room(const struct cd_node *n, uint64_t bytes)
+{
+	return taken(n) <= n->size_bytes && n->size_bytes - taken(n) >= bytes;
+}
+
+/* What was placed there and does not fit into memory goes there, too. */
+static bool has_spill(const struct cd_node *n, uint64_t bytes)
+{
+	uint64_t more = taken(n) > n->size_bytes ? taken(n) - n->size_bytes : 0;
+
+	return n->spilled_bytes + more <= n->spill_bytes &&
+	       n->spill_bytes - n->spilled_bytes - more >= bytes;
+}
+
 static bool fits(const struct cd_core *core, const struct cd_node *n,
-		 const struct cd_wish *w)
+		 const struct cd_wish *w, bool is_spilled)
 {
 	return n && !is_beside(n, w->beside) &&
 	       (!w->is_block || cd_blocks_fit(core, n)) &&
 	       n->kind == CD_MEMORY && n->state == CD_UP && !n->drain &&
-	       n->has_beaten && taken(n) <= n->size_bytes &&
-	       n->size_bytes - taken(n) >= w->size_bytes;
+	       n->has_beaten &&
+	       (is_spilled ? has_spill(n, w->size_bytes)
+			   : has_room(n, w->size_bytes));
 }
 
 /* Whether a has the smaller share in use; of equal ones the larger, then the
@@ -64,8 +79,9 @@ static bool is_chosen(struct cd_node *const *chosen, unsigned count,
 }
 
 /* Another zone wins over a smaller share, where zones count. */
-static int choose(const struct cd_core *core, const struct cd_wish *w,
-		  bool zones, struct cd_node *out[CD_COPIES_MAX])
+static int choose_from(const struct cd_core *core, const struct cd_wish *w,
+		       bool zones, bool is_spilled,
+		       struct cd_node *out[CD_COPIES_MAX])
 {
 	for (unsigned k = 0; k < w->copies; k++) {
 		struct cd_node *best = NULL;
@@ -75,7 +91,8 @@ static int choose(const struct cd_core *core, const struct cd_wish *w,
 			struct cd_node *n = core->node[i];
 			bool near;
 
-			if (!fits(core, n, w) || is_chosen(out, k, n))
+			if (!fits(core, n, w, is_spilled) ||
+			    is_chosen(out, k, n))
 				continue;
 			near = zones && has_zone(out, k, n->zone);
 			if (best &&
@@ -94,6 +111,17 @@ static int choose(const struct cd_core *core, const struct cd_wish *w,
 		out[k] = best;
 	}
 	return 0;
+}
+
+/* Memory first. A block without copies may lie in a spill tier. */
+static int choose(const struct cd_core *core, const struct cd_wish *w,
+		  bool zones, struct cd_node *out[CD_COPIES_MAX])
+{
+	int err = choose_from(core, w, zones, false, out);
+
+	if (err != -ENOSPC || !w->is_block || w->copies != 1 || w->beside)
+		return err;
+	return choose_from(core, w, zones, true, out);
 }
 
 /* Copies in different zones where there are such. */

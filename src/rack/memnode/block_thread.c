@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/relax.h"
 #include "blocks.h"
+#include "spill.h"
 
 static uint64_t wall_s(void *ctx)
 {
@@ -47,6 +48,13 @@ enum block_status block_ticket_judge(void *ctx, const char *tenant,
 		.may_change = t.rights & CTL_TICKET_CHANGE,
 	};
 	return BLOCK_OK;
+}
+
+static bool is_bad(void *ctx, const void *mem, uint64_t bytes)
+{
+	const struct mem_blocks *b = ctx;
+
+	return b->of->spill && spill_is_bad(b->of->spill, mem, bytes);
 }
 
 enum {
@@ -90,6 +98,7 @@ int block_thread_start(struct mem_blocks *b)
 	struct blk_server_config config = {.context = b->of->context,
 					   .ctx = b,
 					   .judge = block_ticket_judge,
+					   .is_bad = is_bad,
 					   .wall_s = wall_s,
 					   .now_ns = now_ns};
 	sigset_t all, before;

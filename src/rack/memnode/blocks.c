@@ -15,6 +15,7 @@
 #include "base/size.h"
 #include "control/ctl_metrics.h"
 #include "ruled.h"
+#include "spill.h"
 #include "task.h"
 
 /* ---- life ---------------------------------------------------------------- */
@@ -78,9 +79,27 @@ void mem_blocks_wake(const struct mem_node *node)
 		node->control.wake(node->control.ctx);
 }
 
+struct order {
+	const char *tenant;
+	uint64_t object;
+	uint64_t index;
+	uint64_t number;
+	struct blk_options options;
+	bool joins; /* a chain */
+	bool has_load;
+	struct mem_load load;
+};
+
 /* ---- memory -------------------------------------------------------------- */
 
-static int charge(struct mem_node *node, struct mem_tenant *t, uint64_t bytes)
+/* Copies of a block stay in memory: who has them wants them soon. */
+static bool may_spill(const struct mem_node *node, const struct order *o)
+{
+	return node->spill && !o->options.identity;
+}
+
+static int charge(struct mem_node *node, struct mem_tenant *t, uint64_t bytes,
+		  const struct order *o, bool *is_spilled)
 {
 	int err = ruled_admit(node);
 
@@ -88,7 +107,8 @@ static int charge(struct mem_node *node, struct mem_tenant *t, uint64_t bytes)
 		err = ruled_charge(node, t, bytes);
 	if (err)
 		return err;
-	if (bytes > node->pool_bytes - node->used_bytes)
+	*is_spilled = bytes > node->pool_bytes - node->used_bytes;
+	if (*is_spilled && !may_spill(node, o))
 		return error_set(-ENOSPC,
 				 "the pool of %s has %s left; a block of %s "
 				 "does not fit",
@@ -96,14 +116,14 @@ static int charge(struct mem_node *node, struct mem_tenant *t, uint64_t bytes)
 				 SIZE_TEXT(node->pool_bytes - node->used_bytes),
 				 SIZE_TEXT(bytes));
 	t->used_bytes += bytes;
-	node->used_bytes += bytes;
+	node->used_bytes += *is_spilled ? 0 : bytes;
 	return 0;
 }
 
 static void uncharge(struct mem_node *node, struct mem_block *m)
 {
 	m->tenant->used_bytes -= m->charged_bytes;
-	node->used_bytes -= m->charged_bytes;
+	node->used_bytes -= m->is_spilled ? 0 : m->charged_bytes;
 }
 
 /* Runs of blocks are made before they are needed, so whoever grows into one
@@ -131,17 +151,6 @@ static void give_back(struct mem_node *node, struct mem_block *m)
 }
 
 /* ---- orders -------------------------------------------------------------- */
-
-struct order {
-	const char *tenant;
-	uint64_t object;
-	uint64_t index;
-	uint64_t number;
-	struct blk_options options;
-	bool joins; /* a chain */
-	bool has_load;
-	struct mem_load load;
-};
 
 static int parse_order(const json_t *row, struct order *o)
 {
@@ -204,6 +213,7 @@ static int install(struct mem_node *node, struct mem_block *m,
 		.mr = m->memory.mr,
 		.mem = m->memory.addr,
 		.is_chained = o->options.identity != 0,
+		.is_spilled = m->is_spilled,
 		.joins = o->joins,
 	};
 
@@ -221,27 +231,30 @@ static int make(struct mem_node *node, struct mem_tenant *t,
 	uint64_t charged =
 		bytes + region_pages(blk_own_bytes(o->options.kind, bytes));
 	struct mem_block *m;
-	int err = charge(node, t, charged);
+	bool is_spilled = false;
+	int err = charge(node, t, charged, o, &is_spilled);
 
 	if (err)
 		return err;
 	m = calloc(1, sizeof(*m));
 	if (!m) {
 		t->used_bytes -= charged;
-		node->used_bytes -= charged;
+		node->used_bytes -= is_spilled ? 0 : charged;
 		return error_set(-ENOMEM, "no memory for a block");
 	}
 	*m = (struct mem_block){.tenant = t,
 				.index = (uint32_t)o->index,
 				.generation = o->options.generation,
 				.charged_bytes = charged,
+				.is_spilled = is_spilled,
 				.is_busy = true};
 	list_append(&b->list, &m->node);
 	b->count++;
 	t->block_count++;
 	pthread_mutex_unlock(&node->lock);
-	err = memory_make_readable(node, t->pd, bytes, &m->memory);
-	if (!err)
+	err = is_spilled ? memory_make_spilled(node, t->pd, bytes, &m->memory)
+			 : memory_make_readable(node, t->pd, bytes, &m->memory);
+	if (!err && !is_spilled)
 		touch(&m->memory);
 	pthread_mutex_lock(&node->lock);
 	m->is_busy = false;
@@ -599,12 +612,90 @@ static bool has_news(const struct mem_blocks *b)
 	return false;
 }
 
+/* ---- back from the spill tier -------------------------------------------- */
+
+/* The first that is spilled and fits. What is brought back goes to the end of
+ * the list, so that one that is always in use does not hold up the others. */
+static struct mem_block *find_spilled(struct mem_node *node)
+{
+	struct mem_blocks *b = node->blocks;
+	uint64_t left = node->pool_bytes - node->used_bytes;
+
+	for (struct list *l = b->list.next; l != &b->list; l = l->next) {
+		struct mem_block *m = container_of(l, struct mem_block, node);
+
+		if (m->is_spilled && !m->is_busy && m->charged_bytes <= left &&
+		    m->memory.size_bytes <= BLOCKS_BACK_MAX &&
+		    !spill_is_bad(node->spill, m->memory.addr,
+				  m->memory.size_bytes))
+			return m;
+	}
+	return NULL;
+}
+
+/* A block that now finds room in the pool. Lets the lock go. Its clients find
+ * that its key has ended, and ask where it is. */
+static int bring_back(struct mem_node *node, struct mem_block *m)
+{
+	struct mem_blocks *b = node->blocks;
+	struct memory to = {0};
+	int err;
+
+	m->is_busy = true;
+	node->used_bytes += m->charged_bytes;
+	list_remove(&m->node);
+	list_append(&b->list, &m->node);
+	pthread_mutex_unlock(&node->lock);
+	err = memory_make_readable(node, m->tenant->pd, m->memory.size_bytes,
+				   &to);
+	if (!err) {
+		touch(&to);
+		/* So that the server need not wait for the disk, if it can. */
+		(void)madvise(m->memory.addr, m->memory.size_bytes,
+			      MADV_POPULATE_READ);
+		err = blk_server_bring_back(b->server, m->index, m->generation,
+					    to.addr, to.mr);
+	}
+	if (!err || err == -EIO)
+		m->memory.mr = NULL; /* the server has ended it */
+	if (!err) {
+		memory_free(node, &m->memory);
+		m->memory = to;
+	} else if (to.mr) {
+		memory_free(node, &to);
+	}
+	pthread_mutex_lock(&node->lock);
+	m->is_busy = false;
+	m->is_spilled = err != 0;
+	if (err)
+		node->used_bytes -= m->charged_bytes;
+	else
+		b->brought_back++;
+	return err;
+}
+
+/* Some of them, as nobody waits. */
+static void bring_some_back(struct mem_node *node)
+{
+	uint64_t bytes = 0;
+	struct mem_block *m;
+
+	while (!node->is_drained && bytes < BLOCKS_BACK_MAX &&
+	       (m = find_spilled(node))) {
+		bytes += m->memory.size_bytes;
+		if (bring_back(node, m))
+			break;
+	}
+}
+
 void mem_blocks_tick(struct mem_node *node)
 {
 	lock_assert_mutex_held(&node->lock);
 	if (!node->blocks)
 		return;
 	blk_server_tick(node->blocks->server, env_now_ns(node->env));
+	if (node->spill)
+		bring_some_back(node);
 	mem_trunks_tick(node);
 	if (has_news(node->blocks))
 		mem_blocks_wake(node);
@@ -620,6 +711,21 @@ void mem_blocks_metrics(struct ctl_metrics *m, const struct mem_node *node)
 	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_blocks",
 			"Blocks of elastic files and queues.",
 			b ? b->count : 0);
+	if (node->spill) {
+		ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_spill_size_bytes",
+				"Limit of the spill tier.",
+				spill_size(node->spill));
+		ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_spill_used_bytes",
+				"Blocks in the spill tier.",
+				spill_used(node->spill));
+		ctl_metrics_one(
+			m, CTL_METRIC_COUNTER, "aquifer_spill_errors_total",
+			"Failures of its disk.", spill_errors(node->spill));
+		ctl_metrics_one(m, CTL_METRIC_COUNTER,
+				"aquifer_spill_returned_total",
+				"Blocks that came back to memory.",
+				b ? b->brought_back : 0);
+	}
 	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_block_messages_total",
 			"Messages about blocks.", n.messages);
 	ctl_metrics_one(m, CTL_METRIC_COUNTER, "aquifer_block_operations_total",

@@ -17,6 +17,9 @@ enum {
 	BLOCKS_TOLD = 512, /* of a list in a beat, as the controller has it */
 	BLOCKS_TRIES = 20, /* of an order that lacks an allowance */
 	BLOCKS_SLEEP_MS = 100,
+	/* Larger ones stay in the spill tier: others would wait for the copy.
+	 */
+	BLOCKS_BACK_MAX = 64 << 20,
 };
 
 struct mem_block {
@@ -26,8 +29,9 @@ struct mem_block {
 	uint32_t index;
 	uint64_t generation;
 	uint64_t charged_bytes;
-	bool is_busy; /* is made or freed, without the lock */
-	bool is_told; /* what the controller was told last: */
+	bool is_spilled; /* it lies in the spill tier, not in the pool */
+	bool is_busy;	 /* is made or freed, without the lock */
+	bool is_told;	 /* what the controller was told last: */
 	struct blk_report told;
 };
 
@@ -45,6 +49,7 @@ struct mem_blocks {
 	json_t *freed, *failed;
 	size_t freed_told, failed_told;
 	struct mem_trunks *trunks; /* connections of chains */
+	uint64_t brought_back;	   /* blocks from the spill tier */
 	uint8_t tries[BLK_INDEX_MAX];
 };
 
@@ -62,6 +67,7 @@ void mem_blocks_say(struct mem_node *node, json_t *beat);
 void mem_blocks_hear(struct mem_node *node, const json_t *answer);
 /* Frees those of a tenant, or of all (NULL). Lets the lock go. */
 void mem_blocks_end(struct mem_node *node, const struct mem_tenant *tenant);
+/* May let the lock go. */
 void mem_blocks_tick(struct mem_node *node);
 void mem_blocks_metrics(struct ctl_metrics *m, const struct mem_node *node);
 

@@ -10,6 +10,7 @@
 #include "blocks.h"
 #include "census.h"
 #include "control/ctl_metrics.h"
+#include "spill.h"
 #include "walks_priv.h"
 
 static uint64_t uptime_s(const struct mem_node *node)
@@ -44,6 +45,16 @@ void handle_status(void *ctx, struct ctl_call *call)
 						    (json_int_t)size, "used",
 						    (json_int_t)used, "free",
 						    (json_int_t)left));
+		if (node->spill)
+			(void)json_object_set_new(
+				tree, "spill",
+				json_pack(
+					"{s:I, s:I, s:I}", "size",
+					(json_int_t)spill_size(node->spill),
+					"used",
+					(json_int_t)spill_used(node->spill),
+					"errors",
+					(json_int_t)spill_errors(node->spill)));
 		if (node->has_numa)
 			(void)json_object_set_new(
 				tree, "numa",

@@ -71,6 +71,10 @@ struct mem_node_config {
 	/* All memory that clients get lies on this NUMA node. */
 	bool has_numa;
 	uint32_t numa;
+	/* Where blocks lie that find no room in the pool: a folder, and how
+	 * much of it. NULL: nowhere. */
+	const char *spill_dir;
+	uint64_t spill_bytes;
 	/* The vault that orders of the controller may name; NULL: none. */
 	const char *vault;
 	/* Where S3 is, and its region; NULL or "": the default ones. */
@@ -118,7 +122,9 @@ struct mem_serve {
 	uint64_t pool_bytes;
 	uint64_t shared_bytes; /* see mem_node_config */
 	const char *lead;      /* NULL: as rack.ini says */
-	bool has_numa;	       /* see mem_node_config */
+	char spill_dir[256];   /* "": there is no spill tier */
+	uint64_t spill_bytes;
+	bool has_numa; /* see mem_node_config */
 	uint32_t numa;
 	struct env env;	       /* its own */
 	struct uplink *uplink; /* to the controller; or NULL */

@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/node_bind.h"
 #include "base/size.h"
+#include "spill.h"
 
 enum {
 	REGION_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
@@ -88,6 +89,10 @@ void memory_free(struct mem_node *node, struct memory *m)
 	if (m->dm) {
 		err = ibv_free_dm(m->dm);
 		ASSERT(err == 0);
+		return;
+	}
+	if (m->is_spilled) {
+		spill_give(node->spill, m->addr, m->size_bytes);
 		return;
 	}
 	err = m->from_aqdv ? aqdv_free(node->context, m->addr)
@@ -160,6 +165,25 @@ int memory_make_readable(struct mem_node *node, struct ibv_pd *pd,
 	/* Peers map only what says so: decision 80. */
 	return make(node, pd, size_bytes, AQDV_ALLOC_READ_ONLY, READABLE_ACCESS,
 		    out);
+}
+
+int memory_make_spilled(struct mem_node *node, struct ibv_pd *pd,
+			uint64_t size_bytes, struct memory *out)
+{
+	struct memory m = {.size_bytes = size_bytes, .is_spilled = true};
+	int err = spill_take(node->spill, size_bytes, &m.addr);
+
+	if (err)
+		return err;
+	m.mr = ibv_reg_mr(pd, m.addr, size_bytes, READABLE_ACCESS);
+	if (!m.mr) {
+		err = -errno;
+		memory_free(node, &m);
+		return error_set(err, "cannot register %s: %s",
+				 SIZE_TEXT(size_bytes), strerror(-err));
+	}
+	*out = m;
+	return 0;
 }
 
 int memory_make_sparse(struct mem_node *node, struct ibv_pd *pd,

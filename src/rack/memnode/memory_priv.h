@@ -16,6 +16,7 @@ struct memory {
 	struct ibv_mr *mr;
 	uint64_t size_bytes;
 	bool from_aqdv;
+	bool is_spilled; /* it lies in the spill tier */
 	struct ibv_dm *dm;
 	bool can_bind; /* windows */
 };
@@ -25,7 +26,10 @@ int memory_make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
 /* The same, of which others can only read. */
 int memory_make_readable(struct mem_node *node, struct ibv_pd *pd,
 			 uint64_t size_bytes, struct memory *out) MUST_CHECK;
-/* The same; a page takes memory once it is touched. */
+/* The same in the spill tier. */
+int memory_make_spilled(struct mem_node *node, struct ibv_pd *pd,
+			uint64_t size_bytes, struct memory *out) MUST_CHECK;
+/* The same as the first; a page takes memory once it is touched. */
 int memory_make_sparse(struct mem_node *node, struct ibv_pd *pd,
 		       uint64_t size_bytes, struct memory *out) MUST_CHECK;
 /* Whole pages of it are zeros again. */

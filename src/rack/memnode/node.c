@@ -15,6 +15,7 @@
 #include "census.h"
 #include "move.h"
 #include "ruled.h"
+#include "spill.h"
 #include "task.h"
 #include "walks_priv.h"
 
@@ -249,6 +250,19 @@ static void set_vault(struct vault_place *v, const struct mem_node_config *c)
 			       "https://s3.%s.amazonaws.com", v->region);
 }
 
+/* An adapter pins what it registers, which the kernel does not permit of
+ * files. */
+static int open_spill(struct mem_node *node, const struct mem_node_config *c)
+{
+	if (!c->spill_dir)
+		return 0;
+	if (!(node->nic_caps & AQDV_CAP_DIRECT))
+		return error_set(-EOPNOTSUPP,
+				 "a node with a hardware adapter has no spill "
+				 "tier");
+	return spill_open(c->spill_dir, c->spill_bytes, &node->spill);
+}
+
 int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 {
 	struct mem_node *node;
@@ -309,6 +323,8 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	if (!err)
 		err = open_nic(node);
 	if (!err)
+		err = open_spill(node, c);
+	if (!err)
 		err = walks_open(node);
 	if (!err)
 		err = add_default_tenant(node, c->default_token);
@@ -363,6 +379,7 @@ void mem_node_destroy(struct mem_node *node)
 	json_decref(node->conflicts);
 	pthread_mutex_destroy(&node->lock);
 	census_destroy(node->census);
+	spill_close(node->spill);
 	free(node->state_path);
 	free(node);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allowances, tenants and drain, as a controller wants them. */
 #include "ruled.h"
+#include "spill.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -326,6 +327,14 @@ void mem_node_say(void *ctx, json_t *beat)
 	pthread_mutex_lock(&node->lock);
 	(void)json_object_set_new(beat, "used",
 				  json_integer((json_int_t)node->used_bytes));
+	if (node->spill) {
+		(void)json_object_set_new(
+			beat, "spill",
+			json_integer((json_int_t)spill_size(node->spill)));
+		(void)json_object_set_new(
+			beat, "spilled",
+			json_integer((json_int_t)spill_used(node->spill)));
+	}
 	(void)json_object_set_new(beat, "regions",
 				  json_integer(node->region_count));
 	(void)json_object_set_new(beat, "connections",

@@ -30,8 +30,11 @@ static bool has_jit(const struct daemon *d)
 static int allow(struct daemon *d)
 {
 	const char *vault = config_string(d->config, "rack", "vault");
+	const struct mem_serve *s = d->self;
 	int err = daemon_allow_state(d);
 
+	if (!err && s->spill_dir[0])
+		err = confine_add(&d->confine, CONFINE_WRITE, s->spill_dir);
 	d->confine.makes_code = has_jit(d);
 	return err || vault_place_is_s3(vault)
 		       ? err
@@ -78,6 +81,8 @@ static int open_node(struct daemon *d)
 		.pool_bytes = s->pool_bytes,
 		.shared_bytes = s->shared_bytes,
 		.shared_lead = find_lead(d, s->lead),
+		.spill_dir = s->spill_dir[0] ? s->spill_dir : NULL,
+		.spill_bytes = s->spill_bytes,
 		.has_numa = s->has_numa,
 		.numa = s->numa,
 		.default_token = token,

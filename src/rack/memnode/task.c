@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "spill.h"
 
 enum what {
 	SAVE,
@@ -104,6 +105,10 @@ static int save(struct mem_node *node, struct task *t)
 		err = mem_image_write(&t->image, &image, &t->sum);
 		blk_image_release(&image);
 	}
+	/* Who read it then found zeros. */
+	if (!err && m->is_spilled &&
+	    spill_is_bad(node->spill, m->memory.addr, m->memory.size_bytes))
+		err = error_set(-EIO, "the disk of the spill tier fails");
 	unpin(node, m);
 	return err;
 }
