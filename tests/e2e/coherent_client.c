@@ -288,6 +288,18 @@ static int over(word *m, uint64_t count)
 	return m[AT_SUM] != 1 || *other != 1;
 }
 
+/* Says when it has begun, for who wants to be in its way. */
+static void add(word *m, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		atomic_fetch_add_explicit(&m[AT_SUM], 1, memory_order_relaxed);
+		if (i == 0) {
+			printf("adding\n");
+			fflush(stdout);
+		}
+	}
+}
+
 static int step(struct aq_shared *s, const char *what, int side, uint64_t n)
 {
 	word *m = aq_shared_addr(s);
@@ -311,9 +323,7 @@ static int step(struct aq_shared *s, const char *what, int side, uint64_t n)
 	if (strcmp(what, "pass") == 0)
 		pass(m, side, n);
 	else if (strcmp(what, "add") == 0)
-		for (uint64_t i = 0; i < n; i++)
-			atomic_fetch_add_explicit(&m[AT_SUM], 1,
-						  memory_order_relaxed);
+		add(m, n);
 	else if (strcmp(what, "show") == 0)
 		printf("%llu\n", (unsigned long long)m[AT_SUM]);
 	else

@@ -48,11 +48,13 @@ is() {
 
 # adders COUNT, and added: two programs, and their end.
 adders() {
+	rm -f "$TMP"/add.[ab]
 	on a add 0 "$1" >"$TMP/add.a" 2>&1 &
 	ADDERS=("$!")
 	on b add 0 "$1" >"$TMP/add.b" 2>&1 &
 	ADDERS+=("$!")
 	PIDS+=("${ADDERS[@]}")
+	begun "$TMP/add.a" "$TMP/add.b"
 }
 added() {
 	local pid
@@ -82,7 +84,6 @@ sum_is 2000 a
 
 # The node that follows.
 adders 3000000
-sleep 0.3
 kill_node m1
 added
 both add 1000 # also if the others had ended before
@@ -94,7 +95,6 @@ expect 0 "$AQUIFER" shared check
 
 # The one that leads; all that m1 has came by the copy.
 adders 3000000
-sleep 0.3
 kill_node m0
 expect 0 "$AQUIFER" up
 added

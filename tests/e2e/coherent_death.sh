@@ -26,12 +26,13 @@ on a bare 0 0 >"$TMP/bare" 2>&1 || status=$?
 sum_is 41 a b
 
 # The switch is killed while both add, and started again: they pause.
+rm -f "$TMP"/add.[ab]
 on a add 0 3000000 >"$TMP/add.a" 2>&1 &
 adders=("$!")
 on b add 0 3000000 >"$TMP/add.b" 2>&1 &
 adders+=("$!")
 PIDS+=("${adders[@]}")
-sleep 0.1
+begun "$TMP/add.a" "$TMP/add.b"
 kill_node s1
 expect 0 "$AQUIFER" up
 for pid in "${adders[@]}"; do

