@@ -614,12 +614,22 @@ static bool has_news(const struct mem_blocks *b)
 
 /* ---- back from the spill tier -------------------------------------------- */
 
+/* What may come back: not all of the pool, or clients who come find no room for
+ * what they need themselves, and cannot use a block that is on either side. */
+static uint64_t room_for_spilled(const struct mem_node *node)
+{
+	uint64_t left = node->pool_bytes - node->used_bytes;
+	uint64_t keep = node->pool_bytes / BLOCKS_BACK_KEEP;
+
+	return left > keep ? left - keep : 0;
+}
+
 /* The first that is spilled and fits. What is brought back goes to the end of
  * the list, so that one that is always in use does not hold up the others. */
 static struct mem_block *find_spilled(struct mem_node *node)
 {
 	struct mem_blocks *b = node->blocks;
-	uint64_t left = node->pool_bytes - node->used_bytes;
+	uint64_t left = room_for_spilled(node);
 
 	for (struct list *l = b->list.next; l != &b->list; l = l->next) {
 		struct mem_block *m = container_of(l, struct mem_block, node);

@@ -20,6 +20,7 @@ enum {
 	/* Larger ones stay in the spill tier: others would wait for the copy.
 	 */
 	BLOCKS_BACK_MAX = 64 << 20,
+	BLOCKS_BACK_KEEP = 16, /* one part of the pool in so many stays free */
 };
 
 struct mem_block {
