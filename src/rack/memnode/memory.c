@@ -130,6 +130,23 @@ static int take_pages(struct mem_node *node, unsigned flags, struct memory *m)
 	return err;
 }
 
+/* Registers it, or gives it back. */
+static int enter(struct mem_node *node, struct ibv_pd *pd, int access,
+		 struct memory *m, struct memory *out)
+{
+	int err;
+
+	m->mr = ibv_reg_mr(pd, m->addr, m->size_bytes, access);
+	if (!m->mr) {
+		err = -errno;
+		memory_free(node, m);
+		return error_set(err, "cannot register %s: %s",
+				 SIZE_TEXT(m->size_bytes), strerror(-err));
+	}
+	*out = *m;
+	return 0;
+}
+
 static int make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
 		unsigned flags, int access, struct memory *out)
 {
@@ -142,15 +159,7 @@ static int make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
 		return error_set(err == -ENOMEM ? -ENOSPC : err,
 				 "no memory on the node for %s: %s",
 				 SIZE_TEXT(size_bytes), strerror(-err));
-	m.mr = ibv_reg_mr(pd, m.addr, size_bytes, access);
-	if (!m.mr) {
-		err = -errno;
-		memory_free(node, &m);
-		return error_set(err, "cannot register %s: %s",
-				 SIZE_TEXT(size_bytes), strerror(-err));
-	}
-	*out = m;
-	return 0;
+	return enter(node, pd, access, &m, out);
 }
 
 int memory_make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
@@ -175,15 +184,7 @@ int memory_make_spilled(struct mem_node *node, struct ibv_pd *pd,
 
 	if (err)
 		return err;
-	m.mr = ibv_reg_mr(pd, m.addr, size_bytes, READABLE_ACCESS);
-	if (!m.mr) {
-		err = -errno;
-		memory_free(node, &m);
-		return error_set(err, "cannot register %s: %s",
-				 SIZE_TEXT(size_bytes), strerror(-err));
-	}
-	*out = m;
-	return 0;
+	return enter(node, pd, READABLE_ACCESS, &m, out);
 }
 
 int memory_make_sparse(struct mem_node *node, struct ibv_pd *pd,

@@ -3,8 +3,9 @@
  * What the lead knows outlives its process: segments and where they are,
  * members, what is lost. One JSON file beside that of the tenants, replaced as
  * a whole whenever something of it is not what it was, before anybody is told.
- * It is not synced to the disk: it is for a lead that is killed, and memory
- * does not outlive a machine's power.
+ * It is on the disk then: other nodes and the switch go on when the lead's
+ * machine loses its power, and an older file would name copies that lack
+ * stores. The node's lock is held meanwhile, as these changes are rare.
  *
  * A lead that finds the file was killed. It goes on with all segments that
  * another node has; what was in its own arena alone is gone, and those segments
@@ -13,7 +14,6 @@
  * ends all segments and removes the file.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +25,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "shared_priv.h"
+#include "state_file.h"
 
 enum {
 	FILE_VERSION = 1,
@@ -35,8 +36,7 @@ enum {
 #define SUFFIX ".tenants.json"
 
 /* Beside that of the tenants; false: nothing is kept. */
-static bool path_of(const struct mem_node *node, const char *more,
-		    char path[PATH_BYTES])
+static bool path_of(const struct mem_node *node, char path[PATH_BYTES])
 {
 	size_t len = node->state_path ? strlen(node->state_path) : 0;
 
@@ -45,8 +45,8 @@ static bool path_of(const struct mem_node *node, const char *more,
 	if (len > strlen(SUFFIX) &&
 	    strcmp(node->state_path + len - strlen(SUFFIX), SUFFIX) == 0)
 		len -= strlen(SUFFIX);
-	return snprintf(path, PATH_BYTES, "%.*s.shared.json%s", (int)len,
-			node->state_path, more) < PATH_BYTES;
+	return snprintf(path, PATH_BYTES, "%.*s.shared.json", (int)len,
+			node->state_path) < PATH_BYTES;
 }
 
 /* ---- to JSON --------------------------------------------------------------
@@ -192,25 +192,6 @@ static json_t *to_json(const struct mem_shared *s)
 /* ---- saving ---------------------------------------------------------------
  */
 
-static int write_text(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	size_t len = strlen(text), done = 0;
-	int err = fd < 0 ? -errno : 0;
-
-	while (!err && done < len) {
-		ssize_t n = write(fd, text + done, len - done);
-
-		if (n < 0)
-			err = -errno;
-		else
-			done += (size_t)n;
-	}
-	if (fd >= 0 && close(fd) < 0 && !err)
-		err = -errno;
-	return err;
-}
-
 /* Else the memory of all segments ends with this process, and so do they. */
 static bool has_others(const struct mem_shared *s)
 {
@@ -223,13 +204,12 @@ static bool has_others(const struct mem_shared *s)
 int shared_file_save(struct mem_node *node)
 {
 	struct mem_shared *s = node->shared;
-	char path[PATH_BYTES], temp[PATH_BYTES];
+	char path[PATH_BYTES];
 	json_t *tree;
 	char *text;
 	int err;
 
-	if (!s || !has_others(s) || !path_of(node, "", path) ||
-	    !path_of(node, ".new", temp))
+	if (!s || !has_others(s) || !path_of(node, path))
 		return 0;
 	tree = to_json(s);
 	text = tree ? json_dumps(tree, JSON_COMPACT) : NULL;
@@ -240,9 +220,7 @@ int shared_file_save(struct mem_node *node)
 		free(text);
 		return 0;
 	}
-	err = write_text(temp, text);
-	if (!err && rename(temp, path) < 0)
-		err = -errno;
+	err = state_file_replace(path, text);
 	if (err) {
 		free(text);
 		log_warn("memnode", "cannot save %s: %s", path, strerror(-err));
@@ -270,7 +248,7 @@ void shared_file_remove(struct mem_node *node)
 {
 	char path[PATH_BYTES];
 
-	if (path_of(node, "", path))
+	if (path_of(node, path))
 		(void)unlink(path); /* perhaps there was none */
 }
 
@@ -540,7 +518,7 @@ int shared_file_load(struct mem_node *node)
 	json_t *tree;
 	int err;
 
-	if (!path_of(node, "", path) || stat(path, &st) < 0)
+	if (!path_of(node, path) || stat(path, &st) < 0)
 		return 0;
 	tree = st.st_size <= FILE_MAX
 		       ? json_load_file(path, JSON_REJECT_DUPLICATES, &why)

@@ -152,11 +152,14 @@ static int open_file(const char *dir)
 {
 	char path[PATH_MAX];
 	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	int len;
 
 	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
 		return fd < 0 ? -errno : fd;
 	/* A file system that knows no files without a name. */
-	(void)snprintf(path, sizeof(path), "%.300s/aquifer-spill-XXXXXX", dir);
+	len = snprintf(path, sizeof(path), "%s/aquifer-spill-XXXXXX", dir);
+	if (len < 0 || (size_t)len >= sizeof(path))
+		return -ENAMETOOLONG;
 	fd = mkostemp(path, O_CLOEXEC);
 	if (fd < 0)
 		return -errno;

@@ -4,7 +4,6 @@
  * whole, holds names, quotas and hashes of tokens, never a token.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +13,10 @@
 #include "base/error.h"
 #include "base/lock.h"
 #include "ruled.h"
+#include "state_file.h"
 
 enum {
 	FILE_VERSION = 1,
-	PATH_BYTES = 512,
 };
 
 static int load_one(struct mem_node *node, json_t *row)
@@ -111,63 +110,22 @@ static json_t *to_json(const struct mem_node *node)
 			 rows);
 }
 
-static int write_file(const char *path, const json_t *tree)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	int err = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (json_dumpfd(tree, fd, JSON_INDENT(1)) < 0 || fsync(fd) < 0)
-		err = errno ? -errno : -EIO;
-	if (close(fd) < 0 && !err)
-		err = -errno;
-	return err;
-}
-
-static int sync_dir(const char *path)
-{
-	char dir[PATH_BYTES];
-	char *slash;
-	int fd, err = 0;
-
-	(void)snprintf(dir, sizeof(dir), "%s", path);
-	slash = strrchr(dir, '/');
-	if (slash)
-		*slash = 0;
-	fd = open(slash ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (fsync(fd) < 0)
-		err = -errno;
-	(void)close(fd); /* only synced */
-	return err;
-}
-
 int tenant_file_save(struct mem_node *node)
 {
-	char temp[PATH_BYTES];
 	json_t *tree;
-	int err, len;
+	char *text;
+	int err;
 
 	lock_assert_mutex_held(&node->lock);
 	if (!node->state_path)
 		return 0;
-	len = snprintf(temp, sizeof(temp), "%s.new", node->state_path);
-	if (len < 0 || (size_t)len >= sizeof(temp))
-		return error_set(-ENAMETOOLONG, "%s is too long",
-				 node->state_path);
 	ASSERT(node->is_changing);
 	tree = to_json(node);
 	pthread_mutex_unlock(&node->lock); /* disks take their time */
-	err = tree ? write_file(temp, tree) : -ENOMEM;
+	text = tree ? json_dumps(tree, JSON_INDENT(1)) : NULL;
 	json_decref(tree);
-	if (!err && rename(temp, node->state_path) < 0)
-		err = -errno;
-	if (!err)
-		err = sync_dir(node->state_path);
-	else
-		(void)unlink(temp); /* perhaps it was not even made */
+	err = text ? state_file_replace(node->state_path, text) : -ENOMEM;
+	free(text);
 	pthread_mutex_lock(&node->lock);
 	return err ? error_set(-ENOSPC, "cannot save %s: %s", node->state_path,
 			       strerror(-err))
