@@ -19,6 +19,9 @@ way() {
 pair() {
 	local mtu=$1 pid
 	shift
+	# The server before this one has left its "listening" here, and the shell
+	# in the background empties the file when it gets to run.
+	: >"$TMP/server"
 	"$@" "${SOFT[@]}" timeout -k 5 60 "$client" listen "$SERVER" 7500 1 \
 		>"$TMP/server" 2>&1 &
 	pid=$!
