@@ -235,6 +235,7 @@ idle() {
 	h=0
 	cm_client_serves 9
 	export AQUIFER_NIC_CM_KEEPALIVE_MS=4000
+	: >"$TMP/host" # the call before has said ESTABLISHED there
 	vm_host timeout -k 2 $LIMIT "$AQ_CM_CLIENT" wait "$VM_GUEST" 7600 \
 		>"$TMP/host" 2>&1 &
 	pid=$!
