@@ -39,10 +39,14 @@ json_t *segment_describe(const struct mem_shared *s,
 	if (g->has_copy)
 		(void)json_object_set_new(
 			row, "copy", json_string(s->nodes[g->copy_node].name));
-	if (s->move.segment == g && !s->move.is_noted && !s->move.is_cancelled)
+	/* Until all is over, so that whoever waits for that may move again: a
+	 * move that is noted has left its former place in s->move. */
+	if (s->move.segment == g)
 		(void)json_object_set_new(
 			row, s->move.is_copy ? "copying" : "moving",
-			json_string(s->nodes[s->move.node].name));
+			json_string(s->nodes[s->move.is_noted ? g->where
+							      : s->move.node]
+					    .name));
 	if (g->lost_by[0] && lost_bytes(s, g))
 		(void)json_object_set_new(row, "lost_by",
 					  json_string(g->lost_by));
