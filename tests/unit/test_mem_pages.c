@@ -79,7 +79,7 @@ static void test_spaces(void **state)
 	snprintf(line, sizeof(line), "POST /v1/connections/%s/pages", id);
 	assert_int_equal(ask(&f, line, "{\"count\":9,\"bytes\":4096}"), 426);
 	assert_int_equal(
-		ask(&f, line, "{\"version\":3,\"count\":9,\"bytes\":4096}"),
+		ask(&f, line, "{\"version\":2,\"count\":9,\"bytes\":4096}"),
 		426);
 	assert_int_equal(pool_used(&f), 0);
 	assert_int_equal(
@@ -119,12 +119,12 @@ static void test_quota(void **state)
 		snprintf(line, sizeof(line), "POST /v1/connections/%s/pages",
 			 id);
 		assert_int_equal(ask_as(&f, token, line,
-					"{\"version\":2,\"count\":16,"
+					"{\"version\":3,\"count\":16,"
 					"\"bytes\":4096}"),
 				 507);
 		assert_string_equal(error_code(&f), "-EDQUOT");
 		assert_int_equal(ask_as(&f, token, line,
-					"{\"version\":2,\"count\":15,"
+					"{\"version\":3,\"count\":15,"
 					"\"bytes\":4096}"),
 				 201);
 		assert_int_equal(ask_as(&f, token, "POST /v1/regions",
@@ -314,7 +314,7 @@ static void a_tenant_takes_no_more_of_the_pool_than_its_quota(void **state)
 		snprintf(line, sizeof(line), "POST /v1/connections/%s/pages",
 			 id);
 		snprintf(body, sizeof(body),
-			 "{\"version\":2,\"count\":1,\"bytes\":%u}", sizes[i]);
+			 "{\"version\":3,\"count\":1,\"bytes\":%u}", sizes[i]);
 		assert_int_equal(ask_as(&f, token, line, body), 201);
 	}
 	assert_in_range(pool_used(&f), 8 * 4096, 131072);
@@ -468,7 +468,7 @@ static void end_slow(struct slow *s, pthread_t thread, unsigned status)
 static void nobody_waits_while_spaces_come_and_go(void **state)
 {
 	static const char body[] =
-		"{\"version\":2,\"count\":16,\"bytes\":4096}";
+		"{\"version\":3,\"count\":16,\"bytes\":4096}";
 	struct mem_fixture f = {0};
 	char first[32], second[32];
 	struct pframe_pool *pool;
@@ -512,7 +512,7 @@ static void nobody_waits_while_spaces_come_and_go(void **state)
 static void pages_without_an_owner_are_given_back(void **state)
 {
 	static const char body[] =
-		"{\"version\":2,\"count\":16,\"bytes\":4096}";
+		"{\"version\":3,\"count\":16,\"bytes\":4096}";
 	struct mem_fixture f = {0};
 	char first[32], second[32];
 	struct pframe_pool *pool;

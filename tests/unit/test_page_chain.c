@@ -156,6 +156,56 @@ static void test_sparse(void **state)
 	rig_break(&r);
 }
 
+static uint64_t used_of(const struct rig *r)
+{
+	return pframe_space_used(r->node[0].space);
+}
+
+/* Who stores page after page finds room there already; who does not is given
+ * what it needs. A full pool has no less room for that: what was asked for
+ * ahead goes first. */
+static void room_is_asked_for_ahead(void **state)
+{
+	struct page_store_options o = {.pages = 64 * 8, .mode = PAGE_SPARSE};
+	struct page_store *s;
+	struct rig r;
+
+	rig_make(&r, 1);
+	rig_make_pool(&r, PFRAMES, BYTES);
+	s = rig_store(&r, &o);
+	for (uint64_t i = 0; i < 20; i++)
+		assert_int_equal(put(s, 10 * i, i), 0);
+	assert_int_equal(used_of(&r), 20);
+	for (uint64_t i = 0; i < 20; i++)
+		assert_int_equal(page_drop(s, 10 * i), 0);
+	assert_int_equal(used_of(&r), 0);
+
+	for (uint64_t i = 0; i < 20; i++) {
+		uint64_t before = used_of(&r);
+
+		assert_int_equal(put(s, i, i), 0);
+		/* From the second one on half of them find it there. */
+		assert_true(i < 12 || used_of(&r) > i + 1);
+		assert_true(used_of(&r) <= before + 16);
+	}
+	for (uint64_t i = 20; i < 50; i++)
+		assert_int_equal(put(s, i, i), 0);
+	assert_true(used_of(&r) > 50);
+	/* Where the pool ends, that room goes to the pages that are stored. */
+	for (uint64_t i = 50; i < PFRAMES; i++)
+		assert_int_equal(put(s, 5 * i, i), 0);
+	assert_int_equal(put(s, 500, 7), -ENOSPC);
+	expect_used(&r, PFRAMES);
+	for (uint64_t i = 0; i < PFRAMES; i++)
+		expect(s, i < 50 ? i : 5 * i, i);
+	for (uint64_t i = 1; i < PFRAMES; i++)
+		assert_int_equal(page_drop(s, i < 50 ? i : 5 * i), 0);
+	expect_used(&r, 1);
+	page_store_close(s);
+	expect_all_free(&r);
+	rig_break(&r);
+}
+
 struct worker {
 	struct pframe_server *server;
 	atomic_bool stops;
@@ -523,6 +573,7 @@ int main(void)
 		cmocka_unit_test(test_life),
 		cmocka_unit_test(test_two_sided),
 		cmocka_unit_test(test_sparse),
+		cmocka_unit_test(room_is_asked_for_ahead),
 		cmocka_unit_test(test_server_thread),
 		cmocka_unit_test(test_exhausted),
 		cmocka_unit_test(test_broken_link),

@@ -41,7 +41,7 @@ int page_backend_open(struct page_backend *backend, uint32_t node)
 		.mode = s->o.mode,
 		.index_count = s->per_node * s->o.copies,
 		.page_bytes = s->o.page_bytes,
-		.depth = s->slot_count,
+		.depth = s->slot_count + PAGE_CALLS_AHEAD,
 		.without = s->o.chain_without,
 		.is_unmapped = s->o.is_unmapped,
 		.patience_ms = s->o.patience_ms,

@@ -60,6 +60,11 @@ enum {
 	JOB_COPY_BITS = 4,
 };
 
+/* Calls beside one for each job. */
+enum {
+	PAGE_CALLS_AHEAD = 2,
+};
+
 /* How a mode uses its grant. */
 struct page_backend_ops {
 	size_t own_bytes; /* of backend->own, which `start` finds zeroed */

@@ -22,7 +22,7 @@
 /* The version of all that follows. A receive cuts messages up without looking
  * at them, so ends of different versions are refused when they connect. */
 enum {
-	PAGE_WIRE_VERSION = 2,
+	PAGE_WIRE_VERSION = 3,
 };
 
 /*
@@ -52,14 +52,20 @@ struct page_request {
 	be64 index;
 	be64 buf; /* the client's address for the answer */
 	be32 rkey;
-	be32 length;
+	be32 length; /* in bytes; of ALLOCATE, in pieces from `index` on */
 };
 STATIC_ASSERT(sizeof(struct page_request) == 32, "page request");
 
+enum {
+	PAGE_WIRE_RUN_MAX = 256, /* a larger count is taken for this one */
+};
+
+/* Where there is a piece for each page, as many of those that were asked for as
+ * there is room for, at least one. They lie one behind the other. */
 struct page_piece {
-	be64 addr;
+	be64 addr; /* of the first one */
 	be32 rkey;
-	be32 number;
+	be32 count;
 };
 STATIC_ASSERT(sizeof(struct page_piece) == 16, "page piece");
 

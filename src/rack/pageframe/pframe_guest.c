@@ -273,18 +273,35 @@ static int register_piece(struct pframe_space *s, uint64_t index,
 	return -ENOSPC;
 }
 
+/* Of memory that is one piece already, as many pages as there is room for. */
+static uint32_t take_run(struct pframe_space *s, uint64_t index, uint32_t count)
+{
+	uint64_t pframe;
+	uint32_t i = 0;
+
+	while (i < count && pframe_space_map(s, index + i, &pframe) == 0) {
+		pframe_sparse_take(s, pframe);
+		i++;
+	}
+	return i;
+}
+
 static void allocate(struct pframe_guest *g, uint32_t slot, uint64_t index)
 {
+	const struct page_request *r = (const void *)slot_at(g, slot);
 	struct page_piece *out =
 		(void *)(slot_at(g, slot) + sizeof(struct page_request));
 	struct pframe_space *s = g->space;
+	uint32_t more = u32_min(be32_get(r->length), PAGE_WIRE_RUN_MAX), n = 1;
 	uint64_t pframe;
 	int err = s->is_pieces ? pframe_space_map(s, index, &pframe) : -EINVAL;
 
-	if (!err && s->sparse)
+	if (!err && s->sparse) {
 		pframe_sparse_take(s, pframe);
-	else if (!err && !s->piece[index])
+		n += more > 1 ? take_run(s, index + 1, more - 1) : 0;
+	} else if (!err && !s->piece[index]) {
 		err = register_piece(s, index, pframe);
+	}
 	if (err) {
 		answer_end(g, slot, end_of(err));
 		return;
@@ -292,7 +309,7 @@ static void allocate(struct pframe_guest *g, uint32_t slot, uint64_t index)
 	out->addr = be64_put(s->sparse ? pframe_sparse_at(s, index) : pframe);
 	out->rkey = be32_put(s->sparse ? s->sparse_mr->rkey
 				       : s->piece[index]->rkey);
-	out->number = be32_put((uint32_t)index);
+	out->count = be32_put(n);
 	(void)answer(g, slot, (uintptr_t)out, g->buf_mr->lkey, sizeof(*out),
 		     PAGE_WIRE_OK);
 }
