@@ -17,7 +17,6 @@
 #include "tier_bench.h"
 
 enum {
-	NODE = 0,	/* every machine has it */
 	LOCAL_PART = 4, /* of a program's memory that is here */
 	PLACES = 2,
 	RACK_MORE = 64 << 20,
@@ -25,6 +24,17 @@ enum {
 
 static const enum run_place places[PLACES] = {RUN_PLACE_DIRECT,
 					      RUN_PLACE_TIERED};
+
+/* Windows of the probe by number: the first two count. */
+enum probe_step {
+	STEP_IDLE,
+	STEP_READS,
+	STEP_CURVE,
+};
+
+enum {
+	SIDES = 2, /* before a window of the probe, and after it */
+};
 
 /* What one round found, of all that count. */
 struct rounds {
@@ -35,6 +45,10 @@ struct rounds {
 	unsigned count, busy;
 	double share; /* the least, of rounds that were too busy */
 	struct tier_bare bare;
+	/* Of the round under way. */
+	uint64_t window_ns;
+	double chase_ns[SIDES], gbs[SIDES][TIER_BARE_LOOPS];
+	int err; /* of bare loops */
 };
 
 static const struct bench_ratio ratios[] = {
@@ -58,57 +72,97 @@ static const struct bench_ratio ratios[] = {
 
 /* ---- the probe ---------------------------------------------------------- */
 
-static int probe_once(struct probe_report *report)
+static void read_loops(struct rounds *r, unsigned side)
 {
-	const struct probe_options o = {
-		.node = NODE, .has_mix = true, .mix = {1, 0}};
-	int rc = probe_run(&o, report);
+	for (unsigned i = 0; i < TIER_BARE_LOOPS && !r->err; i++) {
+		unsigned loop = side ? TIER_BARE_LOOPS - 1 - i : i;
 
-	return rc ? rc : report->tier[0].err;
+		r->err = tier_bare_read(&r->bare, loop, r->window_ns,
+					&r->gbs[side][loop]);
+	}
 }
 
-/* As much memory as the probe had, which takes less where it is filled slowly;
- * mostly that of the round before. */
+/* Bare loops before and after each window that counts, so that what others do
+ * to the memory meanwhile falls on both: the rate of a memory that the host
+ * shares out may be another one two seconds later. */
+static void run_beside(void *ctx, const char *tier, const char *what,
+		       unsigned step, unsigned steps)
+{
+	struct rounds *r = ctx;
+
+	(void)tier, (void)what, (void)steps;
+	if (!r->bare.memory)
+		return; /* how much the probe takes is not known yet */
+	if (step <= STEP_READS)
+		r->chase_ns[step] = tier_bare_chase(&r->bare, r->window_ns);
+	if (step == STEP_READS || step == STEP_CURVE)
+		read_loops(r, step - STEP_READS);
+}
+
+static int probe_once(struct bench *b, struct rounds *r,
+		      struct probe_report *report)
+{
+	const struct probe_options o = {
+		.node = TIER_BARE_NODE,
+		.has_mix = true,
+		.mix = {1, 0},
+		.load = {r->bare.memory, r->bare.read_bytes},
+		.progress = run_beside,
+		.ctx = r};
+	const char *why = report->tier[0].why;
+	int rc;
+
+	r->bare.share = 1;
+	rc = probe_run(&o, report);
+	rc = rc ? rc : report->tier[0].err;
+	if (rc)
+		return bench_fail(b, rc, "the probe: %s",
+				  why[0] ? why : error_last());
+	return r->err ? bench_fail(b, r->err, "bare loops: %s",
+				   strerror(-r->err))
+		      : 0;
+}
+
+/* As much memory as the probe had, which takes less where it is filled slowly.
+ * 1: it was made anew, so this round compares nothing. */
 static int open_bare(struct tier_bare *bare, const struct probe_tier *t)
 {
+	int rc;
+
 	if (bare->memory && bare->chase_bytes == t->arena_bytes &&
 	    bare->read_bytes == t->load_bytes)
 		return 0;
 	tier_bare_close(bare);
-	return tier_bare_open(bare, t->arena_bytes, t->load_bytes, t->threads);
+	rc = tier_bare_open(bare, t->arena_bytes, t->load_bytes, t->threads);
+	return rc ? rc : 1;
 }
 
-/* One after the other, so that both have the same neighbours; windows, threads
- * and memory of the bare loops are the probe's. */
+/* Windows, threads, memory and samples of the bare loops are the probe's. */
 static int run_round(struct bench *b, struct rounds *r,
 		     struct probe_report *report)
 {
 	const struct probe_tier *t = &report->tier[0];
-	uint64_t window_ns = b->window_ms * 1000000ull;
-	double chase_ns, read_gbs[TIER_BARE_LOOPS];
 	unsigned n = r->count;
-	int rc = probe_once(report);
+	double share;
+	int rc = probe_once(b, r, report);
 
 	if (rc)
-		return bench_fail(b, rc, "the probe: %s",
-				  t->why[0] ? t->why : error_last());
+		return rc;
 	rc = open_bare(&r->bare, t);
-	chase_ns = rc ? 0 : tier_bare_chase(&r->bare, window_ns);
-	if (!rc)
-		rc = tier_bare_read(&r->bare, window_ns, read_gbs);
-	if (rc)
+	if (rc < 0)
 		return bench_fail(b, rc, "bare loops: %s", strerror(-rc));
-	if (!probe_is_quiet(report) && !b->busy) {
+	share = rc ? 0 : fmin(report->share, r->bare.share);
+	if (rc || (share < PROBE_SHARE_MIN && !b->busy)) {
 		r->busy++;
-		r->share = fmin(r->share, report->share);
+		r->share = fmin(r->share, share);
 		return 0;
 	}
 	r->latency[n] = t->idle.p50_ns;
-	r->chase[n] = chase_ns;
-	r->peak[n] = fmax(t->rate[0].gbs, tier_curve_peak_gbs(&t->curve));
+	r->chase[n] = (r->chase_ns[0] + r->chase_ns[1]) / SIDES;
+	r->peak[n] = t->rate[0].gbs;
 	for (unsigned i = 0; i < TIER_BARE_LOOPS; i++)
-		r->read[i][n] = read_gbs[i];
-	r->latency_ratio[n] = r->latency[n] / chase_ns;
+		r->read[i][n] = (r->gbs[0][i] + r->gbs[1][i]) / SIDES;
+	r->latency_ratio[n] = r->latency[n] / r->chase[n];
 	r->count++;
 	return 0;
 }
@@ -184,6 +238,20 @@ static void add_peak(struct bench *b, struct rounds *r)
 		  r->peak_ratio);
 }
 
+/* One that only tells how much memory the probe takes. */
+static int run_first(struct bench *b, struct rounds *r,
+		     struct probe_report *report)
+{
+	int rc;
+
+	r->share = 1;
+	r->window_ns = b->window_ms * 1000000ull;
+	rc = run_round(b, r, report);
+	r->busy = 0;
+	r->share = 1;
+	return rc;
+}
+
 static int bench_probe(struct bench *b)
 {
 	struct probe_report *report = calloc(1, sizeof(*report));
@@ -191,10 +259,10 @@ static int bench_probe(struct bench *b)
 	int nice = getpriority(PRIO_PROCESS, 0);
 	int rc = report && r ? 0 : bench_fail(b, -ENOMEM, "no memory");
 
-	if (!rc)
-		r->share = 1;
 	/* Before other programs of the machine, where that is allowed. */
 	(void)shield_enter_nice();
+	if (!rc)
+		rc = run_first(b, r, report);
 	for (unsigned i = 0; i < b->rounds && !rc; i++) {
 		bench_progress(b, "probe, round %u of %u", i + 1, b->rounds);
 		rc = run_round(b, r, report);

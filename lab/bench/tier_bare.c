@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bare loops: one that follows pointers, and some that read. */
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
-#include <stdatomic.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/clock.h"
+#include "base/node_bind.h"
 #include "base/rng.h"
 #include "shield.h"
 #include "stats.h"
@@ -16,12 +19,20 @@
 #include "tier_bench.h"
 
 enum {
-	PIECE = 4096,	   /* loads that are timed together */
-	PIECES_MAX = 4096, /* of a window */
-	CHUNK = 64 << 10,  /* between looks at the clock, as the probe has it */
+	/* Loads that are timed together, as many as the probe has in a sample:
+	 * the median of longer ones has a part of what interrupts take, and of
+	 * what others do to the memory; that of shorter ones has none. */
+	PIECE = 256,
+	PIECES_MAX = 20000, /* of a window */
+	CHUNK = 64 << 10, /* between looks at the clock, as the probe has it */
 	THREADS_MAX = 64,
 	WARM_MS = 20, /* threads read before anything counts */
 };
+
+static uint64_t thread_ns(void)
+{
+	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
 
 static void *map(uint64_t bytes)
 {
@@ -30,6 +41,9 @@ static void *map(uint64_t bytes)
 
 	if (p == MAP_FAILED)
 		return NULL;
+	/* Some containers forbid it; then it lies where this thread runs. */
+	if (node_bind_memory(p, bytes, TIER_BARE_NODE) != 0)
+		errno = 0;
 	(void)madvise(p, bytes, MADV_HUGEPAGE); /* or it takes longer */
 	return p;
 }
@@ -42,7 +56,7 @@ struct cell {
 };
 
 /* A random order of all cells, joined at its ends. */
-static int link_cells(struct cell *cells, uint64_t count)
+static int link_cells(struct cell *cells, uint64_t count, struct cell **first)
 {
 	uint32_t *order = malloc(count * sizeof(*order));
 	struct rng rng;
@@ -53,19 +67,37 @@ static int link_cells(struct cell *cells, uint64_t count)
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t k = rng_below(&rng, i + 1);
 
-		order[i] = order[k];
+		order[i] = k < i ? order[k] : (uint32_t)i;
 		order[k] = (uint32_t)i;
 	}
 	for (uint64_t i = 0; i < count; i++)
 		cells[order[i]].next = &cells[order[(i + 1) % count]];
+	*first = &cells[order[0]];
 	free(order);
 	return 0;
 }
 
-static double follow(struct cell *at, uint64_t window_ns)
+/* The first processor that this thread may use, as the probe has it. */
+static void stay_on_first(const cpu_set_t *allowed)
 {
-	uint64_t end_ns = bench_now_ns() + window_ns, from_ns, to_ns;
-	double sample[PIECES_MAX];
+	for (int c = 0; c < CPU_SETSIZE; c++)
+		if (CPU_ISSET(c, allowed)) {
+			(void)shield_pin(c); /* then it may move */
+			return;
+		}
+}
+
+static double share_since(uint64_t from_ns, uint64_t used_ns)
+{
+	return (double)(thread_ns() - used_ns) /
+	       fmax((double)(bench_now_ns() - from_ns), 1);
+}
+
+static double follow(struct tier_bare *b, uint64_t window_ns)
+{
+	uint64_t begin_ns = bench_now_ns(), used_ns = thread_ns();
+	uint64_t from_ns, to_ns;
+	struct cell *at = b->at;
 	size_t n = 0;
 
 	do {
@@ -75,14 +107,25 @@ static double follow(struct cell *at, uint64_t window_ns)
 		/* The compiler must believe that somebody wants the last. */
 		__asm__ volatile("" : : "r"(at));
 		to_ns = bench_now_ns();
-		sample[n++] = (double)(to_ns - from_ns) / PIECE;
-	} while (to_ns < end_ns && n < PIECES_MAX);
-	return stats_median(sample, n);
+		b->sample[n++] = (double)(to_ns - from_ns) / PIECE;
+	} while (to_ns < begin_ns + window_ns && n < PIECES_MAX);
+	b->at = at;
+	b->share = fmin(b->share, share_since(begin_ns, used_ns));
+	return stats_median(b->sample, n);
 }
 
-double tier_bare_chase(const struct tier_bare *b, uint64_t window_ns)
+double tier_bare_chase(struct tier_bare *b, uint64_t window_ns)
 {
-	return follow(b->cells, window_ns);
+	cpu_set_t before;
+	double ns;
+
+	CPU_ZERO(&before);
+	(void)sched_getaffinity(0, sizeof(before), &before);
+	stay_on_first(&before);
+	ns = follow(b, window_ns);
+	if (CPU_COUNT(&before))
+		(void)sched_setaffinity(0, sizeof(before), &before);
+	return ns;
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -125,6 +168,20 @@ static uint64_t all_vectors(const void *from)
 	return a[0] | a[1];
 }
 
+/* One of them for each line. */
+static uint64_t one_vector_a_line(const void *from)
+{
+	const vector *v = from;
+	vector a = {0}, b = a;
+
+	for (size_t i = 0; i < CHUNK / sizeof(*v); i += 8) {
+		a |= v[i];
+		b |= v[i + 4];
+	}
+	a |= b;
+	return a[0] | a[1];
+}
+
 /* The C library's own loop: it looks at every byte. */
 static uint64_t look_for(const void *from)
 {
@@ -137,6 +194,7 @@ static const struct {
 } loops[] = {{"sum", sum_words},
 	     {"word a line", one_word_a_line},
 	     {"vectors", all_vectors},
+	     {"vector a line", one_vector_a_line},
 	     {"memchr", look_for}};
 
 STATIC_ASSERT(ARRAY_LEN(loops) == TIER_BARE_LOOPS, "loops");
@@ -154,6 +212,7 @@ struct reader {
 	uint64_t (*read)(const void *from);
 	uint64_t window_ns;
 	double gbs;
+	double share;
 };
 
 /* Reads on until then; how much. */
@@ -176,18 +235,20 @@ static uint64_t read_until(const struct reader *r, uint64_t *at,
 static void *run_reader(void *arg)
 {
 	struct reader *r = arg;
-	uint64_t start_ns, now_ns, at = 0, done;
+	uint64_t start_ns, now_ns, used_ns, at = 0, done;
 
 	(void)shield_pin(r->cpu); /* then it may move */
 	(void)read_until(r, &at, bench_now_ns() + WARM_MS * 1000000ull,
 			 &start_ns);
+	used_ns = thread_ns();
 	done = read_until(r, &at, start_ns + r->window_ns, &now_ns);
+	r->share = share_since(start_ns, used_ns);
 	r->gbs = (double)done / (double)(now_ns - start_ns);
 	return NULL;
 }
 
-static int run_loop(const struct tier_bare *b, unsigned loop,
-		    uint64_t window_ns, double *gbs)
+int tier_bare_read(struct tier_bare *b, unsigned loop, uint64_t window_ns,
+		   double *gbs)
 {
 	struct reader r[THREADS_MAX] = {{0}};
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -209,17 +270,8 @@ static int run_loop(const struct tier_bare *b, unsigned loop,
 	for (uint32_t i = 0; i < started; i++) {
 		(void)pthread_join(r[i].thread, NULL);
 		*gbs += r[i].gbs;
+		b->share = fmin(b->share, r[i].share);
 	}
-	return rc;
-}
-
-int tier_bare_read(const struct tier_bare *b, uint64_t window_ns,
-		   double gbs[TIER_BARE_LOOPS])
-{
-	int rc = 0;
-
-	for (unsigned i = 0; i < TIER_BARE_LOOPS && !rc; i++)
-		rc = run_loop(b, i, window_ns, &gbs[i]);
 	return rc;
 }
 
@@ -237,8 +289,10 @@ int tier_bare_open(struct tier_bare *b, uint64_t chase_bytes,
 		return -EINVAL;
 	b->cells = map(chase_bytes);
 	b->memory = map(read_bytes);
-	if (b->cells && b->memory)
-		rc = link_cells(b->cells, chase_bytes / sizeof(struct cell));
+	b->sample = malloc(PIECES_MAX * sizeof(*b->sample));
+	if (b->cells && b->memory && b->sample)
+		rc = link_cells(b->cells, chase_bytes / sizeof(struct cell),
+				&b->at);
 	if (rc)
 		tier_bare_close(b);
 	else
@@ -252,6 +306,8 @@ void tier_bare_close(struct tier_bare *b)
 		(void)munmap(b->cells, b->chase_bytes);
 	if (b->memory)
 		(void)munmap(b->memory, b->read_bytes);
+	free(b->sample);
+	b->sample = NULL;
 	b->cells = NULL;
 	b->memory = NULL;
 }

@@ -7,15 +7,20 @@
 #include <stdint.h>
 
 enum {
-	TIER_BARE_LOOPS = 4,
+	TIER_BARE_NODE = 0, /* every machine has it */
+	TIER_BARE_LOOPS = 5,
 };
 
 /* Memory of the bare loops, made once for all rounds. */
 struct tier_bare {
 	uint32_t threads;
 	uint64_t chase_bytes, read_bytes;
-	struct cell *cells;
+	struct cell *cells, *at; /* the one that is followed next */
 	uint8_t *memory;
+	double *sample; /* ns of a load, of one window */
+	/* The least share of their time that its threads had a processor, since
+	 * the caller set it. */
+	double share;
 };
 
 /* As much as the probe has, for so many threads that read. 0 or -errno. */
@@ -25,14 +30,14 @@ int tier_bare_open(struct tier_bare *b, uint64_t chase_bytes,
 void tier_bare_close(struct tier_bare *b);
 
 /* Nanoseconds of a load that depends on the one before: the median of pieces of
- * the window. */
-double tier_bare_chase(const struct tier_bare *b, uint64_t window_ns);
+ * the window, which are as long as the probe's samples; on the processor that
+ * the probe has. Goes on where it ended. */
+double tier_bare_chase(struct tier_bare *b, uint64_t window_ns);
 
 const char *tier_bare_loop_name(unsigned loop);
-/* 10^9 bytes a second that the threads read with each of the plain loops, each
- * thread of its part of the memory. 0 or -errno. */
-int tier_bare_read(const struct tier_bare *b, uint64_t window_ns,
-		   double gbs[TIER_BARE_LOOPS])
-	__attribute__((warn_unused_result));
+/* 10^9 bytes a second that the threads read with that plain loop, each thread
+ * of its part of the memory. 0 or -errno. */
+int tier_bare_read(struct tier_bare *b, unsigned loop, uint64_t window_ns,
+		   double *gbs) __attribute__((warn_unused_result));
 
 #endif

@@ -2,19 +2,25 @@
 /*
  * A program on several tiers, all of whose bytes are known.
  *
- *	run_tier place PAGES		fills pages and says on which NUMA nodes
- *					they are
- *	run_tier newest PAGES		fills pages, and then a few new ones
- *again and again, until most of those are on node 0 run_tier churn PAGES PARTS
- *ROUNDS works on one of so many parts after the other, each until it is hot;
- *with one more word also forks, and children check and write run_tier zipf
- *PAGES READS	reads pages, of which few are wanted often: for each of some
- *rounds a line with the ns per page; how many times 1/1,000 of what the same
- *work takes on a page beside the processor; and how many in 1,000 reads are of
- *node 0, and here at all. With one more word it reads until pages that move
- *have settled, and begins then run_tier loop PAGES		fills pages,
- *says so, and reads them for ever run_tier count FILE BYTES	stands for a
- *counter of the kernel: the file has so many bytes more each second
+ *	run_tier place PAGES
+ *		fills pages and says on which NUMA nodes they are
+ *	run_tier newest PAGES
+ *		fills pages, and then a few new ones again and again, until most
+ *		of those are on node 0
+ *	run_tier churn PAGES PARTS ROUNDS [fork]
+ *		works on one of so many parts after the other, each until it is
+ *		hot; with the last word also forks, and children check and write
+ *	run_tier zipf PAGES READS [settle]
+ *		reads pages, of which few are wanted often: for each of some
+ *		rounds a line with the ns per page; how many times 1/1,000 of
+ *		what the same work takes on a page beside the processor; and how
+ *		many in 1,000 reads are of node 0, and here at all. With the
+ *		last word it first reads until pages that move have settled
+ *	run_tier loop PAGES
+ *		fills pages, says so, and reads them for ever
+ *	run_tier count FILE BYTES
+ *		stands for a counter of the kernel: the file has so many bytes
+ *		more each second
  */
 #include <errno.h>
 #include <signal.h>
@@ -39,7 +45,10 @@ enum {
 	ZIPF_ROUNDS = 15,
 	ZIPF_TOGETHER = 32,    /* reads, before as many of the other page */
 	SETTLE_READS = 100000, /* between two looks at where pages are */
-	SETTLE_LOOKS = 5,      /* in vain */
+	/* Without a gain: in a minute each slow page is looked at about once.
+	 */
+	SETTLE_VAIN_S = 60,
+	SETTLE_GAIN = 5, /* of 1,000 reads */
 	PAGES_MAX = 16384,
 };
 
@@ -245,19 +254,21 @@ static void read_some(const void *mem, uint64_t pages, uint64_t reads)
 	}
 }
 
-/* Until pages that are read often are no longer found on the slow node. */
+/* Until no more of the pages that are read often are found on the slow node, by
+ * time: how often a page is looked at does not depend on how many are read. */
 static void settle(void *mem, uint64_t pages)
 {
+	uint64_t gain_ns = now_ns();
 	unsigned best = 0, here;
 
-	for (unsigned vain = 0; vain < SETTLE_LOOKS; vain++) {
+	while (now_ns() - gain_ns < SETTLE_VAIN_S * 1000000000ull) {
 		unsigned top;
 
 		read_some(mem, pages, SETTLE_READS);
 		top = share_of_top(mem, pages, &here);
-		if (top > best + 2) {
+		if (top > best + SETTLE_GAIN) {
 			best = top;
-			vain = 0;
+			gain_ns = now_ns();
 		}
 	}
 }

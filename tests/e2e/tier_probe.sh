@@ -56,3 +56,5 @@ wait "$pid" || status=$?
 "$AQUIFER" down >"$TMP/down" || fail "down"
 expect 1 "$AQUIFER" tier probe --node 1023
 grep -q 'no NUMA node 1023' "$TMP/err" || fail "$(cat "$TMP/err")"
+expect 2 "$AQUIFER" tier probe --mix 0:0
+grep -q 'mix: 0:0: one of the two' "$TMP/err" || fail "$(cat "$TMP/err")"

@@ -6,7 +6,8 @@
 # vm/tier_guest.sh. Arguments: run_tier, hmat or cxl, scenarios.
 # shellcheck source=tests/e2e/vm/vm_lib.sh
 source "$(dirname "$0")/vm/vm_lib.sh"
-PROGRAM=$1 KIND=$2
+# meson gives a path relative to the build folder, which is not the guest's.
+PROGRAM=$(realpath "$1") KIND=$2
 shift 2
 # An emulated processor beside other work takes long, and long is no failure.
 export VM_LIMIT=3500 VM_JOB_LIMIT=3000

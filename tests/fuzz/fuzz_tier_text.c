@@ -32,6 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 		ASSERT(tier_set_count(&s) <= TIER_NODE_MAX + 1);
 	if (tier_sysfs_number(text, 1000, &v) == 0)
 		ASSERT(v <= 1000);
+	if (tier_sysfs_size(text, &v) == 0)
+		ASSERT(v % 1024 == 0);
 	free(text);
 	return 0;
 }

@@ -14,8 +14,13 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/size.h"
 #include "probe/probe_priv.h"
 
 /* ---- /sys --------------------------------------------------------------- */
@@ -65,6 +70,20 @@ static void reads_what_the_firmware_says(void **state)
 	probe_node_read("/nowhere", 0, &f);
 	assert_int_equal(f.hmat_read_ns, 0);
 	assert_int_equal(f.memory_tier, 0);
+	(void)snprintf(command, sizeof(command), "rm -r %s", root);
+	assert_int_equal(system(command), 0);
+}
+
+static void the_largest_cache_counts(void **state)
+{
+	char root[] = "/tmp/aquifer-sys.XXXXXX", command[64];
+
+	assert_non_null(mkdtemp(root));
+	put(root, "devices/system/cpu/cpu3/cache/index0/size", "48K\n");
+	put(root, "devices/system/cpu/cpu3/cache/index2/size", "32768K\n");
+	put(root, "devices/system/cpu/cpu3/cache/index3/size", "rubbish\n");
+	assert_int_equal(probe_cache_bytes(root, 3), 32 << 20);
+	assert_int_equal(probe_cache_bytes(root, 4), 0);
 	(void)snprintf(command, sizeof(command), "rm -r %s", root);
 	assert_int_equal(system(command), 0);
 }
@@ -213,6 +232,8 @@ static void follows_all_cells_before_any_again(void **state)
 {
 	struct probe_facts facts;
 	struct probe_tier *tier = calloc(1, sizeof(*tier));
+	const struct probe_memory none = {.memory = NULL};
+	struct probe_memory lent = {.bytes = 1 << 20};
 	struct probe_port *port;
 	struct tier_set nodes;
 
@@ -224,7 +245,7 @@ static void follows_all_cells_before_any_again(void **state)
 	probe_node_read("/sys", 0, &facts);
 	/* As if the node had little, so that the areas are small. */
 	facts.free_bytes = 64 << 20;
-	assert_int_equal(probe_numa_open(&facts, 0, 1, tier, &port), 0);
+	assert_int_equal(probe_numa_open(&facts, 0, 1, &none, tier, &port), 0);
 	assert_true(tier->arena_bytes >= 2 << 20);
 	assert_true(tier->arena_bytes <= 8 << 20);
 	assert_int_equal(port->chase(port, 1000), 0);
@@ -237,21 +258,111 @@ static void follows_all_cells_before_any_again(void **state)
 		port->chase(port, (uint32_t)(tier->arena_bytes / CACHE_LINE)),
 		0);
 	probe_numa_close(port);
+	/* Memory of the caller's is what threads load, and is not freed. */
+	lent.memory = aligned_alloc(4096, lent.bytes);
+	assert_non_null(lent.memory);
+	memset(lent.memory, 0, lent.bytes);
+	assert_int_equal(probe_numa_open(&facts, 0, 1, &lent, tier, &port), 0);
+	assert_int_equal(tier->load_bytes, lent.bytes);
+	assert_int_equal(port->block_count * port->block_bytes, lent.bytes);
+	assert_int_equal(port->move(port, 3, true), 0);
+	assert_int_equal(lent.memory[3 * port->block_bytes], 3);
+	assert_int_equal(lent.memory[4 * port->block_bytes], 0);
+	probe_numa_close(port);
+	lent.memory[0] = 1;
+	free(lent.memory);
 	facts.free_bytes = 1 << 20;
-	assert_int_equal(probe_numa_open(&facts, 0, 1, tier, &port), -ENOMEM);
+	assert_int_equal(probe_numa_open(&facts, 0, 1, &none, tier, &port),
+			 -ENOMEM);
 	free(tier);
 }
+
+#ifdef __SSE2__
+enum {
+	LOADS = 20000,
+	PAGE = 4096,
+};
+
+struct times {
+	uint64_t ns[LOADS];
+	size_t count;
+};
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* That a twentieth of the loads is below. */
+static uint64_t twentieth(struct times *t)
+{
+	qsort(t->ns, t->count, sizeof(t->ns[0]), compare);
+	return t->ns[t->count / 20];
+}
+
+static bool is_odd_page(const uint64_t **cell)
+{
+	return (uintptr_t)cell / PAGE % 2 != 0;
+}
+
+/* Loads of a circle as it was made, and among them those of lines that were
+ * taken out of all caches. If a part of the first comes from a cache, their
+ * quickest twentieth takes less than half as long; whoever else uses this
+ * memory disturbs both alike. */
+static void a_new_circle_is_in_no_cache(void **state)
+{
+	uint64_t bytes = u64_max(64 << 20, 4 * probe_cache_bytes("/sys", 0));
+	static struct times found, flushed;
+	struct probe_arena a;
+	const uint64_t **at;
+	uint64_t **first;
+
+	if (bytes > 1 << 30 || probe_arena_make(0, bytes, &a))
+		skip();	       /* no such memory here */
+	if (a.bytes < bytes) { /* not filled in time: some of it is cached */
+		probe_arena_free(&a);
+		skip();
+	}
+	assert_int_equal(probe_circle_link(&a, &first), 0);
+	for (uint64_t page = PAGE; page < a.bytes; page += 2 * PAGE)
+		for (unsigned i = 0; i < PAGE; i += CACHE_LINE)
+			_mm_clflush(a.memory + page + i);
+	_mm_mfence();
+	at = (const uint64_t **)first;
+	for (unsigned i = 0; i < LOADS; i++) {
+		struct times *t = is_odd_page(at) ? &flushed : &found;
+		uint64_t begin_ns = clock_mono_ns();
+
+		at = (const uint64_t **)*at;
+		/* The compiler must believe that somebody wants it. */
+		__asm__ volatile("" : : "r"(at) : "memory");
+		t->ns[t->count++] = clock_mono_ns() - begin_ns;
+	}
+	probe_arena_free(&a);
+	assert_true(found.count > LOADS / 4 && flushed.count > LOADS / 4);
+	print_message("as made %u ns, flushed %u ns\n",
+		      (unsigned)twentieth(&found),
+		      (unsigned)twentieth(&flushed));
+	assert_true(twentieth(&found) * 100 >= twentieth(&flushed) * 75);
+}
+#endif
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_what_the_firmware_says),
+		cmocka_unit_test(the_largest_cache_counts),
 		cmocka_unit_test(names_the_nodes_there_are),
 		cmocka_unit_test(mixes_reads_and_writes),
 		cmocka_unit_test(counts_every_cell_of_the_chase),
 		cmocka_unit_test(measures_again_when_others_ran),
 		cmocka_unit_test(ends_when_memory_is_lost),
 		cmocka_unit_test(follows_all_cells_before_any_again),
+#ifdef __SSE2__
+		cmocka_unit_test(a_new_circle_is_in_no_cache),
+#endif
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

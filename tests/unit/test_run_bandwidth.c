@@ -108,6 +108,56 @@ static void counters_of_a_nodes_caches_are_added_up(void **state)
 	bandwidth_close(&b);
 }
 
+/* The root's counters do not have the tasks of other control groups in them; a
+ * control group's do have those of its monitoring groups. */
+static void all_control_groups_count_once(void **state)
+{
+	struct folder *f = *state;
+	struct bandwidth b;
+	uint64_t bytes;
+
+	make_machine(f);
+	put(f, "resctrl/batch/mon_data/mon_L3_00/mbm_local_bytes", "4000000\n");
+	put(f, "resctrl/batch/mon_data/mon_L3_01/mbm_local_bytes", "1\n");
+	put(f, "resctrl/batch/mon_groups/a/mon_data/mon_L3_00/mbm_local_bytes",
+	    "3000000\n");
+	put(f, "resctrl/mon_groups/b/mon_data/mon_L3_00/mbm_local_bytes",
+	    "900\n");
+	put(f, "resctrl/info/L3_MON/mon_features", "mbm_local_bytes\n");
+	put(f, "resctrl/cpus", "f\n");
+	assert_int_equal(bandwidth_open(&b, &f->roots, 0), 0);
+	assert_int_equal(bandwidth_read(&b, &bytes), 0);
+	assert_int_equal(bytes, 4001020);
+	bandwidth_close(&b);
+}
+
+/* The guard would be blind for ever. Reading a folder fails as reading a
+ * removed counter does. */
+static void a_group_that_goes_takes_its_counters_along(void **state)
+{
+	struct folder *f = *state;
+	struct bandwidth b;
+	uint64_t bytes;
+
+	make_machine(f);
+	put(f, "resctrl/batch/mon_data/mon_L3_00/mbm_local_bytes/gone", "");
+	put(f, "resctrl/other/mon_data/mon_L3_07/mbm_local_bytes", "500\n");
+	assert_int_equal(bandwidth_open(&b, &f->roots, 0), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(bandwidth_read(&b, &bytes), 0);
+		assert_int_equal(bytes, 1520);
+	}
+	bandwidth_close(&b);
+	/* All of them. */
+	put(f, "system/node/node2/cpu9", "");
+	put(f, "system/cpu/cpu9/cache/index3/id", "9\n");
+	put(f, "resctrl/mon_data/mon_L3_09/mbm_local_bytes/gone", "");
+	assert_int_equal(bandwidth_open(&b, &f->roots, 2), 0);
+	assert_int_equal(bandwidth_read(&b, &bytes), -EIO);
+	assert_int_equal(bandwidth_read(&b, &bytes), -EIO);
+	bandwidth_close(&b);
+}
+
 static void what_is_no_number_is_an_error(void **state)
 {
 	static const char *const row[] = {
@@ -158,6 +208,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			counters_of_a_nodes_caches_are_added_up, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(all_control_groups_count_once,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_group_that_goes_takes_its_counters_along, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(what_is_no_number_is_an_error,
 						set_up, tear_down),

@@ -145,6 +145,23 @@ static void reads_numbers_of_the_kernel(void **state)
 			fail_msg("%s", bad[i]);
 }
 
+static void reads_sizes_of_caches(void **state)
+{
+	static const char *const bad[] = {
+		"",    "K",   "48",   "48M\n", "-1K",
+		" 1K", "1KK", "1K 2", "1.5K",  "18014398509481984K"};
+	uint64_t v = 7;
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		if (tier_sysfs_size(bad[i], &v) != -EBADMSG)
+			fail_msg("%s", bad[i]);
+	assert_int_equal(v, 7);
+	assert_int_equal(tier_sysfs_size("32768K\n", &v), 0);
+	assert_int_equal(v, 32 << 20);
+	assert_int_equal(tier_sysfs_size("18014398509481983K", &v), 0);
+	assert_true(v == UINT64_MAX - 1023);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,6 +171,7 @@ int main(void)
 		cmocka_unit_test(never_leaves_the_points_on_both_sides),
 		cmocka_unit_test(reads_lists_of_the_kernel),
 		cmocka_unit_test(reads_numbers_of_the_kernel),
+		cmocka_unit_test(reads_sizes_of_caches),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@ enum {
 	TEXT_MAX = 4096,
 	LISTED_MAX = 160,
 	MEMORY_TIERS = 512, /* the kernel numbers them by 4s and more */
+	CACHES_MAX = 8,	    /* of a processor */
 };
 
 /* One line of /sys; false: there is none, or it is odd. */
@@ -167,4 +168,20 @@ void probe_node_cpus(uint32_t cpu_node, cpu_set_t *out)
 	if (CPU_COUNT(out) == 0)
 		*out = mine;
 	numa_free_cpumask(cpus);
+}
+
+uint64_t probe_cache_bytes(const char *root, uint32_t cpu)
+{
+	uint64_t most = 0, bytes;
+
+	for (unsigned i = 0; i < CACHES_MAX; i++) {
+		char path[PATH_MAX_HERE], text[TEXT_MAX];
+
+		(void)snprintf(path, sizeof(path),
+			       "%s/devices/system/cpu/cpu%u/cache/index%u/size",
+			       root, cpu, i);
+		if (read_text(path, text) && tier_sysfs_size(text, &bytes) == 0)
+			most = u64_max(most, bytes);
+	}
+	return most;
 }

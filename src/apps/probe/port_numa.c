@@ -3,14 +3,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
 
 #include "base/error.h"
-#include "base/rng.h"
 #include "base/size.h"
 #include "probe_priv.h"
 
@@ -29,6 +27,7 @@ enum {
 struct numa_port {
 	struct probe_port base;
 	struct probe_arena chase, load;
+	bool is_lent;  /* `load` is the caller's */
 	uint64_t **at; /* the cell that is followed next */
 };
 
@@ -46,48 +45,26 @@ static int chase(struct probe_port *p, uint32_t count)
 	return 0;
 }
 
-static uint64_t **cell(const struct numa_port *n, uint64_t index)
-{
-	return (uint64_t **)(void *)(n->chase.memory + index * CACHE_LINE);
-}
-
-/* One circle through all lines in random order (Sattolo's), so that neither a
- * prefetcher nor a short circle helps. The order is made in the lines
- * themselves. */
-static void link_circle(struct numa_port *n)
-{
-	uint64_t count = n->chase.bytes / CACHE_LINE;
-	struct rng rng;
-
-	rng_init(&rng, 1);
-	for (uint64_t i = 0; i < count; i++)
-		*cell(n, i) = (uint64_t *)cell(n, i);
-	for (uint64_t i = count - 1; i > 0; i--) {
-		uint64_t k = rng_below(&rng, i);
-		uint64_t *other = *cell(n, k);
-
-		*cell(n, k) = *cell(n, i);
-		*cell(n, i) = other;
-	}
-	n->at = cell(n, 0);
-}
-
 /* ---- blocks ------------------------------------------------------------- */
 
-/* With loads as wide as the processor surely has: adding up words takes a third
- * longer than memory does. */
+/* One load of each line, which brings all of it: a processor that looks at
+ * every word has instructions under way where it could have lines, and reads a
+ * tenth less. Four sums, so that no load waits for the one before. */
 static void read_block(const uint8_t *from)
 {
 #ifdef __SSE2__
+	enum {
+		LINE = CACHE_LINE / sizeof(__m128i)
+	};
 	const __m128i *line = (const __m128i *)(const void *)from;
 	const __m128i *end = line + BLOCK / sizeof(*line);
 	__m128i a = _mm_setzero_si128(), b = a, c = a, d = a;
 
-	for (; line < end; line += CACHE_LINE / sizeof(*line)) {
+	for (; line < end; line += 4 * LINE) {
 		a = _mm_or_si128(a, _mm_load_si128(line));
-		b = _mm_or_si128(b, _mm_load_si128(line + 1));
-		c = _mm_or_si128(c, _mm_load_si128(line + 2));
-		d = _mm_or_si128(d, _mm_load_si128(line + 3));
+		b = _mm_or_si128(b, _mm_load_si128(line + LINE));
+		c = _mm_or_si128(c, _mm_load_si128(line + 2 * LINE));
+		d = _mm_or_si128(d, _mm_load_si128(line + 3 * LINE));
 	}
 	/* The compiler must believe that somebody wants them. */
 	__asm__ volatile("" : : "x"(a), "x"(b), "x"(c), "x"(d));
@@ -95,7 +72,7 @@ static void read_block(const uint8_t *from)
 	const uint64_t *w = (const uint64_t *)(const void *)from;
 	uint64_t all = 0;
 
-	for (unsigned i = 0; i < BLOCK / 8; i++)
+	for (unsigned i = 0; i < BLOCK / 8; i += CACHE_LINE / 8)
 		all |= w[i];
 	__asm__ volatile("" : : "r"(all));
 #endif
@@ -130,19 +107,44 @@ static int move(struct probe_port *p, uint64_t block, bool is_write)
 
 /* ---- sizes -------------------------------------------------------------- */
 
-/* More than caches have, and not more than there is. */
-static uint64_t area_bytes(uint64_t least, uint64_t most)
+/* More than caches have, and not more than there is. What the C library calls
+ * the size of the last cache may be that of all of them together: an area of so
+ * much is not filled in time. */
+static uint64_t area_bytes(const cpu_set_t *cpus, uint64_t least, uint64_t most)
 {
-	long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-	uint64_t want =
-		u64_max(least, CACHES * (cache > 0 ? (uint64_t)cache : 0));
+	uint32_t cpu = 0;
 
-	return u64_min(u64_min(want, AREA_MAX), most);
+	while (cpu < CPU_SETSIZE - 1 && !CPU_ISSET(cpu, cpus))
+		cpu++;
+	return u64_min(
+		u64_min(u64_max(least, CACHES * probe_cache_bytes("/sys", cpu)),
+			AREA_MAX),
+		most);
+}
+
+/* Both areas; of a node with so many bytes to take from. */
+static int make_areas(struct numa_port *n, uint32_t node, uint32_t threads,
+		      const struct probe_memory *load, uint64_t most)
+{
+	const cpu_set_t *cpus = &n->base.cpus;
+	int err = probe_arena_make(node, area_bytes(cpus, CHASE_MIN, most),
+				   &n->chase);
+
+	n->is_lent = load->memory != NULL;
+	if (n->is_lent)
+		n->load = (struct probe_arena){.memory = load->memory,
+					       .bytes = load->bytes};
+	else if (!err)
+		err = probe_arena_make(
+			node,
+			area_bytes(cpus, LOAD_BYTES * (uint64_t)threads, most),
+			&n->load);
+	return err;
 }
 
 int probe_numa_open(const struct probe_facts *facts, uint32_t node,
-		    uint32_t threads, struct probe_tier *tier,
-		    struct probe_port **out)
+		    uint32_t threads, const struct probe_memory *load,
+		    struct probe_tier *tier, struct probe_port **out)
 {
 	uint64_t most = facts->free_bytes / FREE_PART;
 	struct numa_port *n;
@@ -156,22 +158,19 @@ int probe_numa_open(const struct probe_facts *facts, uint32_t node,
 	n = calloc(1, sizeof(*n));
 	if (!n)
 		return error_set(-ENOMEM, "no memory for the probe");
-	err = probe_arena_make(node, area_bytes(CHASE_MIN, most), &n->chase);
+	n->base = (struct probe_port){.chase = chase,
+				      .move = move,
+				      .chase_count = CHASE,
+				      .block_bytes = BLOCK};
+	probe_node_cpus(facts->cpu_node, &n->base.cpus);
+	err = make_areas(n, node, threads, load, most);
 	if (!err)
-		err = probe_arena_make(
-			node, area_bytes(LOAD_BYTES * (uint64_t)threads, most),
-			&n->load);
+		err = probe_circle_link(&n->chase, &n->at);
 	if (err) {
 		probe_numa_close(&n->base);
 		return err;
 	}
-	link_circle(n);
-	n->base = (struct probe_port){.chase = chase,
-				      .move = move,
-				      .chase_count = CHASE,
-				      .block_bytes = BLOCK,
-				      .block_count = n->load.bytes / BLOCK};
-	probe_node_cpus(facts->cpu_node, &n->base.cpus);
+	n->base.block_count = n->load.bytes / BLOCK;
 	tier->arena_bytes = n->chase.bytes;
 	tier->load_bytes = n->load.bytes;
 	tier->huge_share = probe_arena_huge(&n->chase);
@@ -184,6 +183,7 @@ void probe_numa_close(struct probe_port *p)
 	struct numa_port *n = container_of(p, struct numa_port, base);
 
 	probe_arena_free(&n->chase);
-	probe_arena_free(&n->load);
+	if (!n->is_lent)
+		probe_arena_free(&n->load);
 	free(n);
 }

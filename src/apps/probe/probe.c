@@ -189,7 +189,8 @@ static int probe_node(struct run *r, uint32_t node)
 	probe_node_read("/sys", node, &t->facts);
 	probe_node_cpus(t->facts.cpu_node, &cpus);
 	set_threads(r, t, (unsigned)CPU_COUNT(&cpus));
-	err = probe_numa_open(&t->facts, node, t->threads, t, &port);
+	err = probe_numa_open(&t->facts, node, t->threads, &r->o->load, t,
+			      &port);
 	if (!err) {
 		err = measure_tier(r, t, port);
 		probe_numa_close(port);

@@ -89,12 +89,21 @@ struct probe_far_node {
 	const char *frames; /* what they go through: "cable", "udp" */
 };
 
+/* Memory of the caller's, in pages that are there already. */
+struct probe_memory {
+	uint8_t *memory; /* NULL: none */
+	uint64_t bytes;
+};
+
 struct probe_options {
 	int64_t node;	  /* only this NUMA node; -1: all */
 	bool is_far_only; /* no NUMA node */
 	bool has_mix;	  /* only this one, also for the curve */
 	struct tier_ratio mix;
 	uint32_t threads; /* that load; 0: as many as there are processors */
+	/* Threads that load have this memory of a NUMA node, and change it, so
+	 * that others can be measured in the same pages. */
+	struct probe_memory load;
 	/* The rack, and its memory nodes; NULL: no far memory. */
 	struct aq_rack *rack;
 	const struct probe_far_node *far_node;

@@ -22,9 +22,11 @@ struct probe_port {
 	cpu_set_t cpus; /* that measure */
 };
 
-/* Memory on one NUMA node. -errno with words. */
+/* Memory on one NUMA node; `load` is what threads load, if there is any.
+ * -errno with words. */
 int probe_numa_open(const struct probe_facts *facts, uint32_t node,
-		    uint32_t threads, struct probe_tier *tier,
+		    uint32_t threads, const struct probe_memory *load,
+		    struct probe_tier *tier,
 		    struct probe_port **out) MUST_CHECK;
 void probe_numa_close(struct probe_port *p);
 
@@ -51,6 +53,13 @@ void probe_arena_free(struct probe_arena *a);
 /* The part in huge pages; below 0: not known. */
 double probe_arena_huge(const struct probe_arena *a);
 
+/* ---- circle.c: loads that depend on each other --------------------------- */
+
+/* Makes one circle of all lines, of which none that comes soon is in a cache
+ * unless all are. -errno with words. */
+int probe_circle_link(const struct probe_arena *a,
+		      uint64_t ***first) MUST_CHECK;
+
 /* ---- numa.c: what the system says ---------------------------------------- */
 
 /* Nodes with memory. -ENODEV with words: the kernel knows no nodes. */
@@ -58,6 +67,9 @@ int probe_nodes_find(struct tier_set *nodes) MUST_CHECK;
 /* Processors that this process may use, of that node; all of them if it may use
  * none there. */
 void probe_node_cpus(uint32_t cpu_node, cpu_set_t *out);
+/* The largest cache that this processor reads through; 0: not known. `root` is
+ * "/sys" except in tests. */
+uint64_t probe_cache_bytes(const char *root, uint32_t cpu);
 
 /* ---- load.c -------------------------------------------------------------- */
 

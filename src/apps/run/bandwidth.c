@@ -19,34 +19,37 @@ const struct bandwidth_roots bandwidth_roots = {
 	.system = "/sys/devices/system",
 };
 
-/* A number at the beginning of a file; false: there is none. */
-static bool read_number(int fd, uint64_t *out)
+/* A number at the beginning of a file. -EBADMSG: there is none; -ENODEV: it
+ * cannot be read, because what it belongs to is gone. */
+static int read_number(int fd, uint64_t *out)
 {
 	char text[32], *end;
 	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
 
-	if (n <= 0 || text[0] < '0' || text[0] > '9')
-		return false;
+	if (n < 0)
+		return -ENODEV;
+	if (n == 0 || text[0] < '0' || text[0] > '9')
+		return -EBADMSG;
 	text[n] = '\0';
 	errno = 0;
 	*out = strtoull(text, &end, 10);
-	return errno == 0 && (*end == '\0' || *end == '\n');
+	return errno == 0 && (*end == '\0' || *end == '\n') ? 0 : -EBADMSG;
 }
 
 static bool read_file(const char *path, uint64_t *out)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	bool ok = fd >= 0 && read_number(fd, out);
+	bool ok = fd >= 0 && read_number(fd, out) == 0;
 
 	if (fd >= 0)
 		(void)close(fd);
 	return ok;
 }
 
-/* The groups have the numbers of last caches; a node's processors are links in
+/* Counters have the numbers of last caches; a node's processors are links in
  * its folder. */
-static void find_groups(const struct bandwidth_roots *roots, uint32_t node,
-			uint64_t group[BANDWIDTH_GROUPS_MAX], unsigned *count)
+static void find_caches(const struct bandwidth_roots *roots, uint32_t node,
+			uint64_t cache[BANDWIDTH_CACHES_MAX], unsigned *count)
 {
 	char path[PATH_BYTES];
 	struct dirent *d;
@@ -67,33 +70,57 @@ static void find_groups(const struct bandwidth_roots *roots, uint32_t node,
 			       cpu);
 		if (!read_file(path, &id))
 			continue;
-		while (i < *count && group[i] != id)
+		while (i < *count && cache[i] != id)
 			i++;
-		if (i == *count && *count < BANDWIDTH_GROUPS_MAX)
-			group[(*count)++] = id;
+		if (i == *count && *count < BANDWIDTH_CACHES_MAX)
+			cache[(*count)++] = id;
 	}
 	if (dir)
 		(void)closedir(dir);
 }
 
-int bandwidth_open(struct bandwidth *b, const struct bandwidth_roots *roots,
-		   uint32_t node)
+/* The counters of one control group, by caches. */
+static void open_counters(struct bandwidth *b, const char *folder,
+			  const uint64_t *cache, unsigned count)
 {
-	uint64_t group[BANDWIDTH_GROUPS_MAX];
 	char path[PATH_BYTES];
-	unsigned count = 0;
 
-	*b = (struct bandwidth){.count = 0};
-	find_groups(roots, node, group, &count);
-	for (unsigned i = 0; i < count; i++) {
+	for (unsigned i = 0; i < count && b->count < BANDWIDTH_COUNTERS_MAX;
+	     i++) {
 		(void)snprintf(path, sizeof(path),
 			       "%s/mon_data/mon_L3_%02" PRIu64
 			       "/mbm_local_bytes",
-			       roots->resctrl, group[i]);
+			       folder, cache[i]);
 		b->fd[b->count] = open(path, O_RDONLY | O_CLOEXEC);
 		if (b->fd[b->count] >= 0)
 			b->count++;
 	}
+}
+
+/* Counters of the root are those of tasks that are in no other control group,
+ * and a control group's have those of its monitoring groups in them. */
+int bandwidth_open(struct bandwidth *b, const struct bandwidth_roots *roots,
+		   uint32_t node)
+{
+	uint64_t cache[BANDWIDTH_CACHES_MAX];
+	char path[PATH_BYTES];
+	unsigned count = 0;
+	struct dirent *d;
+	DIR *dir;
+
+	*b = (struct bandwidth){.count = 0};
+	find_caches(roots, node, cache, &count);
+	open_counters(b, roots->resctrl, cache, count);
+	dir = b->count ? opendir(roots->resctrl) : NULL;
+	while (dir && (d = readdir(dir))) {
+		if (d->d_name[0] == '.')
+			continue;
+		(void)snprintf(path, sizeof(path), "%s/%s", roots->resctrl,
+			       d->d_name);
+		open_counters(b, path, cache, count);
+	}
+	if (dir)
+		(void)closedir(dir);
 	return b->count ? 0 : -ENOENT;
 }
 
@@ -104,17 +131,29 @@ void bandwidth_close(struct bandwidth *b)
 	b->count = 0;
 }
 
-int bandwidth_read(const struct bandwidth *b, uint64_t *bytes)
+int bandwidth_read(struct bandwidth *b, uint64_t *bytes)
 {
 	uint64_t sum = 0, one;
 
-	for (unsigned i = 0; i < b->count; i++) {
+	for (unsigned i = 0; i < b->count;) {
+		int err = read_number(b->fd[i], &one);
+
+		if (err == -ENODEV) {
+			/* A control group was removed; its tasks count in the
+			 * root's from now on. */
+			(void)close(b->fd[i]);
+			b->fd[i] = b->fd[--b->count];
+			continue;
+		}
 		/* "Unavailable" is what the kernel says while a counter is
 		 * given to somebody else. */
-		if (!read_number(b->fd[i], &one))
+		if (err)
 			return -EIO;
 		sum += one;
+		i++;
 	}
+	if (!b->count)
+		return -EIO;
 	*bytes = sum;
 	return 0;
 }

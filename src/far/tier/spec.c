@@ -109,7 +109,7 @@ int tier_ratio_parse(const char *text, struct tier_ratio *out)
 	if (!err)
 		err = number("M", rest, TIER_WEIGHT_MAX, &slow);
 	if (!err && top + slow == 0)
-		err = error_set(-EINVAL, "0:0: no page could go anywhere");
+		err = error_set(-EINVAL, "0:0: one of the two is at least 1");
 	if (!err)
 		*out = (struct tier_ratio){(uint32_t)top, (uint32_t)slow};
 	return err;

@@ -77,3 +77,14 @@ int tier_sysfs_number(const char *text, uint64_t max, uint64_t *out)
 	*out = v;
 	return 0;
 }
+
+int tier_sysfs_size(const char *text, uint64_t *out)
+{
+	uint64_t v;
+	const char *at = take_number(text, UINT64_MAX >> 10, &v);
+
+	if (!at || *at != 'K' || !is_end(at + 1))
+		return -EBADMSG;
+	*out = v << 10;
+	return 0;
+}

@@ -22,5 +22,7 @@ uint32_t tier_set_count(const struct tier_set *s);
 int tier_sysfs_list(const char *text, struct tier_set *out) MUST_CHECK;
 /* "325\n". -EBADMSG: anything else, or above `max`. */
 int tier_sysfs_number(const char *text, uint64_t max, uint64_t *out) MUST_CHECK;
+/* "32768K\n", the size of a cache, in bytes. -EBADMSG: anything else. */
+int tier_sysfs_size(const char *text, uint64_t *out) MUST_CHECK;
 
 #endif
