@@ -341,6 +341,37 @@ static void strangers(void **state)
 	destroy(b);
 }
 
+/* A host that is no application, and guesses numbers well, answers a probe for
+ * it: nonsense that would end its session. */
+static void answers_of_another_port_are_nobodys(void **state)
+{
+	struct bed *b = make("");
+	struct offload_green green = {.tail = 1000};
+	struct wire_pkt w = {.opcode = WIRE_RC_READ_RESP_ONLY,
+			     .dest_qpn = OWN_QPN,
+			     .syndrome = WIRE_ACK_UNLIMITED,
+			     .payload = (const uint8_t *)&green,
+			     .payload_len = sizeof(green)};
+	uint8_t ip[16] = {[10] = 0xff, 0xff, 10, 0, 0, APP};
+	char text[4096];
+
+	/* Its driver says where it is: that cannot be learned otherwise. */
+	assert_int_equal(tor_port_claim(b->r->ports[0].port, ip, 0), 0);
+	start(b);
+	while (b->r->ports[APP - 1].got == 0)
+		rig_pass(b->r, 1000000);
+	w.psn = rig_got(b->r, APP - 1, 0).psn;
+	rig_addresses(&w, APP, OWN);
+	rig_send(b->r, NODE - 1, &w);
+	assert_int_equal(tor_counter(b->r->tor, TOR_C_forged), 1);
+	assert_string_equal(state_of(b, text, sizeof(text)), "run");
+	serve(b);
+	put(b, 0, (struct offload_meta){OFFLOAD_READ, 0, 8, 0, 0});
+	serve(b);
+	assert_int_equal(b->preamble->red.done.reads, 1);
+	destroy(b);
+}
+
 /* A switch that was stopped has not read what its peers sent: that time is not
  * their silence. When it runs, their patience is as long as ever. */
 static void time_without_running_is_nobodys_silence(void **state)
@@ -541,6 +572,7 @@ int main(void)
 		cmocka_unit_test(refused),
 		cmocka_unit_test(nonsense),
 		cmocka_unit_test(strangers),
+		cmocka_unit_test(answers_of_another_port_are_nobodys),
 		cmocka_unit_test(options_have_words),
 		cmocka_unit_test(bad_calls),
 		cmocka_unit_test(nics_elsewhere),

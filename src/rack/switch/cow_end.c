@@ -189,6 +189,7 @@ int cow_end_init(struct cow_end *e, struct cow_session *s)
 	end_tx_init(&e->tx, s->cow->self, &ops, &s->cow->c[COW_C_coalesced]);
 	e->at.self = s->cow->self;
 	e->at.packet = cow_end_packet;
+	e->at.peer_qpn = e->tx.qpn;
 	memcpy(e->at.own_ip, e->tx.header.src_ip, 16);
 	memcpy(e->at.peer_ip, e->tx.header.dst_ip, 16);
 	return tor_end_add(&e->at);
