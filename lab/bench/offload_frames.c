@@ -117,6 +117,10 @@ static int frames_serve(struct side *s)
 		rc = sessions_open(s, st);
 		if (rc == 0)
 			rc = watch_probes(s);
+	} else {
+		/* Both begin after the same pause: a host may move or slow down
+		 * cores that idle. */
+		(void)usleep((SETTLE_MS + WATCH_MS) * 1000);
 	}
 	if (rc == 0)
 		rc = side_meet(s);

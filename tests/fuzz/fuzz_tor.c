@@ -461,7 +461,8 @@ static void send_packet(struct fuzz *f)
 	tor_end(f->tor);
 }
 
-/* An answer to one of the session's ends, while the rings may change. */
+/* An answer to one of the session's ends, while the rings may change; now and
+ * then from a host that only pretends. */
 static void send_answer(struct fuzz *f)
 {
 	static uint8_t zeros[WIRE_MTU_MAX], frame[WIRE_FRAME_MAX];
@@ -482,7 +483,8 @@ static void send_answer(struct fuzz *f)
 	len = wire_build(&pkt, frame);
 	f->raw = NULL;
 	tor_begin(f->tor);
-	tor_input(f->port[pkt.src_ip[15] - 1], frame, len, NULL);
+	tor_input(f->port[(pkt.src_ip[15] - 1u + (how >> 4 == 15)) % PORTS],
+		  frame, len, NULL);
 	tor_end(f->tor);
 }
 

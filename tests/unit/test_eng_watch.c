@@ -94,6 +94,26 @@ static void what_the_switch_does_not_know_is_gone(void **state)
 	free(b);
 }
 
+/* A switch that has nothing new lists nothing. */
+static void what_is_not_listed_is_as_it_was(void **state)
+{
+	struct bed *b = make();
+
+	learn(b,
+	      "{\"run\":\"a\",\"changes\":7,\"sessions\":["
+	      "{\"id\":11,\"requests\":5},{\"id\":12}]}",
+	      ASKED_NS);
+	assert_int_equal(b->at_switch.changes, 7);
+	learn(b, "{\"run\":\"a\",\"changes\":7}", ASKED_NS);
+	assert_int_equal(eng_session_err(&b->session[0]), 0);
+	assert_int_equal(eng_session_pending(&b->session[0]), 5);
+	/* By chance another run has changed as often. */
+	learn(b, "{\"run\":\"b\",\"changes\":7}", ASKED_NS);
+	assert_int_equal(eng_session_err(&b->session[0]), -ECONNRESET);
+	assert_int_equal(eng_session_err(&b->session[1]), -ECONNRESET);
+	free(b);
+}
+
 /* Whatever it says about sessions with these numbers. */
 static void another_run_knows_none(void **state)
 {
@@ -151,6 +171,7 @@ int main(void)
 		cmocka_unit_test(faults_and_requests_are_taken_over),
 		cmocka_unit_test(no_two_sessions_have_the_same_numbers),
 		cmocka_unit_test(what_the_switch_does_not_know_is_gone),
+		cmocka_unit_test(what_is_not_listed_is_as_it_was),
 		cmocka_unit_test(another_run_knows_none),
 		cmocka_unit_test(strays_are_ours_or_broken),
 		cmocka_unit_test(nonsense_breaks_nothing),

@@ -194,21 +194,28 @@ static void start(struct bed *b)
 	serve(b);
 }
 
-/* The state of the only session, in `text`. */
-static const char *state_of(struct bed *b, char *text, size_t size_bytes)
+/* The answer to a call, in `text`. */
+static void ask(struct bed *b, const char *call, char *text, size_t size_bytes)
 {
-	static const char key[] = "\"state\":\"";
 	FILE *f = fmemopen(text, size_bytes, "w");
 	struct json_out out;
-	char *at;
 
 	assert_non_null(f);
 	json_out_init(&out, f);
 	json_out_object(&out, NULL);
-	assert_int_equal(tor_control(b->r->tor, "cowbird show", &out), 0);
+	assert_int_equal(tor_control(b->r->tor, call, &out), 0);
 	json_out_close(&out);
 	assert_int_equal(json_out_end(&out), 0);
 	fclose(f);
+}
+
+/* The state of the only session, in `text`. */
+static const char *state_of(struct bed *b, char *text, size_t size_bytes)
+{
+	static const char key[] = "\"state\":\"";
+	char *at;
+
+	ask(b, "cowbird show", text, size_bytes);
 	at = strstr(text, key);
 	assert_non_null(at);
 	at += strlen(key);
@@ -334,6 +341,62 @@ static void strangers(void **state)
 		rig_addresses(&w, NODE, OWN);
 		rig_send(b->r, NODE - 1, &w);
 	}
+	serve(b);
+	put(b, 0, (struct offload_meta){OFFLOAD_READ, 0, 8, 0, 0});
+	serve(b);
+	assert_int_equal(b->preamble->red.done.reads, 1);
+	destroy(b);
+}
+
+/* Who asks often is told sessions when one was declared, has broken or ended.
+ */
+static void sessions_are_listed_when_they_change(void **state)
+{
+	struct bed *b = make("");
+	char text[4096];
+
+	start(b);
+	ask(b, "cowbird show", text, sizeof(text));
+	assert_non_null(strstr(text, "\"changes\":2,"));
+	assert_non_null(strstr(text, "\"id\":7"));
+	ask(b, "cowbird show unless=2", text, sizeof(text));
+	assert_null(strstr(text, "sessions"));
+	assert_int_equal(say(b, "cowbird show unless=x"), -EINVAL);
+	b->preamble->green.tail = 1000;
+	serve(b);
+	ask(b, "cowbird show unless=2", text, sizeof(text));
+	assert_non_null(strstr(text, "broken"));
+	assert_non_null(strstr(text, "\"changes\":3"));
+	assert_int_equal(say(b, "cowbird end id=7"), 0);
+	ask(b, "cowbird show unless=3", text, sizeof(text));
+	assert_non_null(strstr(text, "\"sessions\":[]"));
+	destroy(b);
+}
+
+/* A host that is no application, and guesses numbers well, answers a probe for
+ * it: nonsense that would end its session. */
+static void answers_of_another_port_are_nobodys(void **state)
+{
+	struct bed *b = make("");
+	struct offload_green green = {.tail = 1000};
+	struct wire_pkt w = {.opcode = WIRE_RC_READ_RESP_ONLY,
+			     .dest_qpn = OWN_QPN,
+			     .syndrome = WIRE_ACK_UNLIMITED,
+			     .payload = (const uint8_t *)&green,
+			     .payload_len = sizeof(green)};
+	uint8_t ip[16] = {[10] = 0xff, 0xff, 10, 0, 0, APP};
+	char text[4096];
+
+	/* Its driver says where it is: that cannot be learned otherwise. */
+	assert_int_equal(tor_port_claim(b->r->ports[0].port, ip, 0), 0);
+	start(b);
+	while (b->r->ports[APP - 1].got == 0)
+		rig_pass(b->r, 1000000);
+	w.psn = rig_got(b->r, APP - 1, 0).psn;
+	rig_addresses(&w, APP, OWN);
+	rig_send(b->r, NODE - 1, &w);
+	assert_int_equal(tor_counter(b->r->tor, TOR_C_forged), 1);
+	assert_string_equal(state_of(b, text, sizeof(text)), "run");
 	serve(b);
 	put(b, 0, (struct offload_meta){OFFLOAD_READ, 0, 8, 0, 0});
 	serve(b);
@@ -541,6 +604,8 @@ int main(void)
 		cmocka_unit_test(refused),
 		cmocka_unit_test(nonsense),
 		cmocka_unit_test(strangers),
+		cmocka_unit_test(sessions_are_listed_when_they_change),
+		cmocka_unit_test(answers_of_another_port_are_nobodys),
 		cmocka_unit_test(options_have_words),
 		cmocka_unit_test(bad_calls),
 		cmocka_unit_test(nics_elsewhere),

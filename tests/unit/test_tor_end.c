@@ -115,6 +115,7 @@ static void make_end(struct rig *r, unsigned program, struct both *b)
 	*b = (struct both){
 		.at = {.self = &r->tor->programs[program],
 		       .own_qpn = OWN_QPN,
+		       .peer_qpn = PEER_QPN,
 		       .packet = on_packet},
 		.tx = {.header = {.ttl = 64, .pkey = 0xffff},
 		       .qpn = PEER_QPN,
@@ -171,6 +172,18 @@ static void fill(uint8_t *bytes, size_t n)
 /* ---- who gets packets -----------------------------------------------------
  */
 
+/* What the end sends leaves by the peer's port. */
+static void end_asks(struct rig *r, struct both *b)
+{
+	b->va = 0x9000;
+	b->len_bytes = 8;
+	b->first_psn = b->tx.next_psn;
+	tor_begin(r->tor);
+	end_tx_send(&b->tx, WIRE_RC_READ_REQ, 8);
+	tor_end(r->tor);
+	assert_int_equal(r->ports[0].got, 1);
+}
+
 /* Swordbox that is not ready drops everything that it sees. */
 static void programs_see_no_packets_of_ends(void **state)
 {
@@ -180,13 +193,7 @@ static void programs_see_no_packets_of_ends(void **state)
 
 	rig_send(r, 0, &w);
 	assert_int_equal(b.packets, 1);
-	b.va = 0x9000;
-	b.len_bytes = 8;
-	b.first_psn = b.tx.next_psn;
-	tor_begin(r->tor);
-	end_tx_send(&b.tx, WIRE_RC_READ_REQ, 8);
-	tor_end(r->tor);
-	assert_int_equal(r->ports[0].got, 1);
+	end_asks(r, &b);
 	assert_int_equal(rig_got(r, 0, 0).va, 0x9000);
 	/* Others of the same network are dropped by it as ever. */
 	rig_addresses(&w, PEER, OTHER);
@@ -231,6 +238,87 @@ static void only_the_peer_reaches_an_end(void **state)
 	assert_int_equal(tor_end_add(&c.at), 0);
 	tor_end_remove(&c.at);
 	tor_end_remove(&c.at);
+	destroy(r, &b);
+}
+
+/* What the peer is said to have sent, from port `from`, does (not) arrive. */
+static void hears_from(struct rig *r, struct both *b, unsigned from,
+		       bool arrives)
+{
+	struct wire_pkt w = from_peer(WIRE_RC_ACK, 1);
+	uint64_t forged = tor_counter(r->tor, TOR_C_forged);
+	unsigned packets = b->packets;
+
+	rig_send(r, from, &w);
+	assert_int_equal(b->packets, packets + arrives);
+	assert_int_equal(tor_counter(r->tor, TOR_C_forged), forged + !arrives);
+}
+
+/* Anybody can write the peer's address. */
+static void another_port_does_not_speak_for_the_peer(void **state)
+{
+	struct both b;
+	struct rig *r = make(&b, "swordbox:open", "swordbox:open");
+
+	hears_from(r, &b, 0, true);
+	/* Nor if it talks so much that the address is learned there. */
+	hears_from(r, &b, 1, false);
+	hears_from(r, &b, 1, false);
+	hears_from(r, &b, 0, true);
+	/* Where its port went away, the peer may come back by another one. */
+	tor_port_remove(r->ports[0].port);
+	hears_from(r, &b, 2, true);
+	hears_from(r, &b, 1, false);
+	destroy(r, &b);
+}
+
+/* Of several NICs with one address, the number says which one it is. */
+static void nor_does_its_neighbour_of_the_same_address(void **state)
+{
+	struct both b;
+	struct rig *r = rig_create(3, 8);
+	uint8_t ip[16];
+
+	set_ip(ip, PEER);
+	assert_int_equal(tor_port_claim(r->ports[0].port, ip, PEER_QPN >> 8),
+			 0);
+	assert_int_equal(
+		tor_port_claim(r->ports[1].port, ip, (PEER_QPN >> 8) + 1), 0);
+	assert_int_equal(tor_program_add(r->tor, "swordbox", "open"), 0);
+	make_end(r, 0, &b);
+	hears_from(r, &b, 0, true);
+	hears_from(r, &b, 1, false);
+	hears_from(r, &b, 2, false);
+	/* The one is unplugged: the other one is no more it than before. */
+	tor_port_remove(r->ports[0].port);
+	hears_from(r, &b, 1, false);
+	destroy(r, &b);
+}
+
+/* A host that says that it is the switch could write where an end may. */
+static void nobody_speaks_for_the_end(void **state)
+{
+	struct both b;
+	struct rig *r = make(&b, "walk", "swordbox:open");
+	struct wire_pkt w = {.opcode = WIRE_RC_WRITE_ONLY,
+			     .dest_qpn = PEER_QPN,
+			     .ack_req = true};
+	uint8_t frame[WIRE_FRAME_MAX];
+	size_t len;
+
+	rig_addresses(&w, OWN, PEER);
+	for (unsigned i = 0; i < 3; i++)
+		rig_send(r, 1, &w);
+	/* Another protocol's packet, and one whose ICRC is wrong. */
+	len = wire_build(&w, frame);
+	frame[len - 1] ^= 1;
+	rig_input(r, 1, frame, len);
+	frame[WIRE_ETH_BYTES + 9] = 6;
+	rig_input(r, 1, frame, len);
+	assert_int_equal(r->ports[0].got, 0);
+	assert_int_equal(tor_counter(r->tor, TOR_C_forged), 5);
+	/* The end itself does. */
+	end_asks(r, &b);
 	destroy(r, &b);
 }
 
@@ -528,6 +616,9 @@ int main(void)
 		cmocka_unit_test(programs_see_no_packets_of_ends),
 		cmocka_unit_test(faults_in_front_of_the_owner_see_them),
 		cmocka_unit_test(only_the_peer_reaches_an_end),
+		cmocka_unit_test(another_port_does_not_speak_for_the_peer),
+		cmocka_unit_test(nor_does_its_neighbour_of_the_same_address),
+		cmocka_unit_test(nobody_speaks_for_the_end),
 		cmocka_unit_test(a_read_has_as_many_answers_as_the_path_wants),
 		cmocka_unit_test(a_read_goes_on_where_it_broke),
 		cmocka_unit_test(answers_of_another_length_are_none),

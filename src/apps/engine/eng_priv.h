@@ -108,8 +108,9 @@ struct eng_switch {
 	char name[ENG_NAME_MAX + 1];
 	enum ibv_mtu mtu;
 	char run[CTL_SWITCH_RUN_TEXT]; /* that knows our sessions */
-	uint64_t hello_ns;	       /* when to ask for counters again */
-	bool is_silent;		       /* and this was said */
+	uint64_t hello_ns;	       /* when to ask for all of it again */
+	uint64_t changes; /* of its sessions when they were listed last */
+	bool is_silent;	  /* and this was said */
 	unsigned stray_count;
 	struct eng_stray stray[ENG_STRAY_MAX];
 };

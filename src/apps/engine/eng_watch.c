@@ -7,6 +7,7 @@
  * no use to anybody. Both end after the patience of heartbeats.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -99,10 +100,14 @@ void eng_switch_learn(struct eng *eng, const json_t *show, uint64_t asked_ns)
 	struct eng_switch *w = eng->at_switch;
 	bool known[ENG_SESSION_MAX] = {false};
 	bool is_same = is_same_run(w, show);
-	const json_t *row;
+	const json_t *rows = json_object_get(show, "sessions"), *row;
 	size_t i;
 
-	json_array_foreach(json_object_get(show, "sessions"), i, row)
+	/* Not listed, because they are as they were. */
+	if (!rows && is_same)
+		return;
+	w->changes = number(show, "changes");
+	json_array_foreach(rows, i, row)
 	{
 		uint32_t id = (uint32_t)number(row, "id");
 		struct eng_session *s = find_by_id(eng, id);
@@ -157,9 +162,17 @@ void eng_switch_tick(struct eng *eng)
 	struct eng_switch *w = eng->at_switch;
 	uint64_t now_ns = client_clock_now_ns(eng->clock);
 	json_t *show = NULL, *hello = NULL;
-	int err = ctl_switch_ask(&w->ctl, "tell cowbird show", &show);
+	bool wants_all = now_ns >= w->hello_ns;
+	char line[64] = "tell cowbird show";
+	int err;
 
-	if (!err && now_ns >= w->hello_ns) {
+	/* Faults are learned of at once; that nothing happens is no reason to
+	 * hold up frames with a list of it. */
+	if (!wants_all && w->changes)
+		(void)snprintf(line, sizeof(line),
+			       "tell cowbird show unless=%" PRIu64, w->changes);
+	err = ctl_switch_ask(&w->ctl, line, &show);
+	if (!err && wants_all) {
 		w->hello_ns = now_ns + ENG_HELLO_MS * 1000000ull;
 		err = ctl_switch_ask(&w->ctl, "hello", &hello);
 	}

@@ -232,6 +232,7 @@ int coh_lane_start(struct coh_lane *l)
 	l->op.done = read_done;
 	l->at.self = l->coh->self;
 	l->at.packet = on_packet;
+	l->at.peer_qpn = l->qpn;
 	err = tor_end_add(&l->at);
 	l->used = !err;
 	return err;

@@ -230,6 +230,7 @@ int coh_node_start(struct coh_node *n)
 	prepare(n);
 	n->at.self = n->coh->self;
 	n->at.packet = on_packet;
+	n->at.peer_qpn = n->tx.qpn;
 	memcpy(n->at.own_ip, n->tx.header.src_ip, 16);
 	memcpy(n->at.peer_ip, n->tx.header.dst_ip, 16);
 	err = tor_end_add(&n->at);

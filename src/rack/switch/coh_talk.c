@@ -295,5 +295,6 @@ int coh_talk_start(struct coh_machine *m)
 	}
 	m->at.self = m->coh->self;
 	m->at.packet = on_packet;
+	m->at.peer_qpn = m->qpn;
 	return tor_end_add(&m->at);
 }

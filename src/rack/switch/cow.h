@@ -180,26 +180,19 @@ enum cow_state {
 };
 
 struct cow_session {
+	/* First what a look at idle rings needs, on few lines. */
 	struct cow *cow;
 	bool used;
-	bool is_due; /* to be run when the batch ends */
-	uint32_t id;
-	char owner[COW_OWNER_MAX + 1]; /* who has declared it; or "" */
-	uint8_t own_ip[16];	       /* of its ends */
-	uint32_t own_qpn;	       /* of the first one */
+	bool is_due;	/* to be run when the batch ends */
+	bool is_idling; /* one of cow->idle */
+	bool is_open;	/* request `next` was begun */
+	bool is_held;	/* it waits for those of the other kind */
+	bool is_asking; /* a probe is on its way */
 	enum cow_state state;
-	int err;
-
+	struct cow_end *ring;
 	uint64_t ring_addr;
-	uint64_t ring_bytes;
 	uint32_t ring_rkey;
-	uint32_t epoch;
-	uint32_t mtu; /* of all its connections */
-	uint32_t batch;
-	uint64_t flush_ns;
-	uint64_t patience_ns;
-	struct offload_map map;
-	struct offload_resume resume;
+	uint32_t mask; /* of slots */
 
 	/* Positions: head <= next <= fetched <= fetching <= tail. */
 	uint64_t head;
@@ -214,14 +207,27 @@ struct cow_session {
 	uint64_t published[OFFLOAD_KINDS]; /* sent to the application */
 	uint64_t told_reads;		   /* and acknowledged by it */
 	uint32_t active;		   /* requests in COW_BEGUN */
+	uint32_t node_count;
+	uint32_t red_sent, red_done;
 	uint64_t part_at;  /* bytes of request `next` that were begun */
-	bool is_open;	   /* request `next` was begun */
-	bool is_held;	   /* it waits for those of the other kind */
-	bool is_asking;	   /* a probe is on its way */
 	uint64_t ready_ns; /* since when something is to be told; 0: nothing */
+	uint64_t flush_ns;
 	uint64_t probe_ns; /* when to ask next */
 	uint64_t probe_gap_ns;
-	uint32_t red_sent, red_done;
+	struct timer timer;
+
+	uint32_t batch;
+	uint32_t id;
+	char owner[COW_OWNER_MAX + 1]; /* who has declared it; or "" */
+	uint8_t own_ip[16];	       /* of its ends */
+	uint32_t own_qpn;	       /* of the first one */
+	int err;
+	uint64_t ring_bytes;
+	uint32_t epoch;
+	uint32_t mtu; /* of all its connections */
+	uint64_t patience_ns;
+	struct offload_map map;
+	struct offload_resume resume;
 	struct cow_red red[COW_REDS];
 	uint8_t bytes[sizeof(struct offload_red)]; /* of the packet made now */
 	/* The payload that came in the packet being handled, for one WRITE. */
@@ -229,16 +235,12 @@ struct cow_session {
 	const struct cow_end *payload_end;
 	uint32_t payload_psn;
 
-	struct timer timer;
 	struct offload_filter *filter; /* NULL: every one overlaps */
-	uint32_t mask;		       /* of slots */
 	struct cow_request *request;
 	uint32_t *order[OFFLOAD_KINDS]; /* slot by sequence */
 	uint32_t region_count;
 	struct offload_region_config *region;
-	uint32_t node_count;
 	struct cow_node node[OFFLOAD_NODES_MAX];
-	struct cow_end *ring;
 };
 
 struct cow_options {
@@ -264,6 +266,13 @@ struct cow {
 	uint32_t due_count;
 	uint32_t batch_packets;
 	uint64_t batch_made;
+	/* Sessions whose rings nobody fills, as indices: they are looked at one
+	 * behind the other, at the same time. */
+	uint16_t *idle;
+	uint32_t idle_count;
+	/* How often a session was declared, has ended or broken; from 1. */
+	uint64_t changes;
+	struct timer idle_timer;
 };
 
 static inline void cow_count(struct cow *c, enum cow_counter which, uint64_t n)
@@ -295,6 +304,8 @@ void cow_end_stop(struct cow_end *e);
 /* What the next packet of the end will be. */
 struct cow_out *cow_out_next(struct cow_end *e, enum cow_what what);
 void cow_out_send(struct cow_end *e, uint8_t opcode, uint32_t len_bytes);
+/* What a look at the rings needs of their end is fetched into the cache. */
+void cow_end_prefetch(const struct cow_end *e);
 /* Room for a READ, or for a WRITE that is no part. */
 bool cow_end_has_room(const struct cow_end *e, bool is_read);
 
@@ -341,6 +352,10 @@ void cow_session_release(struct cow_session *s);
 void cow_session_break(struct cow_session *s, int err);
 /* Does what can be done now. */
 void cow_session_run(struct cow_session *s);
+/* What that needs of one whose rings are idle is fetched into the cache. */
+void cow_session_prefetch(const struct cow_session *s);
+/* It is time for all that idle. */
+void cow_idle_run(struct timer *timer, uint64_t now_ns);
 /* The same when the batch ends: packets of a session come many at a time. */
 void cow_session_run_soon(struct cow_session *s);
 void cow_preamble_came(struct cow_session *s, const uint8_t *payload);

@@ -179,6 +179,7 @@ static int add_session(struct cow *c, struct tor_words *p)
 		return err;
 	}
 	s->used = true;
+	c->changes++;
 	return 0;
 }
 
@@ -319,12 +320,21 @@ static int end(struct cow *c, struct tor_words *p)
 /* ---- show -----------------------------------------------------------------
  */
 
-static void show(struct cow *c, struct json_out *out)
+/* All sessions take long to tell, and whoever asks often has no use for them
+ * while there is nothing new. */
+static int show(struct cow *c, struct tor_words *p, struct json_out *out)
 {
 	static const char *const states[] = {"declared", "start", "resume",
 					     "base",	 "run",	  "broken"};
+	uint64_t known = tor_words_opt(p, "unless", UINT64_MAX, 0);
 	char ip[INET6_ADDRSTRLEN];
+	int err = tor_words_end(p);
 
+	if (err || !out)
+		return err;
+	json_out_u64(out, "changes", c->changes);
+	if (known == c->changes)
+		return 0;
 	json_out_array(out, "sessions");
 	for (uint32_t i = 0; i < c->opt.sessions; i++) {
 		const struct cow_session *s = &c->sessions[i];
@@ -345,6 +355,7 @@ static void show(struct cow *c, struct json_out *out)
 		json_out_close(out);
 	}
 	json_out_close(out);
+	return 0;
 }
 
 int cow_control(void *state, const char *text, struct json_out *out)
@@ -379,9 +390,7 @@ int cow_control(void *state, const char *text, struct json_out *out)
 	case END:
 		return end(c, &p);
 	case SHOW:
-		if (out)
-			show(c, out);
-		return 0;
+		return show(c, &p, out);
 	default:
 		return verb;
 	}

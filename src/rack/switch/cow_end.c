@@ -40,6 +40,16 @@ void cow_out_send(struct cow_end *e, uint8_t opcode, uint32_t len_bytes)
 	end_tx_send(&e->tx, opcode, len_bytes);
 }
 
+void cow_end_prefetch(const struct cow_end *e)
+{
+	const struct cow_out *o = &e->out[e->tx.next_psn % END_TX_WINDOW];
+
+	end_tx_prefetch(&e->tx);
+	PREFETCH_RW(&e->at);
+	PREFETCH_RW(o);
+	PREFETCH_RW((const uint8_t *)(o + 1) - 1);
+}
+
 bool cow_end_has_room(const struct cow_end *e, bool is_read)
 {
 	uint32_t used = (uint32_t)wire_psn_diff(e->tx.next_psn, e->tx.una_psn);
@@ -189,6 +199,7 @@ int cow_end_init(struct cow_end *e, struct cow_session *s)
 	end_tx_init(&e->tx, s->cow->self, &ops, &s->cow->c[COW_C_coalesced]);
 	e->at.self = s->cow->self;
 	e->at.packet = cow_end_packet;
+	e->at.peer_qpn = e->tx.qpn;
 	memcpy(e->at.own_ip, e->tx.header.src_ip, 16);
 	memcpy(e->at.peer_ip, e->tx.header.dst_ip, 16);
 	return tor_end_add(&e->at);

@@ -8,6 +8,10 @@
 #include "base/log.h"
 #include "cow.h"
 
+enum {
+	AHEAD = 3, /* of idle sessions, whose lines are fetched meanwhile */
+};
+
 /* ---- asking ---------------------------------------------------------------
  */
 
@@ -67,8 +71,10 @@ void cow_green_came(struct cow_session *s, const uint8_t *payload)
 	s->probe_ns = cow_now_ns(s) + s->probe_gap_ns;
 	/* Idle sessions are looked at one behind the other: the switch and the
 	 * applications' NICs wake up once for all of them. */
-	if (s->probe_gap_ns == COW_PROBE_MAX_NS)
+	if (s->probe_gap_ns == COW_PROBE_MAX_NS) {
 		s->probe_ns -= s->probe_ns % COW_PROBE_MAX_NS;
+		end_tx_rest(&s->ring->tx);
+	}
 	if (tail == s->tail) {
 		/* The longer that lasts, the more rarely we ask. */
 		cow_count(s->cow, COW_C_probes_empty, 1);
@@ -171,17 +177,79 @@ void cow_metas_came(struct cow_session *s, const struct cow_out *o,
 /* ---- turns ----------------------------------------------------------------
  */
 
+static void idle(struct cow_session *s)
+{
+	struct cow *c = s->cow;
+
+	s->is_idling = true;
+	c->idle[c->idle_count++] = (uint16_t)(s - c->sessions);
+	if (!timer_is_set(&c->idle_timer) ||
+	    c->idle_timer.deadline_ns > s->probe_ns)
+		timer_set(tor_timers(c->tor), &c->idle_timer, s->probe_ns);
+}
+
+void cow_idle_run(struct timer *timer, uint64_t now_ns)
+{
+	struct cow *c = container_of(timer, struct cow, idle_timer);
+	uint32_t count = c->idle_count;
+
+	/* Each may idle again at once: its place is free by then. */
+	c->idle_count = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		struct cow_session *s = &c->sessions[c->idle[i]];
+
+		if (i + 2 * AHEAD < count)
+			cow_session_prefetch(
+				&c->sessions[c->idle[i + 2 * AHEAD]]);
+		if (i + AHEAD < count)
+			cow_end_prefetch(c->sessions[c->idle[i + AHEAD]].ring);
+		s->is_idling = false;
+		cow_session_run(s);
+	}
+}
+
+static void forget_idle(struct cow_session *s)
+{
+	struct cow *c = s->cow;
+	uint32_t i = 0;
+
+	if (!s->is_idling)
+		return;
+	while (c->sessions + c->idle[i] != s)
+		i++;
+	c->idle[i] = c->idle[--c->idle_count];
+	s->is_idling = false;
+}
+
 static void set_timer(struct cow_session *s)
 {
 	struct timer_wheel *wheel = tor_timers(s->cow->tor);
-	uint64_t at_ns = cow_flush_ns(s);
+	uint64_t flush_ns = cow_flush_ns(s), at_ns = flush_ns;
+	bool is_idle = false;
 
-	if (!s->is_asking && s->next == s->tail)
-		at_ns = u64_min(at_ns, s->probe_ns);
+	if (!s->is_asking && s->next == s->tail) {
+		at_ns = u64_min(flush_ns, s->probe_ns);
+		is_idle = s->probe_gap_ns == COW_PROBE_MAX_NS &&
+			  s->probe_ns % COW_PROBE_MAX_NS == 0 &&
+			  s->probe_ns > cow_now_ns(s);
+	}
+	if (s->state == COW_RUN && is_idle && !s->is_idling)
+		idle(s);
+	if (is_idle && s->is_idling)
+		at_ns = flush_ns;
 	if (s->state != COW_RUN || at_ns == UINT64_MAX)
 		timer_cancel(wheel, &s->timer);
 	else if (!timer_is_set(&s->timer) || s->timer.deadline_ns != at_ns)
 		timer_set(wheel, &s->timer, at_ns);
+}
+
+void cow_session_prefetch(const struct cow_session *s)
+{
+	const uint8_t *at = (const uint8_t *)s;
+
+	for (size_t i = 0; i < offsetof(struct cow_session, batch);
+	     i += CACHE_LINE)
+		PREFETCH_RW(at + i);
 }
 
 void cow_session_run(struct cow_session *s)
@@ -189,7 +257,8 @@ void cow_session_run(struct cow_session *s)
 	if (s->state == COW_TOLD || s->state == COW_BROKEN)
 		return;
 	end_tx_go_on(&s->ring->tx);
-	for (unsigned i = 0; i < s->node_count; i++)
+	/* Otherwise none of them has anything under way. */
+	for (unsigned i = 0; s->active && i < s->node_count; i++)
 		if (!s->node[i].err)
 			end_tx_go_on(&s->node[i].end[OFFLOAD_WR]->tx);
 	if (s->state == COW_RESUME)
@@ -227,6 +296,7 @@ void cow_session_break(struct cow_session *s, int err)
 	if (s->state == COW_BROKEN)
 		return;
 	s->err = err;
+	s->cow->changes++;
 	log_info("cowbird", "session %u breaks: %s", s->id, strerror(-err));
 	cow_count(s->cow, COW_C_broken, 1);
 	timer_cancel(tor_timers(s->cow->tor), &s->timer);
@@ -252,6 +322,8 @@ void cow_session_release(struct cow_session *s)
 	struct cow *c = s->cow;
 
 	timer_cancel(tor_timers(c->tor), &s->timer);
+	forget_idle(s);
+	c->changes++;
 	if (s->used)
 		cow_end_stop(s->ring);
 	free(s->ring);

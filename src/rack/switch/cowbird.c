@@ -34,6 +34,8 @@ static void cow_batch_end(void *state)
 	for (uint32_t i = 0; i < c->due_count; i++) {
 		struct cow_session *s = &c->sessions[c->due[i]];
 
+		if (i + 2 < c->due_count)
+			cow_session_prefetch(&c->sessions[c->due[i + 2]]);
 		/* One that has ended meanwhile is not due any more. */
 		if (!s->is_due)
 			continue;
@@ -60,8 +62,11 @@ static void cow_release(void *state)
 	for (uint32_t i = 0; c->sessions && i < c->opt.sessions; i++)
 		if (c->sessions[i].used)
 			cow_session_release(&c->sessions[i]);
+	if (timer_is_set(&c->idle_timer))
+		timer_cancel(tor_timers(c->tor), &c->idle_timer);
 	free(c->sessions);
 	free(c->due);
+	free(c->idle);
 }
 
 static int cow_init(void *state, struct tor_instance *self, const char *options)
@@ -76,7 +81,10 @@ static int cow_init(void *state, struct tor_instance *self, const char *options)
 	c->c = tor_instance_counters(self);
 	c->sessions = calloc(c->opt.sessions, sizeof(*c->sessions));
 	c->due = calloc(c->opt.sessions, sizeof(*c->due));
-	return c->sessions && c->due ? 0 : -ENOMEM;
+	c->idle = calloc(c->opt.sessions, sizeof(*c->idle));
+	timer_init(&c->idle_timer, cow_idle_run);
+	c->changes = 1;
+	return c->sessions && c->due && c->idle ? 0 : -ENOMEM;
 }
 
 /*
@@ -112,9 +120,9 @@ static unsigned cow_tables(const void *state,
 	table[n++] = (struct tor_table){"nodes", nodes, 0,
 					4 * 32 + 3 * 32 + 32 + 32 + 8, 2};
 	/* Address, queue pair, oldest, next and sent number; READs and promises
-	 * on the way and their limit; tries, two times, flags. */
+	 * on the way and their limit; tries, two times, flags; the port. */
 	table[n++] = (struct tor_table){
-		"ends", ends, 0, 128 + 24 * 4 + 3 * 8 + 6 + 2 * 48 + 3, 2};
+		"ends", ends, 0, 128 + 24 * 4 + 3 * 8 + 6 + 2 * 48 + 3 + 10, 2};
 	/* Kind, flags, which red block, length, position, where it goes, number
 	 * of the WRITE, place in the request, key, address. */
 	table[n++] = (struct tor_table){

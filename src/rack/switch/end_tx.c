@@ -297,6 +297,23 @@ void end_tx_init(struct end_tx *e, struct tor_instance *self,
 	timer_init(&e->timer, on_timeout);
 }
 
+void end_tx_rest(struct end_tx *e)
+{
+	if (is_idle(e) && !e->waits)
+		set_timer(e);
+}
+
+void end_tx_prefetch(const struct end_tx *e)
+{
+	const uint8_t *header = (const uint8_t *)&e->header;
+
+	for (size_t i = 0; i < sizeof(e->header); i += CACHE_LINE)
+		PREFETCH(header + i);
+	PREFETCH_RW(&e->qpn);
+	PREFETCH_RW(&e->timer);
+	PREFETCH_RW(&e->sent[e->next_psn % END_TX_WINDOW]);
+}
+
 void end_tx_stop(struct end_tx *e)
 {
 	timer_cancel(tor_timers(tor_instance_tor(e->self)), &e->timer);

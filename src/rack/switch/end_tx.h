@@ -61,9 +61,8 @@ struct end_tx_sent {
 };
 
 struct end_tx {
-	/* Set by the owner before end_tx_init(). */
-	struct wire_pkt header; /* addresses and the like, of each packet */
-	uint32_t qpn;		/* of the server */
+	/* Set by the owner before end_tx_init(), as `header`. */
+	uint32_t qpn;	  /* of the server */
 	uint32_t una_psn; /* the oldest one on the way, or the first one */
 	uint64_t rto_ns;
 	/* Given up when the oldest one has no answer for so long; 0: after
@@ -83,12 +82,18 @@ struct end_tx {
 	struct tor_instance *self;
 	const struct end_tx_ops *ops;
 	uint64_t *counters;
+	struct wire_pkt header; /* addresses and the like, of each packet */
 	struct end_tx_sent sent[END_TX_WINDOW]; /* by psn */
 };
 
 void end_tx_init(struct end_tx *e, struct tor_instance *self,
 		 const struct end_tx_ops *ops, uint64_t *counters);
 void end_tx_stop(struct end_tx *e);
+/* Nothing will be sent for long: if nothing is on the way, the timer does not
+ * look once more whether something is. */
+void end_tx_rest(struct end_tx *e);
+/* What the next send or answer needs is fetched into the cache. */
+void end_tx_prefetch(const struct end_tx *e);
 
 static inline bool end_tx_is_full(const struct end_tx *e)
 {

@@ -26,12 +26,30 @@ static struct tor_end *find(const struct tor *t, uint32_t qpn,
 	return e;
 }
 
-/* Numbers can be guessed; addresses are as good as the network. */
+/* Numbers can be guessed, and addresses can be written by anybody: see
+ * tor_end_is_peer_at(). */
 struct tor_end *tor_end_find_in(const struct tor *t, const struct wire_pkt *w)
 {
 	if (wire_opcodes[w->opcode].transport != WIRE_RC)
 		return NULL;
 	return find(t, w->dest_qpn, w->dst_ip, w->src_ip);
+}
+
+bool tor_end_is_peer_at(struct tor_end *e, const struct tor_port *port)
+{
+	/* Not each time: an address that nobody has claimed is where it was
+	 * seen last, also if that was a forger's doing. */
+	if (UNLIKELY(!e->port))
+		e->port = tor_port_of(e->self->tor, e->peer_ip, e->peer_qpn);
+	return port && e->port == port;
+}
+
+void tor_ends_forget_port(struct tor *t, const struct tor_port *port)
+{
+	for (unsigned i = 0; t->end_count && i < TOR_END_BUCKETS; i++)
+		for (struct tor_end *e = t->ends[i]; e; e = e->next)
+			if (e->port == port)
+				e->port = NULL;
 }
 
 int tor_end_add(struct tor_end *e)
@@ -46,6 +64,7 @@ int tor_end_add(struct tor_end *e)
 		return error_set(-EEXIST,
 				 "%s: number %u of the switch is in use",
 				 e->self->program->name, e->own_qpn);
+	e->port = tor_port_of(t, e->peer_ip, e->peer_qpn);
 	e->next = *bucket;
 	*bucket = e;
 	e->is_added = true;

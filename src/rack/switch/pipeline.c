@@ -223,6 +223,8 @@ HOT static bool is_wanted(struct tor_port *port, const uint8_t *frame,
 	if (is_known(port, ips))
 		return false;
 	tor_read_addresses(t, frame, len_bytes, &a);
+	if (a.has_ip && t->own_count && tor_is_own(t, a.src_ip))
+		return true;
 	for (unsigned i = 0; i < t->program_count; i++) {
 		const struct tor_instance *p = &t->programs[i];
 
@@ -240,6 +242,26 @@ HOT static bool is_wanted(struct tor_port *port, const uint8_t *frame,
 		port->pass_epoch = t->wants_epoch;
 	}
 	return false;
+}
+
+/* Whether it says that the switch has sent it. */
+static bool is_from_us(const struct tor *t, const struct tor_pkt *pkt)
+{
+	struct addresses a;
+
+	if (!t->own_count)
+		return false;
+	if (pkt->roce)
+		return wire_opcodes[pkt->wire.opcode].transport == WIRE_RC &&
+		       tor_is_own(t, pkt->wire.src_ip);
+	tor_read_addresses(t, pkt->frame, pkt->len_bytes, &a);
+	return a.has_ip && tor_is_own(t, a.src_ip);
+}
+
+static bool is_forged(const struct tor *t, const struct tor_pkt *pkt)
+{
+	return pkt->end ? !tor_end_is_peer_at(pkt->end, pkt->in)
+			: is_from_us(t, pkt);
 }
 
 HOT void tor_run_input(struct tor_port *port, const uint8_t *frame,
@@ -279,5 +301,9 @@ HOT void tor_run_input(struct tor_port *port, const uint8_t *frame,
 		parse(t, &pkt);
 	pkt.end = pkt.roce ? tor_end_find(t, &pkt.wire) : NULL;
 	pkt.own = pkt.end;
+	if (UNLIKELY(is_forged(t, &pkt))) {
+		count(t, TOR_C_forged);
+		return;
+	}
 	tor_run(t, &pkt);
 }

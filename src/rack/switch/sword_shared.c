@@ -254,6 +254,7 @@ int sword_shared_init(struct sword *s, struct sword_server *v, unsigned index)
 	end_tx_init(&v->end, s->self, &ops, &s->c[SWORD_C_coalesced]);
 	v->at.self = s->self;
 	v->at.packet = on_packet;
+	v->at.peer_qpn = v->end.qpn;
 	memcpy(v->at.own_ip, v->end.header.src_ip, 16);
 	memcpy(v->at.peer_ip, v->end.header.dst_ip, 16);
 	return tor_end_add(&v->at);

@@ -137,6 +137,7 @@ void tor_port_remove(struct tor_port *port)
 		if (t->programs[i].program->port_gone)
 			t->programs[i].program->port_gone(t->programs[i].state,
 							  port);
+	tor_ends_forget_port(t, port);
 	fdb_forget_port(&t->fdb, port->id);
 	tor_flows_forget(t);
 	recount_claims(t);

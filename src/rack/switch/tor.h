@@ -41,6 +41,7 @@ struct tor_port;
 	X(same_port, "dropped: the destination is where it came from")        \
 	X(no_slot, "dropped: nobody has this slot of a shared address")       \
 	X(own_late, "dropped: to the switch itself, and no program takes it") \
+	X(forged, "dropped: from another port than its sender is at")         \
 	X(loops, "dropped: passed the programs too often")                    \
 	X(program_drops, "dropped by a program")                              \
 	X(program_frames, "packets made by programs")                         \

@@ -7,6 +7,13 @@
  * that stand for the wire (`sees_ends`: faults) are the exception: they see
  * what they would see if ends were programs in the place of their owner.
  *
+ * A packet for an end counts only if it came by the port that its peer is at:
+ * where its NIC is plugged in, or else where its address was known when the end
+ * was made, or came from first. So another port's host cannot speak for the
+ * peer, whatever it writes into a packet; behind one port hosts are not told
+ * apart. Nor does anything pass that comes from a port and says that it is from
+ * an address of the switch, except datagrams, which are left to programs.
+ *
  * What such a connection says is the business of end_tx.h (the switch asks) and
  * end_rx.h (it is asked); one connection may have both.
  */
@@ -19,10 +26,12 @@ struct tor_end {
 	/* Set by the owner before tor_end_add(). */
 	struct tor_instance *self;
 	uint8_t own_ip[16], peer_ip[16];
-	uint32_t own_qpn;
+	uint32_t own_qpn, peer_qpn;
 	void (*packet)(struct tor_end *e, const struct wire_pkt *w);
 
 	bool is_added;
+	/* Where the peer was found first; NULL: not yet, or it went away. */
+	struct tor_port *port;
 	struct tor_end *next; /* of its bucket */
 };
 

@@ -121,6 +121,10 @@ void tor_forward(struct tor *t, struct tor_port *in, struct tor_port *out,
 
 /* ends.c */
 struct tor_end *tor_end_find_in(const struct tor *t, const struct wire_pkt *w);
+/* Whether the peer of the end is at this port; NULL: it is not. */
+bool tor_end_is_peer_at(struct tor_end *e, const struct tor_port *port);
+/* The port goes away. */
+void tor_ends_forget_port(struct tor *t, const struct tor_port *port);
 
 static inline unsigned tor_end_bucket(uint32_t qpn)
 {
