@@ -37,11 +37,13 @@ static void close_grant(struct page_backend *backend)
 int page_backend_open(struct page_backend *backend, uint32_t node)
 {
 	struct page_store *s = backend->store;
+	/* Chains have rings of that many slots, and no more. */
+	bool may_be_sparse = s->o.mode == PAGE_SPARSE || s->o.mode == PAGE_AUTO;
 	struct page_wish wish = {
 		.mode = s->o.mode,
 		.index_count = s->per_node * s->o.copies,
 		.page_bytes = s->o.page_bytes,
-		.depth = s->slot_count + PAGE_CALLS_AHEAD,
+		.depth = s->slot_count + (may_be_sparse ? PAGE_CALLS_AHEAD : 0),
 		.without = s->o.chain_without,
 		.is_unmapped = s->o.is_unmapped,
 		.patience_ms = s->o.patience_ms,

@@ -43,7 +43,8 @@ static int dynamic_start(struct page_backend *backend)
 	struct dynamic *d = backend->own;
 	const struct page_store *s = backend->store;
 	uint64_t count = s->per_node * s->o.copies;
-	uint32_t calls = s->slot_count + PAGE_CALLS_AHEAD;
+	bool is_sparse = backend->mode == PAGE_SPARSE;
+	uint32_t calls = s->slot_count + (is_sparse ? PAGE_CALLS_AHEAD : 0);
 
 	d->per_piece = page_piece_bytes(backend->mode, s->o.page_bytes) /
 		       s->o.page_bytes;
@@ -59,7 +60,7 @@ static int dynamic_start(struct page_backend *backend)
 		d->free_count++;
 	}
 	d->ahead.run = d->ahead.run_max = 1;
-	if (backend->mode == PAGE_SPARSE)
+	if (is_sparse)
 		d->ahead.run_max = (uint32_t)u64_min(
 			AHEAD_RUN_MAX,
 			u64_max(d->piece_count / AHEAD_RUN_SHARE, 1));
