@@ -54,6 +54,8 @@ const struct claim_command claim_commands[] = {
 	{"sim offload --figure 8", 37},
 	{"sim mind --figure splitting", 38},
 	{"bench kv --only fill", 40},
+	{"bench kv --only live", 40},
+	{"bench kv --only spread", 40},
 	{"sim paging --figure 1", 40},
 	{"sim switch --figure 2.10", 49},
 	{"sim mind --figure machines", 55},
