@@ -24,6 +24,17 @@ static const struct bench_ratio ratios[] = {
 	BENCH_NUMBER("within_five",
 		     "share of keys whose rows are at most five apart", "fill",
 		     NULL, 0),
+	BENCH_NUMBER("span_up_to_32",
+		     "share of inserts up to 95 % whose path spans 32 rows at "
+		     "most",
+		     "spread", NULL, 0),
+	BENCH_NUMBER("independent_beyond_2000",
+		     "independent hashing: of the inserts that move anything, "
+		     "those that span more rows",
+		     "spread", NULL, 0),
+	BENCH_NUMBER("max_fill_live",
+		     "share of entries when a client is refused a new key",
+		     "live", NULL, 0),
 	BENCH_NUMBER("rtt_read_inline", "round trips of a read, median",
 		     "trips", "<=", 1),
 	BENCH_NUMBER("rtt_read_extent", "the same, of a value in an extent",
@@ -80,10 +91,9 @@ static int run(struct bench *b)
 		const char *name;
 		int (*run)(struct bench *b);
 	} parts[] = {
-		{"fill", kv_bench_fill},
-		{"trips", kv_bench_trips},
-		{"speed", kv_bench_speed},
-		{"gateway", kv_bench_gateway},
+		{"fill", kv_bench_fill},   {"spread", kv_bench_spread},
+		{"live", kv_bench_live},   {"trips", kv_bench_trips},
+		{"speed", kv_bench_speed}, {"gateway", kv_bench_gateway},
 	};
 	int err = 0;
 

@@ -15,6 +15,8 @@ enum {
 
 /* Each returns 0, or -errno after bench_fail. */
 int kv_bench_fill(struct bench *b) MUST_CHECK;
+int kv_bench_spread(struct bench *b) MUST_CHECK;
+int kv_bench_live(struct bench *b) MUST_CHECK;
 int kv_bench_trips(struct bench *b) MUST_CHECK;
 int kv_bench_speed(struct bench *b) MUST_CHECK;
 int kv_bench_gateway(struct bench *b) MUST_CHECK;

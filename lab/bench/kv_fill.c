@@ -15,6 +15,10 @@
 enum {
 	ENTRY_BYTES = 32,
 	SPANS = 34, /* powers of two */
+	NEAR_ROWS = 32,
+	FAR_ROWS = 2000,
+	LOCALITY = 2300,  /* that of a table unless told otherwise: f * 1000 */
+	SPREAD_PART = 10, /* of the entries: many tables are filled */
 };
 
 #define SEED 20240601
@@ -32,6 +36,9 @@ struct filling {
 	uint64_t single;      /* of the first nine tenths */
 	uint64_t single_base; /* how many these were */
 	uint64_t moved;	      /* entries, by inserts */
+	/* Of the inserts up to 95 %: all, those whose path is near, those that
+	 * move anything, and of these those whose path is far. */
+	uint64_t inserts_95, near_95, movers_95, far_95;
 	uint64_t distance[SPANS];
 	uint64_t span[SPANS];
 	uint64_t length[KV_PATH_MAX + 1];
@@ -78,6 +85,19 @@ static uint64_t span_of(const struct kv_path *path)
 	return high - low;
 }
 
+static void count_span(struct filling *f, const struct kv_path *path)
+{
+	uint64_t span = span_of(path);
+
+	f->span[bits_of(span)]++;
+	if (f->count >= f->g.rows * f->g.entries / 100 * 95)
+		return;
+	f->inserts_95++;
+	f->near_95 += span <= NEAR_ROWS;
+	f->movers_95 += path->count > 1;
+	f->far_95 += span > FAR_ROWS;
+}
+
 static void apply(struct filling *f, const struct kv_path *path, uint64_t key)
 {
 	const struct kv_geometry *g = &f->g;
@@ -115,7 +135,7 @@ static bool insert(struct filling *f, uint64_t key)
 					: place.row[1] - place.row[0];
 	f->within_five += d <= 5;
 	f->distance[bits_of(d)]++;
-	f->span[bits_of(span_of(&path))]++;
+	count_span(f, &path);
 	f->length[path.count]++;
 	f->moved += path.count - 1;
 	if (f->count < f->g.rows * f->g.entries / 10 * 9) {
@@ -199,42 +219,107 @@ static void report_seed(struct bench *b, const struct filling *f,
 	least->single = single < least->single ? single : least->single;
 }
 
+static void drop(struct filling *f)
+{
+	if (!f)
+		return;
+	kv_search_destroy(f->search);
+	free(f->rows);
+	free(f);
+}
+
+/* Until an insert finds no path. NULL: after bench_fail. */
+static struct filling *fill_up(struct bench *b, uint64_t capacity,
+			       uint32_t hash, uint32_t locality_milli,
+			       uint64_t seed)
+{
+	/* Every row has its own lock's place in the order; none is virtual. */
+	struct aq_kv_options o = {.capacity = capacity,
+				  .entry_bytes = ENTRY_BYTES,
+				  .extent_bytes = 1,
+				  .hash = hash,
+				  .locality_milli = locality_milli,
+				  .lock_max = 1u << 30,
+				  .seed = seed};
+	struct filling *f = calloc(1, sizeof(*f));
+	uint64_t key = 0;
+	int err = f ? kv_geometry_make(&o, &f->g) : -ENOMEM;
+
+	if (!err) {
+		f->search = kv_search_create();
+		f->rows = calloc(f->g.rows, f->g.row_bytes);
+	}
+	if (err || !f->rows || !f->search) {
+		(void)bench_fail(b, err ? err : -ENOMEM,
+				 "no memory for %llu entries",
+				 (unsigned long long)capacity);
+		drop(f);
+		return NULL;
+	}
+	while (insert(f, key * 0x9e3779b97f4a7c15u))
+		key++;
+	return f;
+}
+
 /* least: one seed of several; NULL: the one that is reported in full. */
 static int run_mode(struct bench *b, uint32_t hash, const char *mode,
 		    uint64_t seed, struct least *least)
 {
-	struct aq_kv_options o = {.capacity = bench_number(b, "entries"),
-				  .entry_bytes = ENTRY_BYTES,
-				  .extent_bytes = 1,
-				  .hash = hash,
-				  .seed = seed};
-	struct filling *f = calloc(1, sizeof(*f));
-	uint64_t key = 0;
-	int err = -ENOMEM;
+	struct filling *f =
+		fill_up(b, bench_number(b, "entries"), hash, LOCALITY, seed);
 
 	if (!f)
-		return err;
-	/* Every row has its own lock's place in the order; none is virtual. */
-	o.lock_max = 1u << 30;
-	err = kv_geometry_make(&o, &f->g);
-	f->search = kv_search_create();
-	f->rows = err ? NULL : calloc(f->g.rows, f->g.row_bytes);
-	if (!f->rows || !f->search) {
-		err = bench_fail(b, err ? err : -ENOMEM,
-				 "no memory for %llu entries",
-				 (unsigned long long)o.capacity);
-	} else {
-		while (insert(f, key * 0x9e3779b97f4a7c15u))
-			key++;
-		if (least)
-			report_seed(b, f, least);
-		else
-			report(b, f, mode, hash == AQ_KV_HASH_DEPENDENT);
-	}
-	kv_search_destroy(f->search);
-	free(f->rows);
-	free(f);
-	return err;
+		return -ENOMEM;
+	if (least)
+		report_seed(b, f, least);
+	else
+		report(b, f, mode, hash == AQ_KV_HASH_DEPENDENT);
+	drop(f);
+	return 0;
+}
+
+/* ---- figures 3.4 to 3.6: both ways to hash, and several f -----------------
+ */
+
+static int report_spread(struct bench *b, uint32_t hash, uint32_t locality)
+{
+	uint64_t capacity = bench_number(b, "entries") / SPREAD_PART;
+	struct filling *f =
+		fill_up(b, capacity ? capacity : 1, hash, locality, SEED);
+	char of[32] = "independent", group[48];
+	double near, far;
+
+	if (!f)
+		return -ENOMEM;
+	if (hash == AQ_KV_HASH_DEPENDENT)
+		snprintf(of, sizeof(of), "f = %.1f", locality / 1000.0);
+	report(b, f, of, false);
+	snprintf(group, sizeof(group), "%s, distance", of);
+	add_cdf(b, group, f->distance, f->count);
+	snprintf(group, sizeof(group), "%s, span", of);
+	add_cdf(b, group, f->span, f->count);
+	near = (double)f->near_95 / (double)f->inserts_95;
+	far = (double)f->far_95 / (double)(f->movers_95 ? f->movers_95 : 1);
+	add_row(b, of, "span_up_to_32", near, "share",
+		"inserts up to 95 % whose path spans so many rows at most");
+	add_row(b, of, "movers_beyond_2000", far, "share",
+		"of those that move anything, the ones that span more");
+	if (hash == AQ_KV_HASH_DEPENDENT && locality == LOCALITY)
+		bench_ratio_add(b, "span_up_to_32", near);
+	if (hash == AQ_KV_HASH_INDEPENDENT)
+		bench_ratio_add(b, "independent_beyond_2000", far);
+	drop(f);
+	return 0;
+}
+
+int kv_bench_spread(struct bench *b)
+{
+	static const uint32_t locality[] = {1900, 2100, LOCALITY, 2500, 2700};
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(locality) && !err; i++)
+		err = report_spread(b, AQ_KV_HASH_DEPENDENT, locality[i]);
+	return err ? err : report_spread(b, AQ_KV_HASH_INDEPENDENT, LOCALITY);
 }
 
 int kv_bench_fill(struct bench *b)

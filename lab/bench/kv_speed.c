@@ -24,6 +24,8 @@ enum {
 	TRIPS_QUICK = 5000,
 	TRIPS_PROBES = 500, /* a tenth of the smallest table */
 	EXTENT_VALUE = 600,
+	LIVE = 100000, /* entries of the table that a client fills */
+	LIVE_QUICK = 5000,
 	CLOCK_EVERY = 32,
 };
 
@@ -227,6 +229,36 @@ static int count_all(struct bench *b, struct table *t, uint32_t entries)
 				(double)s.lock_sets_single /
 					(double)s.lock_sets,
 				"share", "lock sets of all of these changes");
+	return err;
+}
+
+/* The shipped client alone, with virtual locks and what it sees of rows, until
+ * it is told that there is no room. */
+int kv_bench_live(struct bench *b)
+{
+	uint32_t entries = b->quick ? LIVE_QUICK : LIVE, n = 0;
+	struct table t;
+	int err = table_open(b, &t, entries);
+
+	while (!err && n <= entries) {
+		err = put(&t, n, KV_BENCH_VALUE_BYTES);
+		n += !err;
+	}
+	if (err == -ENOSPC) {
+		double fill = (double)n / (double)entries;
+
+		(void)bench_row(b, "live", "max_fill_live", fill, "share",
+				"first key that a client is refused");
+		bench_ratio_add(b, "max_fill_live", fill);
+		err = 0;
+	} else if (err) {
+		(void)bench_fail(b, err, "%s", aq_last_error());
+	} else {
+		err = bench_fail(b, -EPROTO,
+				 "a table of %u entries takes more keys",
+				 entries);
+	}
+	table_close(&t);
 	return err;
 }
 

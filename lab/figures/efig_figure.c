@@ -145,6 +145,21 @@ static const struct opt options[] = {
 	OPT_END,
 };
 
+#define OF_ALL "costs"
+
+/* A change of a chain and the way to subscribers meet no chance. */
+static const struct figure_takes takes[] = {
+	{"workload", OF_ALL " seed quick"},
+	{"slowdown", OF_ALL " seed quick"},
+	{"life", OF_ALL " seed quick"},
+	{"sweep", OF_ALL " seed quick"},
+	{"repartition", OF_ALL " seed"},
+	{"chain", OF_ALL},
+	{"subscribers", OF_ALL},
+	{NULL, OF_ALL " seed quick"},
+	{NULL, NULL},
+};
+
 const struct figure_system elastic_figures = {
 	.name = "elastic",
 	.source = "Jiffy, EuroSys 2022; Y. Tang's dissertation, 2",
@@ -158,6 +173,7 @@ const struct figure_system elastic_figures = {
 	.claim_count = EFIG_CLAIMS,
 	.options = options,
 	.defaults = &defaults.f,
+	.takes = takes,
 	.options_bytes = sizeof(defaults),
 	.row_bytes = sizeof(struct efig_row),
 	.run = figure_points_run,

@@ -164,20 +164,27 @@ static const struct {
 	const char *name;
 	enum page_mode mode;
 	enum paging_work work;
+	uint32_t without;
 } kinds[] = {
-	{"READ (static)", PAGE_STATIC, PAGING_LOAD},
-	{"WRITE (static)", PAGE_STATIC, PAGING_MAPPED},
-	{"load (chain)", PAGE_CHAIN, PAGING_LOAD},
-	{"mapped store (chain)", PAGE_CHAIN, PAGING_MAPPED},
-	{"unmapped store (chain)", PAGE_CHAIN, PAGING_UNMAPPED},
-	{"load (two-sided)", PAGE_TWO_SIDED, PAGING_LOAD},
-	{"store (two-sided)", PAGE_TWO_SIDED, PAGING_MAPPED},
-	{"allocation (dynamic-1m)", PAGE_DYNAMIC_1M, PAGING_ALLOCATE},
-	{"allocation (dynamic-4k)", PAGE_DYNAMIC_4K, PAGING_ALLOCATE},
+	{"READ (static)", PAGE_STATIC, PAGING_LOAD, 0},
+	{"WRITE (static)", PAGE_STATIC, PAGING_MAPPED, 0},
+	{"load (chain)", PAGE_CHAIN, PAGING_LOAD, 0},
+	{"mapped store (chain)", PAGE_CHAIN, PAGING_MAPPED, 0},
+	{"unmapped store (chain)", PAGE_CHAIN, PAGING_UNMAPPED, 0},
+	/* What a ConnectX can execute: docs/chains.md. */
+	{"load (client counts)", PAGE_CHAIN, PAGING_LOAD, PAGE_CLIENT_INDICES},
+	{"mapped store (client counts)", PAGE_CHAIN, PAGING_MAPPED,
+	 PAGE_CLIENT_INDICES},
+	{"unmapped store (client counts)", PAGE_CHAIN, PAGING_UNMAPPED,
+	 PAGE_CLIENT_INDICES},
+	{"load (two-sided)", PAGE_TWO_SIDED, PAGING_LOAD, 0},
+	{"store (two-sided)", PAGE_TWO_SIDED, PAGING_MAPPED, 0},
+	{"allocation (dynamic-1m)", PAGE_DYNAMIC_1M, PAGING_ALLOCATE, 0},
+	{"allocation (dynamic-4k)", PAGE_DYNAMIC_4K, PAGING_ALLOCATE, 0},
 };
 
 enum {
-	KINDS_ONE_SIDED = 5, /* the first of them need no core */
+	KINDS_ONE_SIDED = 8, /* the first of them need no core */
 };
 
 static struct paging_row *add_kind(struct figure_run *r, unsigned kind,
@@ -187,6 +194,7 @@ static struct paging_row *add_kind(struct figure_run *r, unsigned kind,
 		add(r, kinds[kind].name, clients * workers, kinds[kind].mode);
 
 	q->cfg.work = kinds[kind].work;
+	q->cfg.without = kinds[kind].without;
 	q->cfg.clients = clients;
 	q->cfg.workers = workers;
 	return q;
@@ -226,6 +234,8 @@ static int plan_12(struct figure_run *r)
 		{"+ table address", PAGE_WITHOUT_RECYCLE | PAGE_WITHOUT_SWAP},
 		{"+ recycling", PAGE_WITHOUT_SWAP},
 		{"+ endian swap", 0},
+		/* All four, the third as published. */
+		{"client counts", PAGE_CLIENT_INDICES},
 	};
 
 	for (uint32_t i = 0; i < ARRAY_LEN(steps); i++) {
@@ -243,11 +253,15 @@ static int plan_12(struct figure_run *r)
 
 /* From half of what was published to twice that: of a value, of what it is
  * above 1, of what it is below 1. */
-#define AROUND(value)	value, (value) / 2.0, (value)*2.0
-#define ABOVE(ratio)	ratio, 1 + ((ratio)-1) / 2.0, 1 + ((ratio)-1) * 2.0
-#define BELOW(share)	share, 1 - (1 - (share)) * 2.0, 1 - (1 - (share)) / 2.0
-#define AT_MOST(ratio)	ratio, 0, ratio
-#define AT_LEAST(share) share, share, 0
+#define AROUND(value)  value, (value) / 2.0, (value)*2.0
+#define ABOVE(ratio)   ratio, 1 + ((ratio)-1) / 2.0, 1 + ((ratio)-1) * 2.0
+#define BELOW(share)   share, 1 - (1 - (share)) * 2.0, 1 - (1 - (share)) / 2.0
+#define AT_MOST(ratio) ratio, 0, ratio
+/* What chains cost must not exceed what was published, and a point at which
+ * they hardly cost anything puts no load on them: it shows nothing of what they
+ * do under one, so less than half is short, too. */
+#define COSTS(ratio) ratio, 1 + ((ratio)-1) / 2.0, ratio
+#define KEEPS(share) share, share, 1 - (1 - (share)) / 2.0
 /* A constant was chosen so that it comes out: no claim can be shown by it. */
 #define FITTED(value) value, 0, 0
 
@@ -279,7 +293,7 @@ static const struct figure_claim claims[] = {
 	{"7", "run time", "elapsed_ms", "quicksort dynamic-1m, freed", 50,
 	 "quicksort static, freed", 50, ABOVE(1.243), "x", ""},
 	{"7", "run time", "elapsed_ms", "quicksort chain, freed", 50,
-	 "quicksort static, freed", 50, AT_MOST(1.097), "x", ""},
+	 "quicksort static, freed", 50, COSTS(1.097), "x", ""},
 	{"7", "run time", "elapsed_ms", "quicksort two-sided", 50,
 	 "quicksort static", 50, ABOVE(2.424), "x", ""},
 	{"7", "run time", "elapsed_ms", "pagerank dynamic-1m", 50,
@@ -305,7 +319,7 @@ static const struct figure_claim claims[] = {
 	 "two-sided, 16 cores, freed", 8, "chain, freed", 8, ABOVE(1.673), "x",
 	 ""},
 	{"8 9", "run time, 8 clients", "elapsed_ms", "chain, freed", 8,
-	 "static, freed", 8, AT_MOST(1.146), "x", ""},
+	 "static, freed", 8, COSTS(1.146), "x", ""},
 	{"8 9", "utilisation, 8 clients", "utilisation", "chain", 8, "static",
 	 8, AROUND(3), "x", ""},
 	{"8 9", "run time, 8 clients", "elapsed_ms", "two-sided, 16 cores", 8,
@@ -313,15 +327,15 @@ static const struct figure_claim claims[] = {
 	{"8 9", "run time, 8 clients", "elapsed_ms", "dynamic-1m, 10 cores", 8,
 	 "chain", 8, ABOVE(1.464), "x", ""},
 	{"8 9", "run time, 4 clients", "elapsed_ms", "chain", 4, "static", 4,
-	 AT_MOST(1.057), "x", ""},
+	 COSTS(1.057), "x", ""},
 	{"8 9", "run time, 8 clients", "elapsed_ms", "chain", 8, "static", 8,
-	 AT_MOST(1.146), "x", ""},
+	 COSTS(1.146), "x", ""},
 	{"8 9", "throughput, 8 clients", "mops", "chain", 8, "static", 8,
-	 AT_LEAST(0.873), "x", ""},
+	 KEEPS(0.873), "x", ""},
 	{"8 9", "run time, 8 clients", "elapsed_ms", "chain, bursts", 8,
-	 "static, bursts", 8, AT_MOST(1.146), "x", ""},
+	 "static, bursts", 8, COSTS(1.146), "x", ""},
 	{"8 9", "throughput, 8 clients", "mops", "chain, bursts", 8,
-	 "static, bursts", 8, AT_LEAST(0.873), "x", ""},
+	 "static, bursts", 8, KEEPS(0.873), "x", ""},
 	{"10", "rate, 24 workers", "mops", "load (chain)", 24, "READ (static)",
 	 24, FITTED(0.921), "x", "chain_wr_ps was fitted to it"},
 	{"10", "rate, 192 workers", "mops", "load (chain)", 192,
@@ -339,6 +353,8 @@ static const struct figure_claim claims[] = {
 	 FITTED(4.6), "us", "chain_order_ps was fitted to it"},
 	{"11", "1 worker", "mean_us", "unmapped store (chain)", 1, NULL, 0,
 	 AROUND(9.4), "us", ""},
+	{"11", "1 worker", "mean_us", "unmapped store (client counts)", 1, NULL,
+	 0, AROUND(9.4), "us", "what a ConnectX can execute"},
 	{"11", "latency, 1 worker", "mean_us", "load (two-sided)", 1,
 	 "READ (static)", 1, FITTED(3.8), "x",
 	 "the server's time was fitted to it"},
@@ -357,6 +373,8 @@ static const struct figure_claim claims[] = {
 	 "us", ""},
 	{"12", "latency", "mean_us", "+ endian swap", 4, NULL, 0, AROUND(9.4),
 	 "us", "chain_sge_ps was fitted to what it saves"},
+	{"12", "latency", "mean_us", "client counts", 5, NULL, 0, FITTED(9.4),
+	 "us", "what a ConnectX can execute; chain_sge_ps as above"},
 	{"12", "all optimisations", "mean_us", "+ endian swap", 4, "naive", 0,
 	 AROUND(9.4 / 35.9), "x", ""},
 };
@@ -379,6 +397,7 @@ static void judge_programs(struct figure_run *r)
 					 &(struct figure_claim){
 						 .what = what,
 						 .published = 1 + p->overhead,
+						 .least = 1 + p->overhead / 2,
 						 .most = 1 + p->overhead,
 						 .unit = "x",
 						 .note = ""},

@@ -8,6 +8,8 @@
 #define LOW(v)	((v)*0.75)
 #define HIGH(v) ((v)*1.25)
 #define INPUT	"the model is made of it"
+/* Nothing runs: the value cannot change, so it is no claim. */
+#define ARITHMETIC "arithmetic on published numbers"
 
 #define LADDER(name, idle, read, mixed, even, write)                           \
 	{"ladder", "idle latency", "idle_ns", name, 0,	  NULL,                \
@@ -113,11 +115,11 @@ const struct figure_claim tfig_claims[] = {
 	{"llm", "84 threads", "gbs", "1:3", 84, "MMEM", 84, 1.14, 1, HIGH(1.14),
 	 "x", "published: beyond 64 threads"},
 	{"vm", "gain of revenue, 20 % discount", "revenue", "CXL at a discount",
-	 20, NULL, 0, 26.7, 26.6, 26.8, "%", "the dissertation prints 26.77"},
+	 20, NULL, 0, 26.7, 0, 0, "%", ARITHMETIC "; it prints 26.77"},
 	{"cost", "servers, Rc 8", "servers", "Rd 10, C 2, Rt 1.1", 8, NULL, 0,
-	 67.29, 67.285, 67.295, "%", ""},
+	 67.29, 0, 0, "%", ARITHMETIC},
 	{"cost", "saving, Rc 8", "saving", "Rd 10, C 2, Rt 1.1", 8, NULL, 0,
-	 25.98, 25.975, 25.985, "%", ""},
+	 25.98, 0, 0, "%", ARITHMETIC},
 	GUARD("language model, 84 threads", "promotion, guarded", "promotion",
 	      84),
 	GUARD("language model, 48 threads", "promotion, guarded", "promotion",

@@ -128,6 +128,23 @@ static const struct opt options[] = {
 	OPT_END,
 };
 
+#define OF_ALL "costs"
+
+/* Curves of memories and arithmetic on costs meet no chance. */
+static const struct figure_takes takes[] = {
+	{"ladder", OF_ALL},
+	{"knee", OF_ALL},
+	{"keydb", OF_ALL " seed quick"},
+	{"keydb-cxl", OF_ALL},
+	{"spark", OF_ALL " seed quick"},
+	{"llm", OF_ALL},
+	{"vm", OF_ALL},
+	{"cost", OF_ALL},
+	{"guard", OF_ALL " seed quick"},
+	{NULL, OF_ALL " seed quick"},
+	{NULL, NULL},
+};
+
 const struct figure_system tier_figures = {
 	.name = "tier",
 	.source = "Y. Tang's dissertation, 4; EuroSys 2024",
@@ -141,6 +158,7 @@ const struct figure_system tier_figures = {
 	.claim_count = TFIG_CLAIMS,
 	.options = options,
 	.defaults = &defaults.f,
+	.takes = takes,
 	.options_bytes = sizeof(defaults),
 	.row_bytes = sizeof(struct tfig_row),
 	.run = figure_points_run,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The play "kv": its world, its clients, its end. */
-#include "kv_play.h"
+#include "kv_play_priv.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,47 +8,17 @@
 
 #include "base/error.h"
 #include "figures/commands.h"
-#include "kv_cluster.h"
 
 enum {
-	CLIENTS_MAX = 6,
-	KEYS = 10,
 	OPS = 40,
 	FAILURE_MS = 20,
 	DEADLINE_MS = 3000,
-	VALUE_MAX = 400,
 	RESIZE_ONE_OF = 40, /* operations */
 	SEVERAL = 4,	    /* operations of one client under way */
 	UNIT_ONE_OF = 4,    /* operations */
 	UNIT_KEYS = 3,
 	PAIR_READS = 8,
-	PAIR_FIRST = KEYS, /* two keys that only units write */
-	PAIR_SECOND,
 };
-
-struct kp_client {
-	struct play_client base;
-	struct kv_cluster_client place;
-	struct aq_kv_client *kv;
-	uint64_t seen[KEYS]; /* last value, for compare and swap */
-	bool in_pair;	     /* it changes the two keys */
-};
-
-struct kp {
-	struct play_run run;
-	struct kv_play_counts *n;
-	struct kv_cluster cluster;
-	struct kv_geometry g;
-	struct kp_client client[CLIENTS_MAX];
-	bool leaves;
-	bool split;
-	bool pair_left; /* by a client that died, slept or was cut off in it */
-};
-
-static struct kp *kp_of(const struct kp_client *c)
-{
-	return (struct kp *)c->base.run;
-}
 
 static struct aq_kv_client *kv_of(const struct play_client *c)
 {
@@ -80,6 +50,7 @@ static int open_kv(struct play_client *client)
 	struct kv_client_config cfg = {
 		.options = {.deadline_ms = DEADLINE_MS, .depth = SEVERAL},
 		.crash = crash,
+		.now_ms = kp_now_ms,
 		.ctx = c,
 		.split_writes = kp_of(c)->split,
 		.rng_seed = rng_u64(&c->base.rand) | 1};
@@ -119,12 +90,12 @@ static void close_kv(struct play_client *client)
 
 static size_t value_bytes(const struct play_run *r, uint64_t id)
 {
-	return id % 3 ? 8 : 30 + id % (VALUE_MAX - 30);
+	return id % 3 ? 8 : 30 + id % (KP_VALUE_MAX - 30);
 }
 
 static int get(struct play_client *c, unsigned key, uint8_t *buf, size_t *len)
 {
-	return aq_kv_get(kv_of(c), &key, sizeof(key), buf, VALUE_MAX, len);
+	return aq_kv_get(kv_of(c), &key, sizeof(key), buf, KP_VALUE_MAX, len);
 }
 
 static int put(struct play_client *c, unsigned key, const uint8_t *value,
@@ -149,7 +120,7 @@ static void do_get(struct kp_client *c, uint32_t key)
 static void do_cas(struct kp_client *c, uint32_t key)
 {
 	uint64_t id = ++c->base.run->next_value;
-	uint8_t was[VALUE_MAX], value[VALUE_MAX];
+	uint8_t was[KP_VALUE_MAX], value[KP_VALUE_MAX];
 	size_t was_len = play_value_make(c->base.run, c->seen[key], was);
 	size_t len = play_value_make(c->base.run, id, value);
 	int64_t op = play_invoke(&c->base, key, LIN_CAS, c->seen[key], id);
@@ -172,9 +143,9 @@ struct piece {
 	struct aq_kv_op op;
 	int64_t lin;
 	uint32_t key;
-	uint8_t value[VALUE_MAX];
+	uint8_t value[KP_VALUE_MAX];
 	/* Of a modification: only if the value is this one. */
-	uint8_t was[VALUE_MAX];
+	uint8_t was[KP_VALUE_MAX];
 	size_t was_len, len;
 	bool is_swapped;
 	bool is_told;
@@ -207,7 +178,7 @@ static void start_piece(struct kp_client *c, struct piece *s)
 		kinds[sim_rand_below(&c->base.rand, ARRAY_LEN(kinds))];
 	uint64_t id = 0, was = 0;
 
-	s->key = sim_rand_below(&c->base.rand, KEYS);
+	s->key = sim_rand_below(&c->base.rand, KP_KEYS);
 	if (kind == AQ_KV_OP_MODIFY && !c->seen[s->key])
 		kind = AQ_KV_OP_GET;
 	s->op = (struct aq_kv_op){.kind = kind,
@@ -290,7 +261,7 @@ static void do_several(struct kp_client *c)
 struct unit {
 	unsigned count;
 	uint32_t key[UNIT_KEYS];
-	uint8_t value[UNIT_KEYS][VALUE_MAX];
+	uint8_t value[UNIT_KEYS][KP_VALUE_MAX];
 	size_t len[UNIT_KEYS];
 };
 
@@ -311,7 +282,7 @@ static void do_unit(struct kp_client *c)
 {
 	struct unit u = {.count = UNIT_KEYS};
 	struct aq_kv_key keys[UNIT_KEYS];
-	uint32_t first = sim_rand_below(&c->base.rand, KEYS);
+	uint32_t first = sim_rand_below(&c->base.rand, KP_KEYS);
 	int64_t op[UNIT_KEYS];
 	enum lin_type ended;
 	unsigned i;
@@ -320,7 +291,7 @@ static void do_unit(struct kp_client *c)
 	for (i = 0; i < UNIT_KEYS; i++) {
 		uint64_t id = ++c->base.run->next_value;
 
-		u.key[i] = (first + 3 * i) % KEYS;
+		u.key[i] = (first + 3 * i) % KP_KEYS;
 		u.len[i] = play_value_make(c->base.run, id, u.value[i]);
 		keys[i] = (struct aq_kv_key){&u.key[i], sizeof(u.key[i])};
 		op[i] = play_invoke(&c->base, u.key[i], LIN_WRITE, id, 0);
@@ -335,7 +306,7 @@ static void do_unit(struct kp_client *c)
 /* The same number in both keys, one more each time. */
 struct pair {
 	uint64_t number[2]; /* what there was */
-	uint8_t value[VALUE_MAX];
+	uint8_t value[KP_VALUE_MAX];
 	size_t len;
 };
 
@@ -363,8 +334,8 @@ static int pair_fn(struct aq_kv_change *ch, void *user)
 	memset(p->value, 0, sizeof(p->value));
 	memcpy(p->value, &next, sizeof(next));
 	/* In the index, or beside it; not always both alike. */
-	ch[0].new_value_len = next % 3 ? sizeof(next) : VALUE_MAX;
-	ch[1].new_value_len = next % 4 ? sizeof(next) : VALUE_MAX / 2;
+	ch[0].new_value_len = next % 3 ? sizeof(next) : KP_VALUE_MAX;
+	ch[1].new_value_len = next % 4 ? sizeof(next) : KP_VALUE_MAX / 2;
 	return 0;
 }
 
@@ -377,7 +348,7 @@ static bool may_be_half(const struct kp *p)
 
 static void change_pair(struct kp_client *c)
 {
-	static const uint32_t first = PAIR_FIRST, second = PAIR_SECOND;
+	static const uint32_t first = KP_PAIR_FIRST, second = KP_PAIR_SECOND;
 	struct aq_kv_key keys[] = {{&first, sizeof(first)},
 				   {&second, sizeof(second)}};
 	struct pair p = {0};
@@ -404,11 +375,11 @@ static void read_pair(struct kp_client *c)
 	uint64_t before = 0, now;
 
 	for (uint32_t i = 0; i < PAIR_READS; i++) {
-		uint32_t key = i % 2 == turn ? PAIR_FIRST : PAIR_SECOND;
-		uint8_t value[VALUE_MAX];
+		uint32_t key = i % 2 == turn ? KP_PAIR_FIRST : KP_PAIR_SECOND;
+		uint8_t value[KP_VALUE_MAX];
 		size_t len = 0;
-		int err = aq_kv_get(c->kv, &key, sizeof(key), value, VALUE_MAX,
-				    &len);
+		int err = aq_kv_get(c->kv, &key, sizeof(key), value,
+				    KP_VALUE_MAX, &len);
 
 		if (err && err != -ENOENT) {
 			(void)play_ended(&c->base, err);
@@ -441,7 +412,7 @@ static void do_resize(struct kp_client *c)
 	uint32_t shards = sim_rand_range(&c->base.rand, 1, 3);
 	struct aq_kv_options o = {
 		.capacity =
-			shards * sim_rand_range(&c->base.rand, 4 * KEYS, 80),
+			shards * sim_rand_range(&c->base.rand, 4 * KP_KEYS, 80),
 		.shards = shards};
 	bool healed;
 	int err;
@@ -465,7 +436,7 @@ static void do_resize(struct kp_client *c)
 static void step(struct play_client *client)
 {
 	struct kp_client *c = (struct kp_client *)client;
-	uint32_t key = sim_rand_below(&c->base.rand, KEYS);
+	uint32_t key = sim_rand_below(&c->base.rand, KP_KEYS);
 
 	if (kp_of(c)->leaves &&
 	    sim_rand_below(&c->base.rand, RESIZE_ONE_OF) == 0) {
@@ -478,7 +449,7 @@ static void step(struct play_client *client)
 		return;
 	}
 	play_client_arm(&c->base, 12, 18);
-	switch (sim_rand_below(&c->base.rand, 9)) {
+	switch (sim_rand_below(&c->base.rand, 12)) {
 	case 0:
 	case 1:
 	case 2:
@@ -494,6 +465,13 @@ static void step(struct play_client *client)
 		break;
 	case 7:
 		do_several(c);
+		break;
+	case 8:
+	case 9:
+		kp_number_step(c);
+		break;
+	case 10:
+		kp_mortal_step(c);
 		break;
 	default:
 		do_cas(c, key);
@@ -571,12 +549,12 @@ static void kill_node(struct play_run *r)
 static int make_geometry(struct kp *p)
 {
 	struct aq_kv_options o = {
-		.capacity = sim_rand_range(&p->run.rand, KEYS + 2, 24),
+		.capacity = sim_rand_range(&p->run.rand, KP_ALL_KEYS, 26),
 		.entries_per_row = sim_rand_range(&p->run.rand, 1, 4),
 		.entry_bytes = 32,
 		.extent_bytes = 1 << 20,
 		.chunk_bytes = 65536,
-		.clients = (p->leaves ? 5 : 2) * CLIENTS_MAX,
+		.clients = (p->leaves ? 5 : 2) * KP_CLIENTS_MAX,
 		.rows_per_lock = 1u << sim_rand_below(&p->run.rand, 4),
 		.hash = sim_rand_below(&p->run.rand, 3),
 		.failure_ms = FAILURE_MS,
@@ -585,8 +563,8 @@ static int make_geometry(struct kp *p)
 
 	if (p->leaves) {
 		o.shards = sim_rand_range(&p->run.rand, 1, 3);
-		o.capacity =
-			o.shards * sim_rand_range(&p->run.rand, 3 * KEYS, 80);
+		o.capacity = o.shards *
+			     sim_rand_range(&p->run.rand, 3 * KP_KEYS, 80);
 		o.copies = sim_rand_range(&p->run.rand, 1, 2);
 	}
 	p->split = sim_rand_below(&p->run.rand, 2);
@@ -610,7 +588,7 @@ static int make_hosts(struct kp *p)
 	t->node_count = p->leaves ? KV_CLUSTER_NODES : 1;
 	for (i = 0; i < t->node_count && !err; i++)
 		err = rig_host_add(p->run.stage, "node", &t->node[i]);
-	clients = sim_rand_range(&p->run.rand, 2, CLIENTS_MAX);
+	clients = sim_rand_range(&p->run.rand, 2, KP_CLIENTS_MAX);
 	for (i = 0; i < clients && !err; i++) {
 		struct kp_client *c = &p->client[i];
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The play "kv": clients put, get, delete and compare and swap keys of one
- * small table, one at a time, several together or as one unit, over a network
- * that loses, doubles, reorders and damages. At any of their requests they die,
- * or sleep for so long that others take them for dead. What they saw must be
- * linearizable, no half of a unit may be seen, and in the end the table must be
- * whole.
+ * small table, count a number up, write values that expire, one at a time,
+ * several together or as one unit, over a network that loses, doubles, reorders
+ * and damages. At any of their requests they die, or sleep for so long that
+ * others take them for dead. What they saw must be linearizable, no half of a
+ * unit may be seen, and in the end the table must be whole.
  */
 #ifndef AQ_PLAYS_KV_PLAY_H
 #define AQ_PLAYS_KV_PLAY_H
@@ -18,6 +18,9 @@
 	X(puts, "keys written")                                \
 	X(deletes, "keys deleted")                             \
 	X(swaps, "compare and swap")                           \
+	X(increments, "increments of a number")                \
+	X(mortals, "values with a time to live")               \
+	X(expired, "of them, those that were met too late")    \
 	X(together, "operations under way with others")        \
 	X(units, "changes of several keys as one")             \
 	X(deaths, "clients that died in an operation")         \

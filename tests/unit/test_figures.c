@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "figure_rows.h"
+#include "figures/commands.h"
 #include "figures/figures.h"
 
 static const struct figure_system *const systems[] = {
@@ -145,12 +146,79 @@ static void what_is_not_a_number_does_not_hold(void **state)
 	figure_release(&r);
 }
 
+static bool has_option(const struct figure_system *s, const char *name)
+{
+	for (const struct opt *o = s->options; o && o->name; o++)
+		if (!strcmp(o->name, name))
+			return true;
+	return false;
+}
+
+/* The figure's points with this seed; false: it refuses one. */
+static bool plan_with(const struct figure_system *s, const struct figure *f,
+		      const char *seed, struct figure_run *r)
+{
+	static _Alignas(16) char options[FIGURE_OPTIONS_BYTES_MAX];
+	char name[32], figure[] = "--figure", option[] = "--seed", number[8];
+	char *argv[] = {name, figure, name, option, number, NULL};
+	struct figure_options *o = (struct figure_options *)options;
+
+	memcpy(options, s->defaults, s->options_bytes);
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(f->name, " "),
+		 f->name);
+	snprintf(number, sizeof(number), "%s", seed);
+	if (figure_parse(s, o, 5, argv) != -1)
+		return false;
+	o->quick = true;
+	figure_init(r, s, f, o);
+	assert_int_equal(f->plan(r), 0);
+	return true;
+}
+
+/* Curves, constants and what no chance meets took a seed and did nothing with
+ * it. */
+static void a_seed_changes_what_is_random_or_is_refused(void **state)
+{
+	static const struct figure_system *const seeded[] = {
+		&offload_figures, &kv_figures,	   &switch_figures,
+		&paging_figures,  &walk_figures,   &tier_figures,
+		&mind_figures,	  &elastic_figures};
+	unsigned used = 0, refused = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_LEN(seeded); i++) {
+		const struct figure_system *s = seeded[i];
+
+		for (const struct figure *f = s->figures;
+		     has_option(s, "seed") && f->name; f++) {
+			struct figure_run a, b;
+
+			if (!plan_with(s, f, "3", &a)) {
+				refused++;
+				continue;
+			}
+			assert_true(plan_with(s, f, "4", &b));
+			assert_int_equal(a.count, b.count);
+			if (!memcmp(figure_row(&a, 0), figure_row(&b, 0),
+				    a.count * s->row_bytes))
+				fail_msg("%s %s takes a seed, and does nothing "
+					 "with it",
+					 s->name, f->name);
+			used++;
+			figure_release(&a);
+			figure_release(&b);
+		}
+	}
+	assert_true(used > 40 && refused > 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pictures),
 		cmocka_unit_test(test_claims),
 		cmocka_unit_test(what_is_not_a_number_does_not_hold),
+		cmocka_unit_test(a_seed_changes_what_is_random_or_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,9 +28,10 @@ static void expect(struct page_store *s, uint64_t page, uint64_t version)
 	assert_memory_equal(buf, want, BYTES);
 }
 
-static void test_life(void **state)
+static void live(unsigned without)
 {
-	struct page_store_options o = {.pages = 200, .mode = PAGE_CHAIN};
+	struct page_store_options o = {
+		.pages = 200, .mode = PAGE_CHAIN, .chain_without = without};
 	struct page_store *s;
 	struct page_stats st;
 	struct rig r;
@@ -58,6 +59,12 @@ static void test_life(void **state)
 	page_store_close(s);
 	assert_int_equal(pframe_pool_free(r.pool), PFRAMES);
 	rig_break(&r);
+}
+
+static void test_life(void **state)
+{
+	live(0);
+	live(PAGE_CLIENT_INDICES);
 }
 
 /* Every page frame is free, once. */
@@ -251,12 +258,13 @@ static void test_server_thread(void **state)
 
 /* More stores than page frames: some fail, nothing else does, and when pages
  * come back there is room again. */
-static void test_exhausted(void **state)
+static void exhaust(unsigned without)
 {
 	enum {
 		OPS = 60
 	};
-	struct page_store_options o = {.pages = 200, .mode = PAGE_CHAIN};
+	struct page_store_options o = {
+		.pages = 200, .mode = PAGE_CHAIN, .chain_without = without};
 	static uint8_t space[OPS][BYTES];
 	struct page_op ops[OPS], *list[OPS], *done[OPS];
 	unsigned ended = 0, stored = 0;
@@ -299,6 +307,12 @@ static void test_exhausted(void **state)
 	page_store_close(s);
 	expect_all_free(&r);
 	rig_break(&r);
+}
+
+static void test_exhausted(void **state)
+{
+	exhaust(0);
+	exhaust(PAGE_CLIENT_INDICES);
 }
 
 /* The client's end breaks while the node still executes what has arrived: no
@@ -391,6 +405,10 @@ static void test_every_step(void **state)
 		stop_before(PAGE_CHAIN_UNMAPPED, PAGE_WITHOUT_ALL, i);
 	for (unsigned i = 1; i < 13; i++)
 		stop_before(PAGE_CHAIN_UNMAPPED, PAGE_WITHOUT_DECISION, i);
+	for (unsigned i = 1; i < 10; i++)
+		stop_before(PAGE_CHAIN_UNMAPPED, PAGE_CLIENT_INDICES, i);
+	for (unsigned i = 1; i < 8; i++)
+		stop_before(PAGE_CHAIN_INVALIDATE, PAGE_CLIENT_INDICES, i);
 }
 
 /* ---- chains without optimisations --------------------------------------- */
@@ -429,6 +447,86 @@ static void test_without(void **state)
 		expect_all_free(&r);
 		rig_break(&r);
 	}
+}
+
+/* ---- indices that the client sends ------------------------------------- */
+
+/* All requests and receives are such that a ConnectX has them, and no opcode
+ * is new. */
+static void expect_hardware(const struct pframe_chain *c)
+{
+	const union aqdv_wqe *end = c->work + (size_t)c->ring * c->blocks;
+
+	for (const union aqdv_wqe *w = c->work; w < end;
+	     w += (be32toh(w->ctrl.qpn_ds) + 3) / 4) {
+		uint32_t opcode = be32toh(w->ctrl.opmod_idx_opcode) & 0xff;
+
+		if (opcode != AQDV_WQE_WAIT && opcode != AQDV_WQE_SEND_ENABLE)
+			continue;
+		assert_int_equal(w->control.order.step, 0);
+		assert_int_equal(w->control.order.base, 0);
+	}
+	for (uint32_t i = 0; i < c->ring; i++)
+		assert_int_equal(c->front[2 * i + 1].control.order.step, 0);
+	for (uint32_t i = 0; i < c->ring * c->recv_segs; i++)
+		assert_true(
+			!(be32toh(c->recv[i].byte_count) & AQDV_WQE_INLINE));
+}
+
+/* As many under way as there may be, again and again: each slot's indices are
+ * the right ones whatever of the ring has not run yet. */
+static void the_client_can_count(void **state)
+{
+	enum {
+		OPS = 48
+	};
+	struct page_store_options o = {.pages = 200,
+				       .mode = PAGE_CHAIN,
+				       .depth = 16,
+				       .chain_without = PAGE_CLIENT_INDICES};
+	static uint8_t space[OPS][BYTES];
+	struct page_op ops[OPS], *list[OPS], *done[OPS];
+	struct page_store *s;
+	struct rig r;
+
+	rig_make(&r, 1);
+	rig_make_pool(&r, PFRAMES, BYTES);
+	s = rig_store(&r, &o);
+	for (unsigned i = 0; i < PAGE_CHAIN_COUNT; i++)
+		expect_hardware(r.node[0].chain[i]);
+	for (unsigned turn = 0; turn < 200; turn++) {
+		unsigned ended = 0, sent = 0;
+
+		for (unsigned i = 0; i < OPS; i++) {
+			bool is_load = turn % 4 == 3;
+
+			ops[i] = (struct page_op){
+				.kind = turn % 5 == 4 ? PAGE_INVALIDATE
+					: is_load     ? PAGE_LOAD
+						      : PAGE_STORE,
+				.page = i,
+				.buf = space[i]};
+			if (ops[i].kind == PAGE_STORE)
+				rig_fill(space[i], BYTES, i, turn);
+			list[i] = &ops[i];
+		}
+		while (ended < OPS) {
+			int n = page_submit(s, list + sent, OPS - sent);
+
+			sent += n > 0 ? (unsigned)n : 0;
+			ended += (unsigned)page_poll(s, done, OPS);
+		}
+		for (unsigned i = 0; i < OPS; i++)
+			assert_true(ops[i].result == 0 ||
+				    (ops[i].kind == PAGE_LOAD &&
+				     ops[i].result == -ENODATA));
+		if (ops[0].kind == PAGE_STORE)
+			for (unsigned i = 0; i < OPS; i++)
+				expect(s, i, turn);
+	}
+	page_store_close(s);
+	expect_all_free(&r);
+	rig_break(&r);
 }
 
 /* ---- clients that lie --------------------------------------------------- */
@@ -579,6 +677,7 @@ int main(void)
 		cmocka_unit_test(test_broken_link),
 		cmocka_unit_test(test_every_step),
 		cmocka_unit_test(test_without),
+		cmocka_unit_test(the_client_can_count),
 		cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_refused),
 	};

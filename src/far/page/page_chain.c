@@ -31,6 +31,14 @@ static const uint32_t text_bytes[PAGE_CHAIN_COUNT] = {
 	[PAGE_CHAIN_INVALIDATE] = sizeof(struct page_chain_call),
 };
 
+/* The same where it has the indices of its turn. */
+static const uint32_t turn_bytes[PAGE_CHAIN_COUNT] = {
+	[PAGE_CHAIN_LOAD] = sizeof(struct page_chain_turn_load),
+	[PAGE_CHAIN_MAPPED] = PAGE_CHAIN_TURN_STORE_BYTES,
+	[PAGE_CHAIN_UNMAPPED] = PAGE_CHAIN_TURN_STORE_BYTES,
+	[PAGE_CHAIN_INVALIDATE] = sizeof(struct page_chain_turn_call),
+};
+
 /* What a slot's job on this backend is about. */
 struct errand {
 	bool is_under_way;
@@ -45,6 +53,7 @@ struct chain_backend {
 	struct errand *errand; /* by slot */
 	uint8_t *mapped;       /* one bit per index */
 	size_t mapped_bytes;
+	uint32_t sent[PAGE_CHAIN_COUNT]; /* calls, since the chain was made */
 	bool is_full; /* has been said, and no page was taken since */
 };
 
@@ -77,6 +86,23 @@ static void chain_release(struct page_backend *backend)
 	free(c->errand);
 }
 
+static bool sends_indices(const struct page_backend *backend)
+{
+	return backend->store->o.chain_without & PAGE_CLIENT_INDICES;
+}
+
+static int open_caller(struct page_backend *backend, enum page_chain kind)
+{
+	struct chain_backend *c = backend->own;
+
+	c->caller[kind].number = kind;
+	c->sent[kind] = 0;
+	return page_caller_init(
+		&c->caller[kind], backend->grant.link[FIRST_LINK + kind],
+		sends_indices(backend) ? turn_bytes[kind] : text_bytes[kind],
+		backend->store->slot_count);
+}
+
 static int chain_start(struct page_backend *backend)
 {
 	struct chain_backend *c = backend->own;
@@ -91,12 +117,8 @@ static int chain_start(struct page_backend *backend)
 	c->errand = calloc(s->slot_count, sizeof(*c->errand));
 	if (!c->mapped || !c->errand)
 		return error_set(-ENOMEM, "no memory for a backend");
-	for (unsigned i = 0; i < PAGE_CHAIN_COUNT && !err; i++) {
-		c->caller[i].number = i;
-		err = page_caller_init(&c->caller[i],
-				       backend->grant.link[FIRST_LINK + i],
-				       text_bytes[i], s->slot_count);
-	}
+	for (unsigned i = 0; i < PAGE_CHAIN_COUNT && !err; i++)
+		err = open_caller(backend, i);
 	return err;
 }
 
@@ -134,6 +156,42 @@ static void write_call(struct page_caller *caller, uint32_t slot,
 						 .imm = be32_put(imm)};
 }
 
+/* The call, and what the chain's requests need at their next turns. */
+static void write_turn(struct chain_backend *c, enum page_chain chain,
+		       uint32_t slot, const struct page_job *job,
+		       struct page_chain_turn turn)
+{
+	void *text = page_caller_text(&c->caller[chain], slot);
+
+	write_call(&c->caller[chain], slot, job);
+	if (chain == PAGE_CHAIN_LOAD) {
+		((struct page_chain_turn_load *)text)->turn = turn;
+		return;
+	}
+	*(struct page_chain_turn_call *)text = (struct page_chain_turn_call){
+		.call = *(const struct page_chain_call *)text,
+		.turn = turn,
+		.loads = be32_put(c->sent[PAGE_CHAIN_LOAD]),
+		.stores = be32_put(c->sent[PAGE_CHAIN_MAPPED]),
+	};
+}
+
+static int post_turn(struct page_backend *backend, enum page_chain chain,
+		     uint32_t slot, const struct page_job *job)
+{
+	struct chain_backend *c = backend->own;
+	const struct page_store *s = backend->store;
+	int err;
+
+	write_turn(c, chain, slot, job,
+		   page_chain_turn_of(c->sent[chain],
+				      u32_pow2_ceil(s->slot_count)));
+	err = page_caller_send(&c->caller[chain], slot, job,
+			       job->kind == PAGE_STORE ? s->o.page_bytes : 0);
+	c->sent[chain] += !err;
+	return err;
+}
+
 /* Which entry a store is for, as its chain takes it. */
 static uint32_t entry_of(const struct page_backend *backend,
 			 enum page_chain chain, uint64_t index)
@@ -160,6 +218,8 @@ static int chain_post(struct page_backend *backend, const struct page_job *job)
 					  .chain = chain,
 					  .tag = job->tag,
 					  .index = job->index};
+	if (sends_indices(backend))
+		return post_turn(backend, chain, slot, job);
 	if (job->kind == PAGE_STORE)
 		return page_caller_store(caller, job,
 					 backend->store->o.page_bytes,
@@ -292,9 +352,7 @@ static int chain_check(struct page_backend *backend)
 	if (!err)
 		err = w->renew(w->ctx, &backend->grant, at);
 	if (!err)
-		err = page_caller_init(caller, backend->grant.link[at],
-				       text_bytes[PAGE_CHAIN_UNMAPPED],
-				       backend->store->slot_count);
+		err = open_caller(backend, PAGE_CHAIN_UNMAPPED);
 	if (!err)
 		end_settled(backend, stop_error(backend, &stop));
 	else

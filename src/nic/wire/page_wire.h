@@ -36,6 +36,15 @@ enum page_without {
 	PAGE_WITHOUT_RECYCLE = 1u << 2,	 /* it counts its indices up itself */
 	PAGE_WITHOUT_SWAP = 1u << 3,	 /* it turns numbers byte by byte */
 	PAGE_WITHOUT_ALL = 0xf,
+	/*
+	 * No optimisation, and beside none of the above: all chains do without
+	 * what only our NIC has. The client counts its messages and sends the
+	 * indices that their slot's requests need, as ODRP's does; WAIT has no
+	 * base, and a store its entry in the text. A client that lies can
+	 * change the arguments of chains of its own that run, so memory nodes
+	 * do not offer it: it is for simulations and tests.
+	 */
+	PAGE_CLIENT_INDICES = 1u << 4,
 };
 
 enum page_wire_kind {
@@ -132,6 +141,53 @@ STATIC_ASSERT(sizeof(struct page_chain_call) == 12, "chain call");
 
 enum {
 	PAGE_CHAIN_ENTRY_BYTES = 8,
+	PAGE_CHAIN_FRONT_BLOCKS = 2, /* of an answering slot */
+};
+
+/* ---- with PAGE_CLIENT_INDICES ------------------------------------------- */
+
+/*
+ * What the requests of message number i (from 0 on, of one chain) need where
+ * `slots` may be under way. The rings have twice as many slots, so the WAIT
+ * that gets its next index with this message is the one half a ring ahead: it
+ * was executed before this slot could receive again, and waits for message i +
+ * slots next.
+ */
+struct page_chain_turn {
+	be32 enable;  /* blocks of the answering queue */
+	be32 receive; /* receives */
+	be32 wait;    /* messages */
+};
+
+static inline struct page_chain_turn page_chain_turn_of(uint32_t i,
+							uint32_t slots)
+{
+	return (struct page_chain_turn){
+		.enable = be32_put((i + 1) * PAGE_CHAIN_FRONT_BLOCKS),
+		.receive = be32_put(i + slots + 1),
+		.wait = be32_put(i + slots + 1),
+	};
+}
+
+struct page_chain_turn_load {
+	struct page_chain_load call;
+	struct page_chain_turn turn;
+};
+STATIC_ASSERT(sizeof(struct page_chain_turn_load) == 36, "load and turn");
+
+/* A store has the page behind the turn; an invalidate how many loads and mapped
+ * stores the client has sent before it, whose answers it waits for. */
+struct page_chain_turn_call {
+	struct page_chain_call call;
+	struct page_chain_turn turn;
+	be32 loads;
+	be32 stores;
+};
+STATIC_ASSERT(sizeof(struct page_chain_turn_call) == 32, "call and turn");
+
+enum {
+	PAGE_CHAIN_TURN_STORE_BYTES =
+		offsetof(struct page_chain_turn_call, loads),
 };
 
 #endif

@@ -47,10 +47,10 @@ static int make_memory(struct pframe_chain *c)
 {
 	bool stores =
 		c->kind == PAGE_CHAIN_MAPPED || c->kind == PAGE_CHAIN_UNMAPPED;
-	size_t n = c->slots, at = 0;
+	size_t n = c->ring, at = 0;
 	size_t work = take(&at, n * c->blocks * sizeof(*c->work));
 	size_t front = take(&at, n * CHAIN_FRONT_BLOCKS * sizeof(*c->front));
-	size_t recv = take(&at, n * CHAIN_RECV_SEGS * sizeof(*c->recv));
+	size_t recv = take(&at, n * c->recv_segs * sizeof(*c->recv));
 	size_t slot = take(&at, n * sizeof(*c->slot));
 	size_t pages = take(&at, stores ? n * c->space->pool->pframe_bytes : 0);
 
@@ -135,16 +135,16 @@ static int make_qps(struct pframe_chain *c, struct ibv_pd *pd)
 		.flags = AQDV_CHAIN_ORDERED | AQDV_CHAIN_CYCLIC,
 		.sq_addr = (uintptr_t)c->work,
 		.sq_lkey = c->memory_mr->lkey,
-		.sq_blocks = c->slots * c->blocks,
+		.sq_blocks = c->ring * c->blocks,
 	};
 	struct aqdv_chain_attr front = {
 		.sq_addr = (uintptr_t)c->front,
 		.sq_lkey = c->memory_mr->lkey,
-		.sq_blocks = c->slots * CHAIN_FRONT_BLOCKS,
+		.sq_blocks = c->ring * CHAIN_FRONT_BLOCKS,
 		.rq_addr = (uintptr_t)c->recv,
 		.rq_lkey = c->memory_mr->lkey,
-		.rq_entries = c->slots,
-		.rq_segs = CHAIN_RECV_SEGS,
+		.rq_entries = c->ring,
+		.rq_segs = c->recv_segs,
 	};
 
 	c->work_qp = aqdv_create_chain_qp(pd, &init, &work);
@@ -214,6 +214,9 @@ int pframe_chain_create(struct pframe_space *space, struct ibv_pd *pd,
 	if (space->chain[kind])
 		return error_set(-EEXIST, "there is a %s chain already",
 				 pframe_chain_name(kind));
+	if (without & PAGE_CLIENT_INDICES && without != PAGE_CLIENT_INDICES)
+		return error_set(-EINVAL, "a chain whose indices the client "
+					  "sends is optimised");
 	err = check_order(space, kind);
 	if (err)
 		return err;
@@ -222,8 +225,13 @@ int pframe_chain_create(struct pframe_space *space, struct ibv_pd *pd,
 		return error_set(-ENOMEM, "no memory for a chain");
 	c->space = space;
 	c->kind = kind;
-	c->without = kind == PAGE_CHAIN_UNMAPPED ? without : 0;
+	c->without = kind == PAGE_CHAIN_UNMAPPED
+			     ? without
+			     : without & PAGE_CLIENT_INDICES;
 	c->slots = u32_pow2_ceil(space->depth);
+	c->ring = without & PAGE_CLIENT_INDICES ? 2 * c->slots : c->slots;
+	c->recv_segs = without & PAGE_CLIENT_INDICES ? CHAIN_RECV_SEGS_MAX
+						     : CHAIN_RECV_SEGS;
 	ASSERT((uintptr_t)space->pool->pframes >= CHAIN_PFRAME_MIN);
 	err = build(c, pd);
 	space->chain[kind] = c;
@@ -301,7 +309,7 @@ static void recover(struct pframe_chain *c)
 	struct pframe_pool *p = c->space->pool;
 	uint64_t n = chain_steps(c), pframe, place;
 	uint32_t left = (uint32_t)(n % c->counted);
-	uint32_t slot = (uint32_t)(n / c->counted) & (c->slots - 1);
+	uint32_t slot = (uint32_t)(n / c->counted) & (c->ring - 1);
 
 	chain_program_left(c, slot, left, &pframe, &place);
 	if (c->kind == PAGE_CHAIN_UNMAPPED) {

@@ -142,8 +142,9 @@ void pframe_sparse_take(const struct pframe_space *space, uint64_t pframe);
 
 enum {
 	CHAIN_WORK_BLOCKS_MAX = 80, /* of one slot, with nothing optimised */
-	CHAIN_FRONT_BLOCKS = 2,
+	CHAIN_FRONT_BLOCKS = PAGE_CHAIN_FRONT_BLOCKS,
 	CHAIN_RECV_SEGS = 4,
+	CHAIN_RECV_SEGS_MAX = 8, /* with indices of the client */
 };
 
 /* Words of a slot; only the first is used by chains with all optimisations. */
@@ -177,7 +178,9 @@ struct pframe_chain {
 	struct pframe_space *space;
 	enum page_chain kind;
 	unsigned without; /* enum page_without */
-	uint32_t slots;	  /* a power of two */
+	uint32_t slots;	  /* messages under way; a power of two */
+	uint32_t ring;	  /* slots that there are; see page_chain_turn */
+	uint32_t recv_segs;
 	uint32_t blocks;  /* of the work queue per slot */
 	uint32_t counted; /* completions per slot */
 	uint32_t lookup;  /* completions before the entry is looked up */

@@ -35,6 +35,8 @@ struct writer {
 	uint32_t counted;     /* completions */
 	union aqdv_wqe *work; /* of this slot */
 	union aqdv_wqe *front;
+	union aqdv_wqe *enable; /* once it is written */
+	union aqdv_wqe *answered[PAGE_CHAIN_COUNT];
 };
 
 static uint64_t at(const void *p)
@@ -63,6 +65,14 @@ static uint64_t *word_of(const struct writer *w, enum chain_word word)
 	return &w->c->slot[w->slot].word[word];
 }
 
+/* What the NIC adds to an index in memory; 0: somebody else counts. */
+static uint32_t step_of(const struct pframe_chain *c, uint32_t by)
+{
+	return c->without & (PAGE_WITHOUT_RECYCLE | PAGE_CLIENT_INDICES)
+		       ? 0
+		       : c->slots * by;
+}
+
 static uint32_t swap_blocks(const struct pframe_chain *c)
 {
 	return c->without & PAGE_WITHOUT_SWAP ? 8 : AQDV_WQE_SWAP_BLOCKS;
@@ -88,11 +98,10 @@ static void put_wait(struct writer *w)
 {
 	struct pframe_chain *c = w->c;
 	union aqdv_wqe *wqe = next(w, 1);
-	bool by_chain = c->without & PAGE_WITHOUT_RECYCLE;
 
 	aqdv_wqe_put_order(wqe, AQDV_WQE_WAIT, c->trigger, w->slot + 1,
-			   by_chain ? 0 : c->slots);
-	if (by_chain)
+			   step_of(c, 1));
+	if (c->without & PAGE_WITHOUT_RECYCLE)
 		count_up(w, CHAIN_WORD_WAIT, &wqe->control.order,
 			 w->slot + 1 + c->slots, c->slots);
 }
@@ -101,20 +110,19 @@ static void put_enable(struct writer *w)
 {
 	struct pframe_chain *c = w->c;
 	uint32_t index = (w->slot + 1) * CHAIN_FRONT_BLOCKS;
-	bool by_chain = c->without & PAGE_WITHOUT_RECYCLE;
-	union aqdv_wqe *wqe;
 
-	if (by_chain) {
+	if (c->without & PAGE_WITHOUT_RECYCLE) {
 		/* Before they are fetched, so with this turn's numbers. */
-		wqe = &w->work[w->at + 2 * (1 + swap_blocks(c))];
+		union aqdv_wqe *wqe =
+			&w->work[w->at + 2 * (1 + swap_blocks(c))];
 		count_up(w, CHAIN_WORD_RECEIVE, &w->front[1].control.order,
 			 c->slots + w->slot + 1, c->slots);
 		count_up(w, CHAIN_WORD_ENABLE, &wqe->control.order, index,
 			 c->slots * CHAIN_FRONT_BLOCKS);
 	}
-	wqe = next(w, 1);
-	aqdv_wqe_put_order(wqe, AQDV_WQE_SEND_ENABLE, c->front_qp->qp_num,
-			   index, by_chain ? 0 : c->slots * CHAIN_FRONT_BLOCKS);
+	w->enable = next(w, 1);
+	aqdv_wqe_put_order(w->enable, AQDV_WQE_SEND_ENABLE, c->front_qp->qp_num,
+			   index, step_of(c, CHAIN_FRONT_BLOCKS));
 }
 
 /* What an atomic left in host order, as an address in a request. */
@@ -204,7 +212,46 @@ static void put_front(struct writer *w)
 							       : 0);
 	aqdv_wqe_put_order(&w->front[1], AQDV_WQE_RECV_ENABLE,
 			   c->front_qp->qp_num, c->slots + w->slot + 1,
-			   c->without & PAGE_WITHOUT_RECYCLE ? 0 : c->slots);
+			   step_of(c, 1));
+}
+
+/* Where an index of the client goes. */
+static void put_index(struct writer *w, struct aqdv_wqe_data *data,
+		      union aqdv_wqe *order)
+{
+	aqdv_wqe_put_data(data, at(&order->control.order.index), 4,
+			  w->c->memory_mr->lkey);
+}
+
+/* The parts of a message with indices: no immediate value, which a ConnectX
+ * does not put into memory, but the entry and all else in the text. */
+static void put_turn_receive(struct writer *w, union aqdv_wqe *entry)
+{
+	struct pframe_chain *c = w->c;
+	struct aqdv_wqe_data *d = &c->recv[w->slot * c->recv_segs];
+	uint32_t key = c->memory_mr->lkey, n = 0;
+	uint32_t ahead = (w->slot + c->slots) & (c->ring - 1);
+
+	aqdv_wqe_put_data(&d[n++], at(&entry->rdma.raddr.addr), 8, key);
+	aqdv_wqe_put_data(&d[n++], at(&w->front->ctrl.imm),
+			  c->kind == PAGE_CHAIN_LOAD ? 16 : 4, key);
+	put_index(w, &d[n++], w->enable);
+	put_index(w, &d[n++], &w->front[1]);
+	put_index(w, &d[n++], &c->work[(size_t)ahead * c->blocks]);
+	if (c->kind == PAGE_CHAIN_INVALIDATE) {
+		put_index(w, &d[n++], w->answered[PAGE_CHAIN_LOAD]);
+		if (w->answered[PAGE_CHAIN_MAPPED])
+			put_index(w, &d[n++], w->answered[PAGE_CHAIN_MAPPED]);
+		else
+			aqdv_wqe_put_data(&d[n++],
+					  at(word_of(w, CHAIN_WORD_SINK)), 4,
+					  key);
+	}
+	if (c->pages)
+		aqdv_wqe_put_data(&d[n++], at(page_of(w)),
+				  c->space->pool->pframe_bytes, key);
+	while (n < c->recv_segs)
+		aqdv_wqe_put_end(&d[n++]);
 }
 
 /*
@@ -216,9 +263,13 @@ static void put_front(struct writer *w)
 static void put_receive(struct writer *w, union aqdv_wqe *entry)
 {
 	struct pframe_chain *c = w->c;
-	struct aqdv_wqe_data *d = &c->recv[w->slot * CHAIN_RECV_SEGS];
+	struct aqdv_wqe_data *d = &c->recv[w->slot * c->recv_segs];
 	uint32_t key = c->memory_mr->lkey, n = 0;
 
+	if (c->without & PAGE_CLIENT_INDICES) {
+		put_turn_receive(w, entry);
+		return;
+	}
 	if (c->pages) {
 		/* In host order where it is to be added to. */
 		aqdv_wqe_put_imm(&d[n++],
@@ -237,7 +288,7 @@ static void put_receive(struct writer *w, union aqdv_wqe *entry)
 		aqdv_wqe_put_data(&d[n++], at(&w->front->ctrl.imm), 4 + more,
 				  key);
 	}
-	while (n < CHAIN_RECV_SEGS)
+	while (n < c->recv_segs)
 		aqdv_wqe_put_end(&d[n++]);
 }
 
@@ -247,7 +298,9 @@ static void put_receive(struct writer *w, union aqdv_wqe *entry)
  * memory again, and a store to a mapped page that has looked its page frame up
  * may not have written to it yet; so whoever holds back acknowledgements holds
  * back its own page frames, and never sees or changes what their next owner
- * puts there.
+ * puts there. A client that
+ * sends the indices says itself how many calls there were: then all of that
+ * holds for one that tells the truth.
  */
 static void put_answered(struct writer *w, enum page_chain kind)
 {
@@ -258,7 +311,9 @@ static void put_answered(struct writer *w, enum page_chain kind)
 		return;
 	wqe = next(w, 1);
 	aqdv_wqe_put_order(wqe, AQDV_WQE_WAIT, other->front_number, 0, 0);
-	wqe->control.order.base = htobe32(other->trigger);
+	w->answered[kind] = wqe;
+	if (!(w->c->without & PAGE_CLIENT_INDICES))
+		wqe->control.order.base = htobe32(other->trigger);
 }
 
 /* ---- the four ----------------------------------------------------------- */
@@ -512,7 +567,7 @@ static struct writer writer_at(struct pframe_chain *c, uint32_t slot)
 
 void chain_program_write(struct pframe_chain *c)
 {
-	for (uint32_t i = 0; i < c->slots; i++) {
+	for (uint32_t i = 0; i < c->ring; i++) {
 		struct writer w = writer_at(c, i);
 
 		write_slot(&w);

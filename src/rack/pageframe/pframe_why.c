@@ -34,7 +34,7 @@ static int answer_why(const struct pframe_chain *c)
 
 	if (c->kind != PAGE_CHAIN_LOAD || aqdv_cq_count(c->front_cq, &n) != 0)
 		return -ECONNRESET;
-	answer = &c->front[(size_t)(n & (c->slots - 1)) * CHAIN_FRONT_BLOCKS];
+	answer = &c->front[(size_t)(n & (c->ring - 1)) * CHAIN_FRONT_BLOCKS];
 	return answer->rdma.data[0].addr ? -ECONNRESET : -ENOENT;
 }
 
@@ -46,7 +46,7 @@ int pframe_chain_why(struct pframe_chain *c)
 	if (!chain_qp_is_broken(c->work_qp))
 		return chain_qp_is_broken(c->front_qp) ? answer_why(c) : 0;
 	n = chain_steps(c);
-	return request_why(c, (uint32_t)(n / c->counted) & (c->slots - 1),
+	return request_why(c, (uint32_t)(n / c->counted) & (c->ring - 1),
 			   (uint32_t)(n % c->counted));
 }
 

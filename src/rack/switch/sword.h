@@ -163,6 +163,14 @@ struct sword_conn {
 	uint32_t in_state[SWORD_STATES];
 	uint32_t writes;
 	uint32_t psn_of[SWORD_DEPTH];
+	/* Where the usual one is found at once; any other by looking at all.
+	 * Operations mostly come one packet number after the other and take
+	 * places in the same order. */
+	uint32_t newest_psn; /* of all operations so far, if there were any */
+	bool has_newest;
+	bool skips_older;   /* a WRITE was forgotten before an older atomic */
+	uint8_t slant;	    /* place less packet number, of the last one */
+	uint8_t first_sent; /* if it is SENT, the oldest of these */
 };
 
 STATIC_ASSERT(SWORD_DEPTH == 32, "bits of an operation");
@@ -229,6 +237,7 @@ struct sword {
 	struct sword_options opt;
 	bool ready;
 	struct sword_server servers[SWORD_SERVERS];
+	unsigned server_top; /* none is used from here on */
 	struct sword_region regions[SWORD_REGIONS];
 	struct tor_conns table;
 	struct sword_conn *conns; /* those of the table */
@@ -312,7 +321,8 @@ struct sword_op *sword_op_find(struct sword *s, const struct sword_conn *c,
 /* Call it at each new packet number. */
 void sword_conn_age(struct sword *s, struct sword_conn *c, uint32_t psn);
 /* NULL: all operations of the connection are under way. */
-struct sword_op *sword_op_new(struct sword *s, struct sword_conn *c);
+struct sword_op *sword_op_new(struct sword *s, struct sword_conn *c,
+			      uint32_t psn);
 void sword_op_fill(struct sword *s, struct sword_op *op, struct sword_conn *c,
 		   const struct sword_region *r, const struct wire_pkt *w);
 bool sword_is_word_op(const struct sword_region *r, const struct wire_pkt *w);

@@ -11,8 +11,12 @@
 struct sword_op *sword_op_find(struct sword *s, const struct sword_conn *c,
 			       uint32_t psn)
 {
-	uint32_t hits = 0;
+	uint32_t usual = (psn + c->slant) % SWORD_DEPTH, hits = 0;
 
+	if (!c->has_newest || wire_psn_diff(psn, c->newest_psn) > 0)
+		return NULL;
+	if (c->psn_of[usual] == psn && !(c->in_state[SWORD_FREE] >> usual & 1))
+		return &sword_ops(s, c)[usual];
 	for (unsigned i = 0; i < SWORD_DEPTH; i++)
 		hits |= (uint32_t)(c->psn_of[i] == psn) << i;
 	hits &= ~c->in_state[SWORD_FREE];
@@ -35,17 +39,77 @@ static struct sword_op *oldest_of(struct sword *s, const struct sword_conn *c,
 	return first < SWORD_DEPTH ? &sword_ops(s, c)[first] : NULL;
 }
 
+/* Of those whose place is on the way, the oldest, or NULL. */
+static struct sword_op *oldest_sent(struct sword *s, struct sword_conn *c)
+{
+	uint32_t sent = c->in_state[SWORD_SENT];
+	unsigned first = c->first_sent, next = (first + 1) % SWORD_DEPTH;
+	const struct sword_op *op;
+
+	if (!sent)
+		return NULL;
+	if (sent >> first & 1)
+		return &sword_ops(s, c)[first];
+	/* All are younger than what it was. */
+	if (sent >> next & 1 &&
+	    c->psn_of[next] == wire_psn_add(c->psn_of[first], 1)) {
+		c->first_sent = (uint8_t)next;
+		return &sword_ops(s, c)[next];
+	}
+	op = oldest_of(s, c, sent);
+	c->first_sent = (uint8_t)(op - sword_ops(s, c));
+	return &sword_ops(s, c)[c->first_sent];
+}
+
+/* An operation gets a number and will be SENT. */
+static void note_place(struct sword *s, struct sword_conn *c, unsigned at,
+		       uint32_t psn)
+{
+	uint32_t others = c->in_state[SWORD_SENT] & ~(1u << at);
+
+	/* It was the oldest, and its place is another's now. */
+	if (others && at == c->first_sent)
+		c->first_sent =
+			(uint8_t)(oldest_of(s, c, others) - sword_ops(s, c));
+	c->psn_of[at] = psn;
+	if (!others || wire_psn_diff(psn, c->psn_of[c->first_sent]) < 0)
+		c->first_sent = (uint8_t)at;
+	c->slant = (uint8_t)((at - psn) % SWORD_DEPTH);
+	if (!c->has_newest || wire_psn_diff(psn, c->newest_psn) > 0)
+		c->newest_psn = psn;
+	c->has_newest = true;
+}
+
+/* Of those that are done the one to be forgotten, or NULL. Without WRITEs all
+ * are younger than the last one that was forgotten: the next number is the
+ * oldest. */
+static struct sword_op *oldest_done(struct sword *s, struct sword_conn *c,
+				    uint32_t psn)
+{
+	uint32_t done = c->in_state[SWORD_DONE], writes = done & c->writes;
+	uint32_t usual = (psn + c->slant) % SWORD_DEPTH;
+
+	if (writes) {
+		c->skips_older |= writes != done;
+		return oldest_of(s, c, writes);
+	}
+	if (done >> usual & 1 && !c->skips_older &&
+	    c->psn_of[usual] == wire_psn_add(c->old_psn, 1))
+		return &sword_ops(s, c)[usual];
+	return oldest_of(s, c, done);
+}
+
 /* A free one, or one that is done, which is forgotten: WRITEs first, because
  * any acknowledgement will do for them, then the oldest. A client has at most
  * as many atomics without an answer as its limit says, usually 16. */
-struct sword_op *sword_op_new(struct sword *s, struct sword_conn *c)
+struct sword_op *sword_op_new(struct sword *s, struct sword_conn *c,
+			      uint32_t psn)
 {
-	uint32_t done = c->in_state[SWORD_DONE];
 	struct sword_op *op;
 
 	if (c->in_state[SWORD_FREE])
 		return &sword_ops(s, c)[__builtin_ctz(c->in_state[SWORD_FREE])];
-	op = oldest_of(s, c, done & c->writes ? done & c->writes : done);
+	op = oldest_done(s, c, psn);
 	if (op && wire_psn_diff(op->psn, c->old_psn) > 0)
 		c->old_psn = op->psn;
 	return op;
@@ -163,6 +227,7 @@ void sword_op_fill(struct sword *s, struct sword_op *op, struct sword_conn *c,
 	uint32_t at = (uint32_t)(op - sword_ops(s, c));
 	uint32_t bit = 1u << at;
 
+	note_place(s, c, at, w->psn);
 	sword_op_move(s, op, SWORD_SENT);
 	*op = (struct sword_op){
 		.conn = (uint32_t)(c - s->conns),
@@ -173,7 +238,6 @@ void sword_op_fill(struct sword *s, struct sword_op *op, struct sword_conn *c,
 		.atomic = w->atomic,
 		.is_write = w->opcode == WIRE_RC_WRITE_ONLY,
 	};
-	c->psn_of[at] = w->psn;
 	c->writes = op->is_write ? c->writes | bit : c->writes & ~bit;
 	if (op->is_write && sword_is_word_op(r, w)) {
 		op->at = (uint8_t)(w->va & 7);
@@ -229,7 +293,7 @@ static enum tor_verdict word_request(struct sword *s, struct sword_server *v,
 	if (r->bulk_conn >= 0 || tor_now_ns(s->tor) < r->closing_ns)
 		return sword_refuse(s, c, w->psn, SWORD_C_refused_bulk);
 	if (!op)
-		op = sword_op_new(s, c);
+		op = sword_op_new(s, c, w->psn);
 	if (!op)
 		return sword_refuse(s, c, w->psn, SWORD_C_refused_full);
 	sword_op_fill(s, op, c, r, w);
@@ -334,8 +398,7 @@ static void place(struct sword *s, struct sword_conn *c, uint32_t psn,
 	struct sword_server *v = &s->servers[c->server];
 	struct sword_op *op;
 
-	while ((op = oldest_of(s, c, c->in_state[SWORD_SENT])) &&
-	       wire_psn_diff(op->psn, psn) <= 0) {
+	while ((op = oldest_sent(s, c)) && wire_psn_diff(op->psn, psn) <= 0) {
 		/* Only operations of this kind can follow one, of one packet
 		 * and one message each. */
 		op->msn = (w->msn - (uint32_t)wire_psn_diff(psn, op->psn)) &
@@ -392,13 +455,18 @@ enum tor_verdict sword_reply(struct sword *s, struct sword_conn *c,
 	c->rx.header = *w;
 	place(s, c, done, w);
 	end_bulk(s, c, done);
+	/* Of an operation: its client is told when it is done. */
+	if (is_ack && !is_nak && sword_op_find(s, c, w->psn)) {
+		sword_count(s, SWORD_C_swallowed);
+		return TOR_TAKEN;
+	}
 	behind = !PLANTED(pass_reads) && is_behind(s, c, w->psn);
 	if (is_nak) {
 		if (!behind)
 			return TOR_PASS;
 		if (w->syndrome == WIRE_NAK_PSN)
 			resend_places(s, c);
-	} else if (!behind && !(is_ack && sword_op_find(s, c, w->psn))) {
+	} else if (!behind) {
 		return TOR_PASS;
 	}
 	sword_count(s, SWORD_C_swallowed);

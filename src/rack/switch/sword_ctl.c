@@ -121,6 +121,7 @@ static int add_server(struct sword *s, struct tor_words *p)
 		return error_set(-ENOSPC, "swordbox: up to %d servers",
 				 SWORD_SERVERS);
 	s->servers[i] = new;
+	s->server_top = u32_max(s->server_top, i + 1);
 	err = sword_shared_init(s, &s->servers[i], i);
 	if (err)
 		s->servers[i].used = false;

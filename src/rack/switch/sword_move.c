@@ -105,7 +105,7 @@ static enum tor_verdict take(struct sword *s, struct sword_server *v,
 			     struct sword_conn *c, struct sword_region *r,
 			     const struct wire_pkt *w)
 {
-	struct sword_op *op = sword_op_new(s, c);
+	struct sword_op *op = sword_op_new(s, c, w->psn);
 	enum sword_kind kind = kind_of(r, w);
 
 	if (!op)

@@ -10,7 +10,7 @@
 struct sword_server *sword_server_find(const struct sword *s,
 				       const uint8_t ip[16])
 {
-	for (unsigned i = 0; i < SWORD_SERVERS; i++)
+	for (unsigned i = 0; i < s->server_top; i++)
 		if (s->servers[i].used &&
 		    memcmp(s->servers[i].end.header.dst_ip, ip, 16) == 0)
 			return (struct sword_server *)&s->servers[i];
