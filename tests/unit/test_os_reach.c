@@ -15,6 +15,7 @@
 
 enum {
 	LARGE = 8192,
+	PAGE = 4096,
 	RACES = 60,
 };
 
@@ -117,7 +118,14 @@ static void test_operations(void **state)
 	assert_int_equal(*(_Atomic uint8_t *)&b->mem[4096], 2);
 	set_until(&f, 0);
 	assert_int_equal(transfer(&f, IBV_WR_RDMA_WRITE, 0, 64), 0);
+	/* So it does a page, as long as it is prompt. */
+	set_until(&f, 0);
+	assert_int_equal(transfer(&f, IBV_WR_RDMA_READ, 0, PAGE), 0);
 	assert_int_equal(reach_ops(&f), before + 2 * n);
+	set_until(&f, UINT64_MAX);
+	assert_int_equal(transfer(&f, IBV_WR_RDMA_READ, 0, PAGE), 0);
+	assert_int_equal(reach_ops(&f), ++before + 2 * n);
+	set_until(&f, 0);
 	/* Words could be torn where the two sides do not begin alike. */
 	end_post(a,
 		 &(struct end_card){

@@ -69,8 +69,9 @@ enum {
 	NIC_PLACE_SHIFT_MAX = 62,
 	NIC_READ_AHEAD_BYTES = 1024, /* of each, prefetched before the copy */
 	/* From here on one copy by the system beats two through a ring, also
-	 * when the peer polls. */
-	NIC_REACH_LARGE = 4096,
+	 * when the peer polls; where cores share a cache, only from 64 KiB on
+	 * (docs/decisions/0131-pages-go-by-the-ring.md). */
+	NIC_REACH_LARGE = 8192,
 	NIC_REACH_MAX = 1 << 20, /* bytes copied in one go, lock held */
 	NIC_DIRECT_AHEAD = 8,	 /* prefetched, on the direct port */
 	NIC_GUESS_SOURCES = 64,
