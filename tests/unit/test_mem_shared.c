@@ -388,6 +388,68 @@ static void an_object_gets_its_length_later_and_outlives_its_name(void **state)
 	assert_int_equal(used(b), 0);
 }
 
+/* There is an end to names, and nothing is broken behind it. */
+static void ten_thousand_segments_are_too_many(void **state)
+{
+	struct bed *b = *state;
+	char body[64];
+	unsigned made = 0, refused = 0;
+
+	join(b);
+	assert_int_equal(ask_as(&b->f, TOKEN_ADMIN, "PATCH /v1/tenants/default",
+				"{\"limits\":{\"regions\":4000}}"),
+			 200);
+	for (unsigned i = 0; i < 10000; i++) {
+		snprintf(body, sizeof(body),
+			 "{\"name\":\"o%u\",\"create\":true}", i);
+		if (of_member(b, "POST", "/open", body) == 201) {
+			made++;
+			continue;
+		}
+		refused++;
+		assert_string_equal(error_code(&b->f), "-EAGAIN");
+	}
+	assert_int_equal(made, 4000);
+	assert_int_equal(refused, 6000);
+	assert_int_equal(ask(&b->f, "GET /v1/shared/segments/o3999", NULL),
+			 200);
+	assert_int_equal(ask(&b->f, "GET /v1/shared/segments/o4000", NULL),
+			 404);
+}
+
+/* Copies are asked for with the object, and its memory is refused when it is
+ * made where there is no second node; then it may be tried again. */
+static void an_object_of_two_copies_needs_two_nodes(void **state)
+{
+	struct bed *b = *state;
+
+	join(b);
+	assert_int_equal(of_member(b, "POST", "/open",
+				   "{\"name\":\"o\",\"create\":true,"
+				   "\"copies\":3}"),
+			 400);
+	assert_int_equal(of_member(b, "POST", "/open",
+				   "{\"name\":\"o\",\"create\":true,"
+				   "\"copies\":2}"),
+			 201);
+	assert_int_equal(answer_u64(&b->f, "copies"), 2);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(of_member(b, "POST", "/resize",
+					   "{\"name\":\"o\",\"size\":1}"),
+				 507);
+		assert_string_equal(error_code(&b->f), "-ENOSPC");
+		look(b, 2);
+		assert_int_equal(used(b), 0);
+	}
+	/* Whoever opens it later gets it as it was made. */
+	assert_int_equal(of_member(b, "POST", "/open",
+				   "{\"name\":\"o\",\"create\":true}"),
+			 200);
+	assert_int_equal(answer_u64(&b->f, "copies"), 2);
+	assert_int_equal(of_member(b, "POST", "/unlink", "{\"name\":\"o\"}"),
+			 204);
+}
+
 static void objects_of_a_machine_that_is_gone_go_too(void **state)
 {
 	struct bed *b = *state;
@@ -864,6 +926,8 @@ int main(void)
 		BED(one_node_leads),
 		BED(without_a_switch_nothing_is_promised),
 		BED(an_object_gets_its_length_later_and_outlives_its_name),
+		BED(an_object_of_two_copies_needs_two_nodes),
+		BED(ten_thousand_segments_are_too_many),
 		BED(objects_of_a_machine_that_is_gone_go_too),
 		cmocka_unit_test(settings_that_cannot_be_are_refused),
 		cmocka_unit_test(other_nodes_have_none),

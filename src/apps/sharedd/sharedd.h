@@ -16,10 +16,16 @@ struct shd_options {
 /* A server until a signal, or until nobody uses it; see daemon/daemon.h. */
 extern const struct daemon_kind shd_daemon;
 
+struct shd_group {
+	const char *name;
+	unsigned copies; /* memory nodes that have each object made, 1 or 2 */
+};
+
 /* This process, what it executes and its children become programs of a group:
  * their environment names the cache server, which is started where there is
  * none, and their futex calls on shared memory go to it. The library is the
- * caller's to name. -EINVAL: no name of a group; -errno with words. */
-int shd_launch_join(const char *group) MUST_CHECK;
+ * caller's to name. -EINVAL: no name of a group, or no such number of copies;
+ * -errno with words. */
+int shd_launch_join(const struct shd_group *group) MUST_CHECK;
 
 #endif

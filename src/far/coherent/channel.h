@@ -42,7 +42,8 @@ enum {
 	COHERENT_NAME_MAX = 64,
 };
 
-/* For programs of a group: "<path of the socket> <group>". */
+/* For programs of a group: "<path of the socket> <group> <copies>", where
+ * copies is how many memory nodes shall have each object that they make. */
 #define COHERENT_ENV "AQUIFER_SHARED"
 /* The name of a placeholder, before the object's id in decimals. */
 #define COHERENT_PLACEHOLDER "aquifer-object:"
@@ -66,6 +67,7 @@ enum coherent_flags {
 	COHERENT_EXCLUSIVE = 1 << 1, /* and only then */
 	COHERENT_BARE = 1 << 2,	     /* FIND: without a placeholder */
 	COHERENT_STAYS = 1 << 3,     /* MAPPED */
+	COHERENT_TWO = 1 << 4, /* FIND: what is made is in two memory nodes */
 };
 
 struct coherent_ask {
