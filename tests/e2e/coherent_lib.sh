@@ -224,6 +224,14 @@ machines_are() {
 	fail "not $1 machines: $(<"$TMP/out")"
 }
 
+# cache_is_sound MACHINE: it has something, and the switch knows of all of that.
+cache_is_sound() {
+	at "$1"
+	expect 0 "${AT[@]}" "$AQUIFER" shared check --json
+	json "$TMP/out" 'd["cached"] > 0 and d["wrong"] == []' >/dev/null ||
+		fail "$(<"$TMP/out")"
+}
+
 # directory_is_sound: the switch's own check of all entries.
 directory_is_sound() {
 	expect 0 "$AQUIFER" switch --name s1 --tell 'coherence check'

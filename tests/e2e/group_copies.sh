@@ -88,4 +88,10 @@ is words '{d["node"], d.get("copy")} == {"m0", "m1"} and d["lost"] == 0'
 "$AQUIFER" shared delete "$OBJECT" >"$TMP/out" 2>&1 || true
 segments_are words
 directory_is_sound
+
+# Whatever a cache has the directory knows: the one that wrote, and the other.
+stored a store 7
+cache_is_sound a
+stored b store 8
+cache_is_sound b
 expect 0 "$AQUIFER" shared check

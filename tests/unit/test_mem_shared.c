@@ -417,6 +417,50 @@ static void ten_thousand_segments_are_too_many(void **state)
 			 404);
 }
 
+/* Whatever a cache has the directory must know. */
+static void what_a_cache_has_is_compared(void **state)
+{
+	static const struct {
+		const char *body;
+		unsigned status;
+	} bad[] = {
+		{"{}", 400},
+		{"{\"machine\":0,\"term\":1}", 400},
+		{"{\"machine\":0,\"term\":1,\"held\":5}", 400},
+		{"{\"machine\":0,\"term\":1,\"held\":[5]}", 400},
+		{"{\"machine\":0,\"term\":1,\"held\":[[1,4096,0]]}", 400},
+		{"{\"machine\":0,\"term\":1,\"held\":[[-4096,4096,0]]}", 400},
+		{"{\"machine\":0,\"term\":1,\"held\":[[0,4194304,0]]}", 400},
+		{"{\"machine\":0,\"term\":1,\"held\":[0,0,0,0,0,0,0,0,0]}",
+		 400},
+		{"{\"machine\":1,\"term\":1,\"held\":[]}", 404},
+		{"{\"machine\":16,\"term\":1,\"held\":[]}", 400},
+	};
+	struct bed *b = *state;
+	char body[160];
+
+	make(b, "a", 1);
+	join(b);
+	for (unsigned i = 0; i < ARRAY_LEN(bad); i++)
+		assert_int_equal(
+			ask(&b->f, "POST /v1/shared/check", bad[i].body),
+			bad[i].status);
+	assert_int_equal(ask(&b->f, "GET /v1/shared/segments/a", NULL), 200);
+	snprintf(body, sizeof(body),
+		 "{\"machine\":0,\"term\":1,\"held\":[[%llu,8192,0],[%llu,4096,"
+		 "1]]}",
+		 (unsigned long long)answer_u64(&b->f, "va"),
+		 (unsigned long long)answer_u64(&b->f, "va"));
+	assert_int_equal(ask(&b->f, "POST /v1/shared/check", body), 200);
+	assert_int_equal(json_array_size(json_object_get(b->f.answer, "wrong")),
+			 3);
+	/* What is of another term is given back first. */
+	body[strlen("{\"machine\":0,\"term\":")] = '2';
+	assert_int_equal(ask(&b->f, "POST /v1/shared/check", body), 200);
+	assert_int_equal(json_array_size(json_object_get(b->f.answer, "wrong")),
+			 0);
+}
+
 /* Copies are asked for with the object, and its memory is refused when it is
  * made where there is no second node; then it may be tried again. */
 static void an_object_of_two_copies_needs_two_nodes(void **state)
@@ -928,6 +972,7 @@ int main(void)
 		BED(an_object_gets_its_length_later_and_outlives_its_name),
 		BED(an_object_of_two_copies_needs_two_nodes),
 		BED(ten_thousand_segments_are_too_many),
+		BED(what_a_cache_has_is_compared),
 		BED(objects_of_a_machine_that_is_gone_go_too),
 		cmocka_unit_test(settings_that_cannot_be_are_refused),
 		cmocka_unit_test(other_nodes_have_none),

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "daemon/daemon.h"
+#include "held.h"
 
 /* What d->self of a struct daemon points to. */
 struct shd_options {
@@ -15,6 +16,10 @@ struct shd_options {
 
 /* A server until a signal, or until nobody uses it; see daemon/daemon.h. */
 extern const struct daemon_kind shd_daemon;
+
+/* What the cache of this machine has. *out: NULL, if it has none; else the
+ * caller's, to free. -errno with words. */
+int shd_held_ask(const char *rack, struct shd_held **out) MUST_CHECK;
 
 struct shd_group {
 	const char *name;

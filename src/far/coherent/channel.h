@@ -16,6 +16,9 @@
  *					answer at once; the pages come
  *  ask STAT
  *					answer with counts
+ *  ask HELD
+ *					answer, with a file: what of all pages
+ *					the machine has (sharedd/held.h)
  *
  * A mapping that stays lives until its process ends, executes something else or
  * has unmapped all of it, and needs no connection: so unmodified programs have
@@ -60,6 +63,7 @@ enum coherent_ask_kind {
 	COHERENT_LISTEN,
 	COHERENT_FETCH_READ,
 	COHERENT_FETCH_WRITE,
+	COHERENT_HELD,
 };
 
 enum coherent_flags {
