@@ -79,11 +79,38 @@ struct aq_shared_info {
  */
 AQ_API int aq_shared_create(struct aq_rack *rack, const char *name,
 			    uint64_t size_bytes);
+
+enum aq_shared_create_flags {
+	/* When a machine dies with the only copy of stores, all go on with what
+	 * the memory node has, and the switch counts it. Without it that part
+	 * is lost until `aquifer shared repair`. */
+	AQ_SHARED_LAST = 1 << 0,
+};
+
+/* Zero-initialise it; unset members have their default. */
+struct aq_shared_options {
+	uint32_t flags; /* enum aq_shared_create_flags */
+	/* Memory nodes that have all of it, 1 or 2; 0: one. With two, what was
+	 * given back is in both, and the death of one of them loses nothing.
+	 * -ENOSPC: no second node has room. */
+	uint32_t copies;
+	uint64_t reserved_more[4];
+};
+
+/* The same; `options` may be NULL. */
+AQ_API int aq_shared_create_with(struct aq_rack *rack, const char *name,
+				 uint64_t size_bytes,
+				 const struct aq_shared_options *options);
 /* At once, also for those who use it. */
 AQ_API int aq_shared_delete(struct aq_rack *rack, const char *name);
 /* What another tenant may do with the segment. */
 AQ_API int aq_shared_allow(struct aq_rack *rack, const char *name,
 			   const char *tenant, enum aq_shared_right right);
+/* The same of a part. Parts begin and end at multiples of 2 MiB, or at the
+ * segment's end; length 0: all that follows. -EINVAL. */
+AQ_API int aq_shared_allow_part(struct aq_rack *rack, const char *name,
+				const char *tenant, uint64_t offset,
+				uint64_t length, enum aq_shared_right right);
 
 /*
  * Maps a segment at the address that it has everywhere; "TENANT/NAME" is one of

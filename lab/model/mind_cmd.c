@@ -29,6 +29,7 @@ enum {
 #define PAIR_SPLIT                                                  \
 	.machines = 2, .pages = 2, .entries = 2, .region_pages = 2, \
 	.split = true
+#define COPIES TWO, .copies = true, .node_dies = true
 #define DEATHS .machine_dies = true, .switch_dies = true
 
 const struct mind_case mind_cases[] = {
@@ -53,6 +54,18 @@ const struct mind_case mind_cases[] = {
 	 "2 machines, 2 regions, 1 directory entry",
 	 false,
 	 {PAIR, .region_pages = 1}},
+	{"copies",
+	 "2 machines, 1 page at two nodes, of which one falls silent",
+	 false,
+	 {COPIES}},
+	{"copies-switch",
+	 "as copies, and the switch dies",
+	 false,
+	 {COPIES, .switch_dies = true}},
+	{"copies-both",
+	 "as copies, and a machine and the switch die",
+	 true,
+	 {COPIES, DEATHS}},
 	{"three",
 	 "3 machines, 1 page, eviction, recall, both deaths",
 	 true,
@@ -93,23 +106,16 @@ const struct mind_case mind_cases[] = {
 };
 
 const enum plant mind_bugs[] = {
-	PLANT_mind_answer_early,
-	PLANT_mind_grant_late,
-	PLANT_mind_forget_reader,
-	PLANT_mind_drop_queue,
-	PLANT_mind_no_room,
-	PLANT_mind_no_clean,
-	PLANT_mind_forget_owner,
-	PLANT_mind_fin_early,
-	PLANT_mind_ignore_granted,
-	PLANT_mind_clean_early,
-	PLANT_mind_get_beside_evict,
-	PLANT_mind_get_beside_give,
-	PLANT_mind_late_protect,
-	PLANT_mind_split_forgets,
-	PLANT_mind_join_owners,
-	PLANT_mind_split_gone,
-	PLANT_none,
+	PLANT_mind_answer_early,     PLANT_mind_grant_late,
+	PLANT_mind_forget_reader,    PLANT_mind_drop_queue,
+	PLANT_mind_no_room,	     PLANT_mind_no_clean,
+	PLANT_mind_forget_owner,     PLANT_mind_fin_early,
+	PLANT_mind_ignore_granted,   PLANT_mind_clean_early,
+	PLANT_mind_get_beside_evict, PLANT_mind_get_beside_give,
+	PLANT_mind_late_protect,     PLANT_mind_split_forgets,
+	PLANT_mind_join_owners,	     PLANT_mind_split_gone,
+	PLANT_coh_pair_early,	     PLANT_coh_pair_other,
+	PLANT_coh_gone_early,	     PLANT_none,
 };
 
 struct arguments {

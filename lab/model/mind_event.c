@@ -14,14 +14,6 @@ static void send_back(struct mind_world *w, uint8_t machine,
 	*msg = (struct mind_msg){alive ? way : MIND_NOWHERE, alive && fresh};
 }
 
-static void request(struct mind_world *w, uint64_t page, bool write,
-		    uint8_t machine, uint8_t lane, bool fresh)
-{
-	ASSERT(w->queue_len[page] < MIND_MEMORY_MAX);
-	w->queue[page][w->queue_len[page]++] =
-		(struct mind_request){write, machine, lane, fresh};
-}
-
 static void send_inval(struct mind_world *w, const struct coh_dir_action *a)
 {
 	struct mind_machine *m = &w->machine[a->machine];
@@ -47,7 +39,8 @@ void mind_dir_did(struct mind_world *w, const struct coh_dir_out *out,
 
 		switch (a->kind) {
 		case COH_DIR_READ:
-			request(w, a->page, false, a->machine, a->lane, false);
+			mind_node_read(w, (uint8_t)a->page, a->machine,
+				       a->lane);
 			break;
 		case COH_DIR_HOLD:
 			*held = fresh;
@@ -60,9 +53,7 @@ void mind_dir_did(struct mind_world *w, const struct coh_dir_out *out,
 			*held = false;
 			break;
 		case COH_DIR_WRITE:
-			m->give[a->page].way = MIND_MEMORY;
-			m->give[a->page].fresh = false;
-			request(w, a->page, true, a->machine, 0, fresh);
+			mind_node_write(w, (uint8_t)a->page, a->machine, fresh);
 			break;
 		case COH_DIR_REFUSE_GIVE:
 			w->wrong = "a machine's stores are refused";
@@ -154,9 +145,11 @@ static void touch_again(struct mind_world *w, struct mind_machine *m)
 
 static void store(struct mind_world *w, uint8_t machine, uint8_t page)
 {
-	w->memory[page] = false;
-	for (uint8_t i = 0; i < w->queue_len[page]; i++)
-		w->queue[page][i].fresh = false;
+	for (uint8_t n = 0; n < COH_TWO; n++) {
+		w->memory[n][page] = false;
+		for (uint8_t i = 0; i < w->queue_len[n][page]; i++)
+			w->queue[n][page][i].fresh = false;
+	}
 	for (uint8_t i = 0; i < w->config->machines; i++) {
 		struct mind_machine *m = &w->machine[i];
 
@@ -174,26 +167,6 @@ static void store(struct mind_world *w, uint8_t machine, uint8_t page)
 }
 
 /* ---- progress ------------------------------------------------------------ */
-
-static void memory_executes(struct mind_world *w, uint8_t page)
-{
-	struct coh_dir_out out;
-	struct mind_request r = w->queue[page][0];
-
-	memmove(&w->queue[page][0], &w->queue[page][1],
-		sizeof(r) * --w->queue_len[page]);
-	if (r.write) {
-		w->memory[page] = r.fresh;
-		/* A dead machine's lanes may be dropped by now. */
-		if (w->machine[r.machine].give[page].way == MIND_MEMORY)
-			send_back(w, r.machine,
-				  &w->machine[r.machine].give[page], MIND_BACK,
-				  false);
-		return;
-	}
-	coh_dir_read_done(&w->dir, r.machine, r.lane, &out);
-	mind_dir_did(w, &out, w->memory[page]);
-}
 
 /* A message reaches the switch. */
 static void reach_switch(struct mind_world *w, const struct mind_event *e)
@@ -336,13 +309,22 @@ void mind_apply(struct mind_world *w, const struct mind_event *e)
 		mind_keeper_notes(w, e->machine);
 		break;
 	case MIND_E_switch_dies:
-		mind_switch_dies(w, e->arg);
+		mind_switch_dies(w, e->arg, e->at);
+		break;
+	case MIND_E_node_dies:
+		mind_node_dies(w, e->at, e->arg);
+		break;
+	case MIND_E_single:
+		mind_node_single(w);
+		break;
+	case MIND_E_told:
+		mind_node_told(w);
 		break;
 	case MIND_E_repair:
 		mind_repair(w, e->at);
 		break;
 	case MIND_E_memory:
-		memory_executes(w, e->at);
+		mind_node_executes(w, e->arg, e->at);
 		break;
 	case MIND_E_get:
 	case MIND_E_give:

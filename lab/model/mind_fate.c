@@ -40,10 +40,16 @@ void mind_die(struct mind_world *w, struct mind_machine *m)
 
 static bool is_fresh_anywhere(const struct mind_world *w, uint32_t page)
 {
-	bool fresh = w->memory[page];
+	bool fresh = false;
 
-	for (uint8_t i = 0; i < w->queue_len[page]; i++)
-		fresh |= w->queue[page][i].fresh;
+	for (uint8_t n = 0; n < COH_TWO; n++) {
+		/* What does not count is nowhere. */
+		if (!(w->counts >> n & 1) || w->is_away[n])
+			continue;
+		fresh |= w->memory[n][page];
+		for (uint8_t i = 0; i < w->queue_len[n][page]; i++)
+			fresh |= w->queue[n][page][i].fresh;
+	}
 	for (uint8_t i = 0; i < w->config->machines; i++)
 		fresh |= w->machine[i].fresh[page];
 	return fresh;
@@ -53,16 +59,8 @@ static bool is_fresh_anywhere(const struct mind_world *w, uint32_t page)
  * will have after the requests under way. */
 static void decree(struct mind_world *w, uint32_t page)
 {
-	uint8_t i = w->queue_len[page];
-
-	if (is_fresh_anywhere(w, page))
-		return;
-	while (i && !w->queue[page][i - 1].write)
-		i--;
-	if (i)
-		w->queue[page][i - 1].fresh = true;
-	else
-		w->memory[page] = true;
+	if (!is_fresh_anywhere(w, page))
+		mind_node_decree(w, (uint8_t)page);
 }
 
 void mind_gone(struct mind_world *w, uint8_t machine)
@@ -93,16 +91,11 @@ void mind_join(struct mind_world *w, uint8_t machine)
 	coh_cache_connect(&m->cache, w->dir.term, false, &out);
 }
 
-/* `executed`: of each page's requests, in digits to the base of 8. */
-void mind_switch_dies(struct mind_world *w, unsigned executed)
+/* As mind_node_cut. */
+void mind_switch_dies(struct mind_world *w, unsigned executed, bool stays_away)
 {
 	w->switch_may_die = false;
-	for (uint32_t p = 0; p < w->config->pages; p++) {
-		for (unsigned i = 0; i < (executed >> 3 * p & 7); i++)
-			if (w->queue[p][i].write)
-				w->memory[p] = w->queue[p][i].fresh;
-		w->queue_len[p] = 0;
-	}
+	mind_node_cut(w, executed, stays_away);
 	memset(w->held, 0, sizeof(w->held));
 	for (uint8_t i = 0; i < w->config->machines; i++) {
 		forget_sent(&w->machine[i]);
@@ -138,6 +131,10 @@ void mind_repair(struct mind_world *w, uint8_t region)
 	const struct coh_dir_entry *e = coh_dir_find(&w->dir, r.page);
 	int err;
 
+	/* What a machine that died with the switch gave back last one node may
+	 * have, and the other one not. */
+	if (all && w->counts == MIND_BOTH)
+		mind_node_drop(w);
 	if (e) /* the whole region, however large it is by now */
 		r = (struct coh_range){e->page, coh_dir_pages(e)};
 	err = coh_dir_repair(&w->dir, r.page, &out);
@@ -160,6 +157,6 @@ void mind_resolve_doubt(struct mind_world *w)
 	w->doubt = false;
 	for (uint32_t p = 0; p < w->config->pages; p++) {
 		decree(w, p);
-		w->doubt |= w->queue_len[p] != 0;
+		w->doubt |= w->queue_len[0][p] || w->queue_len[1][p];
 	}
 }

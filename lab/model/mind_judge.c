@@ -56,7 +56,7 @@ static bool is_machine_quiet(const struct mind_world *w, uint32_t i)
 {
 	const struct mind_machine *m = &w->machine[i];
 
-	if (m->clean.way != MIND_NOWHERE)
+	if (m->clean.way != MIND_NOWHERE || m->is_held[0])
 		return false;
 	for (uint32_t p = 0; p < w->config->pages; p++)
 		if (m->get[p].way != MIND_NOWHERE ||
@@ -84,7 +84,7 @@ bool mind_is_quiet(const struct mind_world *w)
 		if (!is_machine_quiet(w, i))
 			return false;
 	for (uint32_t p = 0; p < w->config->pages; p++)
-		if (w->queue_len[p])
+		if (w->queue_len[0][p] || w->queue_len[1][p])
 			return false;
 	for (uint32_t i = 0; i < (uint32_t)(w->dir.machines * w->dir.lanes);
 	     i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which events are possible in a state. */
+#include "base/plant.h"
 #include "mind_world.h"
 
 struct list {
@@ -31,11 +32,13 @@ static bool is_held(const struct mind_world *w, uint32_t machine, uint8_t lane)
 /* A store that changes nothing in the model is none: no other copy is fresh. */
 static bool is_alone(const struct mind_world *w, uint32_t page)
 {
-	if (w->memory[page])
-		return false;
-	for (uint8_t i = 0; i < w->queue_len[page]; i++)
-		if (w->queue[page][i].fresh)
+	for (uint8_t n = 0; n < COH_TWO; n++) {
+		if (w->memory[n][page])
 			return false;
+		for (uint8_t i = 0; i < w->queue_len[n][page]; i++)
+			if (w->queue[n][page][i].fresh)
+				return false;
+	}
 	for (uint32_t i = 0; i < w->config->machines; i++) {
 		const struct mind_machine *m = &w->machine[i];
 
@@ -105,6 +108,32 @@ static bool may_leave(const struct mind_world *w, uint32_t i, uint32_t region)
 	return true;
 }
 
+/* Requests for the machine are under way, or a give-back is held. */
+static bool is_writing(const struct mind_world *w, uint32_t i, bool or_reading)
+{
+	bool is = w->machine[i].is_held[0];
+
+	for (uint8_t n = 0; n < COH_TWO; n++)
+		for (uint32_t p = 0; p < w->config->pages; p++)
+			for (uint8_t k = 0; k < w->queue_len[n][p]; k++) {
+				const struct mind_request *r =
+					&w->queue[n][p][k];
+
+				is |= r->machine == i &&
+				      (r->write || or_reading);
+			}
+	return is;
+}
+
+/* As the switch says that it has gone through all that the machine had. */
+static bool may_note(const struct mind_world *w, uint32_t i)
+{
+	return !(w->dir.members & 1u << i) && !w->machine[i].gone_at &&
+	       w->kept & 1u << i &&
+	       (!w->config->copies || PLANTED(coh_gone_early) ||
+		!is_writing(w, i, false));
+}
+
 /* A dead machine comes back, with nothing, when all know that it was dead and
  * nothing is under way to memory for it. */
 static bool may_join(const struct mind_world *w, uint32_t i)
@@ -114,10 +143,7 @@ static bool may_join(const struct mind_world *w, uint32_t i)
 
 	for (uint8_t l = 0; l < w->dir.lanes; l++)
 		may &= w->slots[i * w->dir.lanes + l].state == COH_SLOT_FREE;
-	for (uint32_t p = 0; p < w->config->pages; p++)
-		for (uint8_t k = 0; k < w->queue_len[p]; k++)
-			may &= w->queue[p][k].machine != i;
-	return may;
+	return may && !is_writing(w, i, true);
 }
 
 static void list_machine(struct list *l, uint32_t i)
@@ -155,7 +181,7 @@ static void list_machine(struct list *l, uint32_t i)
 		add(l, MIND_E_connect, i, 0, 0);
 	if (!m->alive && (w->dir.members & 1u << i || m->gone_at))
 		add(l, MIND_E_gone, i, 0, 0);
-	if (!(w->dir.members & 1u << i) && !m->gone_at && w->kept & 1u << i)
+	if (may_note(w, i))
 		add(l, MIND_E_noted, i, 0, 0);
 	if (may_join(w, i))
 		add(l, MIND_E_join, i, 0, 0);
@@ -183,20 +209,47 @@ static void list_region(struct list *l, uint32_t r)
 	if (w->config->split && is_held && !e->order && !first)
 		add(l, MIND_E_merge, 0, r, 0);
 	for (uint32_t p = 0; p < w->config->pages; p++)
-		idle &= !w->queue_len[p];
+		idle &= !w->queue_len[0][p] && !w->queue_len[1][p];
 	if (idle && ((e && e->state == COH_DIR_LOST) || w->dir.lost))
 		add(l, MIND_E_repair, 0, r, 0);
 }
 
-/* Of each page's requests any number may have been executed. */
+/* Of each page's requests at each node any number may have been executed; there
+ * are two pages, or two nodes. */
 static void list_switch_dies(struct list *l)
 {
 	const struct mind_world *w = l->w;
-	uint32_t second = w->config->pages > 1 ? w->queue_len[1] : 0;
+	uint32_t second =
+		w->config->pages > 1 ? w->queue_len[0][1] : w->queue_len[1][0];
+	bool may_return =
+		w->kept_counts == MIND_BOTH && (w->is_away[0] || w->is_away[1]);
 
-	for (uint32_t a = 0; a <= w->queue_len[0]; a++)
+	for (uint32_t a = 0; a <= w->queue_len[0][0]; a++)
 		for (uint32_t b = 0; b <= second; b++)
-			add(l, MIND_E_switch_dies, 0, 0, a | b << 3);
+			for (uint32_t away = 0; away <= may_return; away++)
+				add(l, MIND_E_switch_dies, 0, away, a | b << 3);
+}
+
+static void list_nodes(struct list *l)
+{
+	const struct mind_world *w = l->w;
+
+	for (uint8_t n = 0; n < mind_node_count(w->config); n++) {
+		for (uint32_t p = 0; p < w->config->pages; p++)
+			if (w->queue_len[n][p])
+				add(l, MIND_E_memory, 0, p, n);
+		/* One that is alone is lost with all that it had, as where
+		 * there are no copies. */
+		for (uint32_t a = 0;
+		     w->node_may_die && w->counts == MIND_BOTH &&
+		     a <= w->queue_len[n][0];
+		     a++)
+			add(l, MIND_E_node_dies, 0, n, a);
+	}
+	if (w->kept_counts == MIND_BOTH && (w->is_away[0] || w->is_away[1]))
+		add(l, MIND_E_single, 0, 0, 0);
+	if (w->kept_counts != w->counts)
+		add(l, MIND_E_told, 0, 0, 0);
 }
 
 unsigned mind_events(const struct mind_world *w,
@@ -208,9 +261,7 @@ unsigned mind_events(const struct mind_world *w,
 		list_machine(&l, i);
 	for (uint32_t r = 0; r < mind_region_count(w->config); r++)
 		list_region(&l, r);
-	for (uint32_t p = 0; p < w->config->pages; p++)
-		if (w->queue_len[p])
-			add(&l, MIND_E_memory, 0, p, 0);
+	list_nodes(&l);
 	if (w->switch_may_die)
 		list_switch_dies(&l);
 	return l.count;

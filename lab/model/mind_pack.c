@@ -222,6 +222,11 @@ static void page(struct codec *c, struct mind_machine *m, uint32_t p)
 	FIELD(c, m->want[p], 2);
 	FIELD(c, m->give[p].way, 2);
 	FIELD(c, m->give[p].fresh, 1);
+	if (c->w->config->copies) {
+		FIELD(c, m->has_failed[p][0], 1);
+		FIELD(c, m->has_failed[p][1], 1);
+		FIELD(c, m->is_held[p], 1);
+	}
 	m->cache.giving += c->writes ? 0 : page->giving;
 }
 
@@ -282,20 +287,37 @@ static void machine(struct codec *c, uint8_t i)
 		region(c, m, r);
 }
 
-static void memory(struct codec *c, uint32_t p)
+static void memory(struct codec *c, uint8_t n, uint32_t p)
 {
 	struct mind_world *w = c->w;
 
-	FIELD(c, w->memory[p], 1);
-	FIELD(c, w->queue_len[p], 3);
-	for (uint8_t i = 0; i < w->queue_len[p]; i++) {
-		struct mind_request *q = &w->queue[p][i];
+	FIELD(c, w->memory[n][p], 1);
+	FIELD(c, w->queue_len[n][p], 3);
+	for (uint8_t i = 0; i < w->queue_len[n][p]; i++) {
+		struct mind_request *q = &w->queue[n][p][i];
 
 		FIELD(c, q->write, 1);
 		machine_number(c, &q->machine);
 		FIELD(c, q->lane, 1);
 		FIELD(c, q->fresh, 1);
 	}
+}
+
+static void nodes(struct codec *c)
+{
+	struct mind_world *w = c->w;
+
+	for (uint8_t n = 0; n < mind_node_count(w->config); n++)
+		for (uint32_t p = 0; p < w->config->pages; p++)
+			memory(c, n, p);
+	if (!w->config->copies)
+		return;
+	FIELD(c, w->is_away[0], 1);
+	FIELD(c, w->is_away[1], 1);
+	FIELD(c, w->counts, 2);
+	FIELD(c, w->kept_counts, 2);
+	FIELD(c, w->differs, 1);
+	FIELD(c, w->node_may_die, 1);
 }
 
 static void entry(struct codec *c, struct coh_dir_entry *e)
@@ -361,8 +383,7 @@ static void walk(struct codec *c)
 	for (uint32_t i = 0; i < w->dir.entry_count; i++)
 		entry(c, &w->entries[i]);
 	slot_queue(c, &w->dir.first, &w->dir.last);
-	for (uint32_t p = 0; p < w->config->pages; p++)
-		memory(c, p);
+	nodes(c);
 	for (uint32_t i = 0; i < w->config->machines; i++)
 		machine(c, c->at_place[i]);
 }

@@ -290,7 +290,9 @@ static int run(struct search *s, struct mind_result *res)
 /* How many words the packed states of this configuration have. */
 static uint32_t count_words(const struct mind_config *config)
 {
-	return config->pages * config->machines > 2 ? MIND_WORDS_MAX : 5;
+	return config->pages * config->machines > 2 || config->copies
+		       ? MIND_WORDS_MAX
+		       : 5;
 }
 
 int mind_search(const struct mind_config *config, uint64_t states_max,

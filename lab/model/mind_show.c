@@ -72,8 +72,15 @@ static void say_program(struct text *t, const struct mind_event *e)
 	case MIND_E_switch_dies:
 		say(t,
 		    "switch: DIES, another one starts; memory has executed "
-		    "%u of its requests",
-		    (e->arg & 7u) + (e->arg >> 3));
+		    "%u of its requests%s",
+		    (e->arg & 7u) + (e->arg >> 3),
+		    e->at ? "; the silent node does not come back" : "");
+		break;
+	case MIND_E_node_dies:
+		say(t,
+		    "memory node %u: FALLS SILENT, with %u of its requests "
+		    "executed",
+		    e->at, e->arg);
 		break;
 	case MIND_E_join:
 		say(t, "%c: is started again, and joins", m);
@@ -95,7 +102,8 @@ static void say_progress(struct text *t, const struct mind_world *w,
 			 const struct mind_event *e)
 {
 	const struct mind_machine *m = &w->machine[e->machine];
-	const struct mind_request *q = &w->queue[e->at][0];
+	const struct mind_request *q =
+		&w->queue[e->kind == MIND_E_memory ? e->arg : 0][e->at][0];
 	char c = name(e->machine);
 
 	switch (e->kind) {
@@ -135,7 +143,7 @@ static void say_progress(struct text *t, const struct mind_world *w,
 		say(t, "%c: its CLEAN is complete", c);
 		break;
 	case MIND_E_memory:
-		say(t, "memory: %s page %u %s %c",
+		say(t, "memory node %u: %s page %u %s %c", e->arg,
 		    q->write ? "writes" : "reads", e->at,
 		    q->write ? "of" : "for", name(q->machine));
 		break;
@@ -144,6 +152,12 @@ static void say_progress(struct text *t, const struct mind_world *w,
 		break;
 	case MIND_E_noted:
 		say(t, "keeper: notes that %c is gone, and what is lost", c);
+		break;
+	case MIND_E_single:
+		say(t, "keeper: notes that one node counts alone");
+		break;
+	case MIND_E_told:
+		say(t, "keeper: tells the switch so");
 		break;
 	default:
 		say(t, "%c: connects to the new switch", c);
@@ -195,7 +209,8 @@ static void say_machine(struct text *t, const struct mind_world *w, uint32_t i)
 		if (page->get)
 			say(t, " get%s", ways[m->get[p].way]);
 		if (page->giving)
-			say(t, " give%s", ways[m->give[p].way]);
+			say(t, " give%s%s", ways[m->give[p].way],
+			    m->is_held[p] ? " held" : "");
 	}
 	for (uint32_t r = 0; r < mind_region_count(w->config); r++) {
 		if (m->jobs[r].state != COH_JOB_FREE)
@@ -209,6 +224,18 @@ static void say_machine(struct text *t, const struct mind_world *w, uint32_t i)
 	}
 	if (m->clean.way)
 		say(t, " CLEAN%s", ways[m->clean.way]);
+}
+
+static void say_node(struct text *t, const struct mind_world *w, uint8_t n)
+{
+	say(t, "  memory");
+	for (uint32_t p = 0; p < w->config->pages; p++)
+		say(t, " %s%s", w->memory[n][p] ? "fresh" : "old",
+		    w->queue_len[n][p] ? ".." : "");
+	if (w->is_away[n])
+		say(t, " silent");
+	if (!(w->counts >> n & 1))
+		say(t, " does not count");
 }
 
 void mind_world_text(const struct mind_world *w, char *text, size_t size_bytes)
@@ -234,8 +261,6 @@ void mind_world_text(const struct mind_world *w, char *text, size_t size_bytes)
 	}
 	for (uint32_t i = 0; i < w->config->machines; i++)
 		say_machine(&t, w, i);
-	say(&t, "  memory");
-	for (uint32_t p = 0; p < w->config->pages; p++)
-		say(&t, " %s%s", w->memory[p] ? "fresh" : "old",
-		    w->queue_len[p] ? ".." : "");
+	for (uint8_t n = 0; n < mind_node_count(w->config); n++)
+		say_node(&t, w, n);
 }

@@ -35,6 +35,8 @@ void mind_world_init(struct mind_world *w, const struct mind_config *config)
 	w->dir.keep_going = config->keep_going;
 	w->machine_may_die = config->machine_dies;
 	w->switch_may_die = config->switch_dies;
+	w->node_may_die = config->node_dies;
+	w->counts = w->kept_counts = config->copies ? MIND_BOTH : 1;
 	bind(w);
 	coh_dir_init(&w->dir, 1, 0, false);
 	for (uint8_t i = 0; i < config->machines; i++) {
@@ -52,8 +54,9 @@ void mind_world_init(struct mind_world *w, const struct mind_config *config)
 		m->cache.term = 1;
 		m->cache.link = COH_CACHE_MEMBER;
 	}
-	for (uint32_t p = 0; p < config->pages; p++)
-		w->memory[p] = true;
+	for (uint8_t n = 0; n < mind_node_count(config); n++)
+		for (uint32_t p = 0; p < config->pages; p++)
+			w->memory[n][p] = true;
 }
 
 void mind_world_copy(struct mind_world *to, const struct mind_world *from)

@@ -15,6 +15,11 @@
  * keeper of members does not die; it notes what a dead machine lost some time
  * after the switch has been through.
  *
+ * Where two memory nodes have all pages, a node may fall silent once, with any
+ * part of what it was sent executed. It may be back when the switch has died,
+ * with what it has; if the keeper has not noted by then that the other one
+ * alone counts, both do.
+ *
  * Bytes: of each copy of a page, wherever it is, one bit says whether it has
  * the last store. A store makes one copy fresh and all others old.
  */
@@ -22,14 +27,17 @@
 #define AQ_MODEL_MIND_WORLD_H
 
 #include "coherence/cache.h"
+#include "coherence/copies.h"
 #include "coherence/dir.h"
 
 enum {
 	MIND_MACHINES_MAX = 3,
 	MIND_PAGES_MAX = 2,
 	MIND_SLOTS_MAX = MIND_MACHINES_MAX * MIND_PAGES_MAX,
-	MIND_MEMORY_MAX = 2 * MIND_MACHINES_MAX, /* requests for one page */
-	MIND_WORDS_MAX = 10,			 /* of a packed state */
+	/* Requests for one page at one node. */
+	MIND_MEMORY_MAX = 2 * MIND_MACHINES_MAX,
+	MIND_BOTH = 3,	     /* nodes, as a set */
+	MIND_WORDS_MAX = 10, /* of a packed state */
 	MIND_EVENTS_MAX = 128,
 };
 
@@ -43,6 +51,8 @@ struct mind_config {
 	bool read_only;			/* nobody writes the second page */
 	bool machine_dies, switch_dies; /* once each */
 	bool keep_going;		/* after a loss, with memory's bytes */
+	bool copies;			/* two nodes have the one page */
+	bool node_dies;			/* once, one of them */
 };
 
 enum mind_way {
@@ -73,6 +83,9 @@ struct mind_machine {
 	struct mind_msg get[MIND_PAGES_MAX];
 	struct coh_get asked[MIND_PAGES_MAX]; /* by the last get of a lane */
 	struct mind_msg give[MIND_PAGES_MAX];
+	/* Of a give-back that nodes have, also when the machine is gone. */
+	bool has_failed[MIND_PAGES_MAX][COH_TWO];
+	bool is_held[MIND_PAGES_MAX];
 	struct mind_msg evict[MIND_PAGES_MAX];
 	struct mind_msg clean;
 	bool has_inval[MIND_PAGES_MAX], has_fin[MIND_PAGES_MAX];
@@ -80,7 +93,7 @@ struct mind_machine {
 	struct coh_fin fin[MIND_PAGES_MAX];
 };
 
-/* A request to the memory node, on its one connection. */
+/* A request to a memory node, on its one connection. */
 struct mind_request {
 	bool write;
 	uint8_t machine, lane;
@@ -96,10 +109,17 @@ struct mind_world {
 	uint32_t bucket;
 	bool held[MIND_SLOTS_MAX]; /* fresh */
 	struct mind_machine machine[MIND_MACHINES_MAX];
-	uint8_t queue_len[MIND_PAGES_MAX];
-	struct mind_request queue[MIND_PAGES_MAX][MIND_MEMORY_MAX];
-	bool memory[MIND_PAGES_MAX]; /* fresh */
-	bool machine_may_die, switch_may_die;
+	/* The memory nodes: one, or two with the same pages. */
+	uint8_t queue_len[COH_TWO][MIND_PAGES_MAX];
+	struct mind_request queue[COH_TWO][MIND_PAGES_MAX][MIND_MEMORY_MAX];
+	bool memory[COH_TWO][MIND_PAGES_MAX]; /* fresh */
+	bool is_away[COH_TWO];		      /* the switch has given it up */
+	uint8_t counts;			      /* nodes, for the switch */
+	uint8_t kept_counts; /* and as the keeper has noted it */
+	/* When all that is under way is done the two will have different bytes,
+	 * of which one may be fresh. */
+	bool differs;
+	bool machine_may_die, switch_may_die, node_may_die;
 	/* What the keeper of members knows, outside the switch. */
 	uint16_t kept;
 	bool kept_lost, kept_region_lost[MIND_PAGES_MAX];
@@ -116,6 +136,11 @@ static inline uint32_t mind_unit_pages(const struct mind_config *c)
 static inline uint32_t mind_region_count(const struct mind_config *c)
 {
 	return c->pages / mind_unit_pages(c);
+}
+
+static inline uint8_t mind_node_count(const struct mind_config *c)
+{
+	return c->copies ? COH_TWO : 1;
 }
 
 /* What a machine leaves at a time: it does not know how large regions are. */
@@ -154,6 +179,7 @@ enum mind_event_kind {
 	MIND_E_merge,
 	MIND_E_die,
 	MIND_E_switch_dies,
+	MIND_E_node_dies,
 	MIND_E_repair,
 	MIND_E_join,
 	/* What happens in the end. */
@@ -170,13 +196,15 @@ enum mind_event_kind {
 	MIND_E_memory,
 	MIND_E_gone,
 	MIND_E_noted,
+	MIND_E_single, /* the keeper notes which node counts, */
+	MIND_E_told,   /* and says so */
 	MIND_E_connect,
 };
 
 struct mind_event {
 	uint8_t kind, machine;
 	uint8_t at;  /* page, lane or region */
-	uint8_t arg; /* a right; how many requests memory executed */
+	uint8_t arg; /* a right; a node; how many requests memory executed */
 };
 
 static inline bool mind_event_is_progress(const struct mind_event *e)

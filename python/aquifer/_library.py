@@ -40,6 +40,7 @@ from ._structs import (
     RegionStat,
     Response,
     SharedInfo,
+    SharedOptions,
     Taken,
     WalkInfo,
     WalkOptions,
@@ -310,9 +311,13 @@ aq_watch_close = _f("aq_watch_close", None, _ptr)
 aq_watch_next = _f("aq_watch_next", c.c_int, _ptr, _ref(Event), _u32)
 aq_watch_fd = _f("aq_watch_fd", c.c_int, _ptr)
 
-aq_shared_create = _f("aq_shared_create", c.c_int, _ptr, _str, _u64)
+aq_shared_create_with = _f(
+    "aq_shared_create_with", c.c_int, _ptr, _str, _u64, _ref(SharedOptions)
+)
 aq_shared_delete = _f("aq_shared_delete", c.c_int, _ptr, _str)
-aq_shared_allow = _f("aq_shared_allow", c.c_int, _ptr, _str, _str, c.c_int)
+aq_shared_allow_part = _f(
+    "aq_shared_allow_part", c.c_int, _ptr, _str, _str, _u64, _u64, c.c_int
+)
 aq_shared_open = _f("aq_shared_open", c.c_int, _ptr, _str, _uint, _out)
 aq_shared_close = _f("aq_shared_close", None, _ptr)
 aq_shared_addr = _f("aq_shared_addr", _ptr, _ptr)

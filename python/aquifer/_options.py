@@ -62,6 +62,18 @@ def region_options(
     )
 
 
+_LAST = 1  # AQ_SHARED_LAST
+
+
+def shared_options(copies: int, on_loss: str) -> _structs.SharedOptions:
+    if on_loss not in ("error", "last"):
+        raise ValueError(f'on_loss is "error" or "last", not {on_loss!r}')
+    return _structs.SharedOptions(
+        flags=_LAST if on_loss == "last" else 0,
+        copies=number("copies", copies, 2),
+    )
+
+
 _FIXED = 1 << 2  # AQ_KV_FIXED
 
 

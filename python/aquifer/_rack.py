@@ -13,7 +13,7 @@ from . import _library as lib
 from ._data import Buffer, name_bytes, number, value_memory
 from ._handle import Shared, SharedRack
 from ._index import Index
-from ._options import index_options, region_options, table_options
+from ._options import index_options, region_options, shared_options, table_options
 from ._region import Region, RegionInfo, info_of
 from ._shared import RIGHTS, Mapping, SharedMemory
 from ._table import Table
@@ -257,11 +257,16 @@ class Rack:
 
     # ---- shared memory ---------------------------------------------------
 
-    def create_shared(self, name: str, size: int) -> SharedMemory:
+    def create_shared(
+        self, name: str, size: int, *, copies: int = 1, on_loss: str = "error"
+    ) -> SharedMemory:
         """Makes a segment of zeros and opens it. It lives until it is
-        deleted."""
+        deleted. copies=2: two memory nodes have it, and the death of one loses
+        nothing. on_loss="last": when a machine dies with the only copy of
+        stores, all go on with what the memory node has."""
         text, size = name_bytes("segment", name), number("a size", size)
-        self._call(lib.aq_shared_create, text, size)
+        options = shared_options(copies, on_loss)
+        self._call(lib.aq_shared_create_with, text, size, options)
         try:
             return self.open_shared(name)
         except BaseException:
@@ -284,14 +289,19 @@ class Rack:
             mapping,
         )
 
-    def allow_shared(self, name: str, tenant: str, right: str) -> None:
-        """What another tenant may do with it: "r", "rw" or "none"."""
+    def allow_shared(
+        self, name: str, tenant: str, right: str, offset: int = 0, length: int = 0
+    ) -> None:
+        """What another tenant may do with it: "r", "rw" or "none"; or with a
+        part, which begins and ends at multiples of 2 MiB or at its end."""
         if right not in RIGHTS:
             raise ValueError(f'a right is "r", "rw" or "none", not {right!r}')
         self._call(
-            lib.aq_shared_allow,
+            lib.aq_shared_allow_part,
             name_bytes("segment", name),
             name_bytes("tenant", tenant),
+            number("an offset", offset),
+            number("a length", length),
             RIGHTS[right],
         )
 

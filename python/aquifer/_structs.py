@@ -418,6 +418,14 @@ class WatchOptions(c.Structure):
     ]
 
 
+class SharedOptions(c.Structure):
+    _fields_ = [
+        ("flags", c.c_uint32),
+        ("copies", c.c_uint32),
+        ("reserved_more", c.c_uint64 * 4),
+    ]
+
+
 class SharedInfo(c.Structure):
     """struct aq_shared_info"""
 

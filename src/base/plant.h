@@ -226,6 +226,10 @@
 	  "what two nodes have is written to the first one only")              \
 	X(coh_pair_early, "pair-unnoted",                                      \
 	  "what one of two nodes has is acknowledged before that is noted")    \
+	X(coh_pair_other, "pair-other",                                        \
+	  "where one of two nodes counts, the other one is looked at")         \
+	X(coh_gone_early, "gone-early",                                        \
+	  "a machine is noted as gone while what it gave back is on its way")  \
 	X(coh_ack_early, "ack-before-memory",                                  \
 	  "the switch acknowledges a give-back that memory has not")           \
 	X(coh_old_bytes, "answer-of-before",                                   \

@@ -17,6 +17,9 @@
  *	bare	closes all descriptors, and touches the memory: SIGBUS
  *	over	maps something else over what another one wrote: it is no longer
  *		the segment's, and the rest still is
+ * And before there is one of that name:
+ *	make	makes it, of COUNT copies; SIDE 1: memory's bytes count after a
+ *		loss
  */
 #include <aquifer/shared.h>
 #include <signal.h>
@@ -331,6 +334,17 @@ static int step(struct aq_shared *s, const char *what, int side, uint64_t n)
 	return 0;
 }
 
+static int make(struct aq_rack *rack, const char *name, int is_last,
+		uint32_t copies)
+{
+	const struct aq_shared_options options = {
+		.copies = copies, .flags = is_last ? AQ_SHARED_LAST : 0};
+	int err = aq_shared_create_with(rack, name, 2u << 20, &options);
+
+	aq_rack_close(rack);
+	return err ? fail("make") : 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct aq_rack *rack;
@@ -341,6 +355,9 @@ int main(int argc, char **argv)
 		return 2;
 	if (aq_rack_open(NULL, &rack))
 		return fail("rack");
+	if (strcmp(argv[2], "make") == 0)
+		return make(rack, argv[1], atoi(argv[3]),
+			    (uint32_t)strtoul(argv[4], NULL, 10));
 	if (aq_shared_open(rack, argv[1], 0, &s))
 		return fail("open");
 	err = step(s, argv[2], atoi(argv[3]), strtoull(argv[4], NULL, 10));

@@ -11,20 +11,7 @@ source "$(dirname "$0")/lib.sh"
 source "$(dirname "$0")/coherent_lib.sh"
 CLIENT=$1
 
-can_share
-cat >"$TMP/rack.ini" <<END
-[nic]
-port = switch:s1
-[switch s1]
-programs = coherence:node_ms=2000,fin_ms=30000,peer_ms=30000
-[memory m0]
-size = 16M
-shared = 32M
-[memory m1]
-size = 16M
-shared = 32M
-END
-expect 0 "$AQUIFER" up
+start_nodes
 
 # made NAME SIZE OPTION...: a segment, as soon as there is room for it.
 made() {
@@ -34,16 +21,6 @@ made() {
 		sleep 0.1
 	done
 	fail "create $*: $(<"$TMP/err")"
-}
-
-# is NAME CONDITION: waits until it holds of what stat says.
-is() {
-	for _ in {1..600}; do
-		! "$AQUIFER" shared stat "$1" --json >"$TMP/out" 2>"$TMP/err" ||
-			! json "$TMP/out" "$2" >/dev/null 2>&1 || return 0
-		sleep 0.1
-	done
-	fail "$1 is not $2: $(cat "$TMP/out" "$TMP/err")"
 }
 
 # adders COUNT, and added: two programs, and their end.

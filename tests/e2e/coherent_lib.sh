@@ -92,6 +92,34 @@ start_rack() {
 	expect 0 "$AQUIFER" shared create words 32M
 }
 
+# start_nodes: switch and two memory nodes, of which m0 leads; no segment.
+start_nodes() {
+	can_share
+	sed 's/^[[:space:]]*//' >"$TMP/rack.ini" <<-END
+		[nic]
+		port = switch:s1
+		[switch s1]
+		programs = coherence:node_ms=2000,fin_ms=30000,peer_ms=30000
+		[memory m0]
+		size = 16M
+		shared = 32M
+		[memory m1]
+		size = 16M
+		shared = 32M
+	END
+	expect 0 "$AQUIFER" up
+}
+
+# is NAME CONDITION: waits until it holds of what stat says.
+is() {
+	for _ in {1..600}; do
+		! "$AQUIFER" shared stat "$1" --json >"$TMP/out" 2>"$TMP/err" ||
+			! json "$TMP/out" "$2" >/dev/null 2>&1 || return 0
+		sleep 0.1
+	done
+	fail "$1 is not $2: $(cat "$TMP/out" "$TMP/err")"
+}
+
 # serve MACHINE OPTION...: its cache server.
 serve() {
 	local machine=$1
@@ -194,6 +222,14 @@ machines_are() {
 		sleep 0.05
 	done
 	fail "not $1 machines: $(<"$TMP/out")"
+}
+
+# cache_is_sound MACHINE: it has something, and the switch knows of all of that.
+cache_is_sound() {
+	at "$1"
+	expect 0 "${AT[@]}" "$AQUIFER" shared check --json
+	json "$TMP/out" 'd["cached"] > 0 and d["wrong"] == []' >/dev/null ||
+		fail "$(<"$TMP/out")"
 }
 
 # directory_is_sound: the switch's own check of all entries.

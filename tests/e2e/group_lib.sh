@@ -3,17 +3,20 @@
 # Sourced by the group_* tests after coherent_lib.sh: unmodified programs of a
 # group on two machines, whose cache servers start with them.
 
+RUN_OPTIONS=()
+
 # in_group MACHINE PROGRAM...: runs it there.
 in_group() {
 	at "$1"
-	"${AT[@]}" timeout -k 5 120 "$AQUIFER" run --shared e2e -- "${@:2}"
+	"${AT[@]}" timeout -k 5 120 "$AQUIFER" run --shared e2e \
+		"${RUN_OPTIONS[@]}" -- "${@:2}"
 }
 
 # beside MACHINE OUTPUT PROGRAM...: the same, while the script goes on; sets PID.
 beside() {
 	at "$1"
-	"${AT[@]}" timeout -k 5 120 "$AQUIFER" run --shared e2e -- \
-		"${@:3}" >"$TMP/$2" 2>&1 &
+	"${AT[@]}" timeout -k 5 120 "$AQUIFER" run --shared e2e \
+		"${RUN_OPTIONS[@]}" -- "${@:3}" >"$TMP/$2" 2>&1 &
 	PID=$!
 	PIDS+=("$PID")
 }

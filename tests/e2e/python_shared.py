@@ -103,6 +103,16 @@ class Machines(OnRack):
             self.assertGreater(info.invalidations, 0)
             words.release()
 
+    def test_it_says_what_counts_after_a_loss(self):
+        self.addCleanup(self.rack.delete_shared, "last")
+        with self.rack.create_shared("last", PAGE, copies=1, on_loss="last") as shared:
+            self.assertEqual(shared.size, PAGE)
+        found = subprocess.run(
+            [os.environ["AQUIFER"], "shared", "stat", "last", "--json"],
+            stdout=subprocess.PIPE, check=True, text=True,
+        )
+        self.assertIn('"last"', found.stdout)
+
     def test_pages_come_ahead(self):
         with self.make("ahead", 64 * PAGE) as shared:
             shared.fetch()
@@ -133,6 +143,24 @@ class Machines(OnRack):
         self.assertEqual(elsewhere(program).returncode, -signal.SIGBUS)
 
 
+class Rights(OnRack):
+    def setUp(self):
+        super().setUp()
+        subprocess.run(
+            [os.environ["AQUIFER"], "tenant", "create", "guest", "--json"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
+        )
+
+    def test_parts_begin_where_regions_do(self):
+        self.make("parts", 4 << 20).close()
+        self.rack.allow_shared("parts", "guest", "r")
+        self.rack.allow_shared("parts", "guest", "rw", 2 << 20)
+        self.rack.allow_shared("parts", "guest", "none", 0, 2 << 20)
+        for offset, length in ((1, 0), (4 << 20, 0), (0, 1), (1 << 63, 0)):
+            with self.assertRaises(aquifer.Error):
+                self.rack.allow_shared("parts", "guest", "r", offset, length)
+
+
 class Errors(OnRack):
     def test_refusals_have_words(self):
         shared = self.make("words2")
@@ -144,6 +172,10 @@ class Errors(OnRack):
             (aquifer.NoSpaceError, lambda: self.rack.create_shared("x", 1 << 40)),
             (aquifer.Error, lambda: self.rack.create_shared("x", 0)),
             (aquifer.Error, lambda: self.rack.create_shared("a b", 1)),
+            # This rack has one node.
+            (aquifer.NoSpaceError, lambda: self.rack.create_shared("x", 1, copies=2)),
+            (ValueError, lambda: self.rack.create_shared("x", 1, copies=3)),
+            (ValueError, lambda: self.rack.create_shared("x", 1, on_loss="zeros")),
             (ValueError, lambda: self.rack.create_shared("x", -1)),
             (ValueError, lambda: self.rack.allow_shared("words2", "t", "w")),
             (

@@ -8,13 +8,13 @@ source "$(dirname "$0")/lib.sh"
 
 if [[ ${1:-} == full ]]; then
 	expect 0 "$AQUIFER" sim mind --model --full
-	[[ $(grep -c ' holds ' "$TMP/out") == 15 ]] || fail "not all cases"
+	[[ $(grep -c ' holds ' "$TMP/out") == 18 ]] || fail "not all cases"
 	expect 0 "$AQUIFER" sim mind --model --case split --bug join-owners
 	exit
 fi
 
 expect 0 "$AQUIFER" sim mind --model --json
-[[ $(json "$TMP/out" '[c["verdict"] for c in d["cases"]] == ["holds"] * 6 and
+[[ $(json "$TMP/out" '[c["verdict"] for c in d["cases"]] == ["holds"] * 8 and
 	all(c["states"] > 1000 for c in d["cases"])') == True ]] ||
 	fail "a promise is broken"
 
@@ -33,7 +33,7 @@ expect 2 "$AQUIFER" sim mind --model --states 100
 expect 0 "$AQUIFER" sim mind --model --help
 grep -q '^usage: aquifer sim mind --model' "$TMP/out" || fail "no usage"
 expect 0 "$AQUIFER" sim mind --model --bug list
-[[ $(wc -l <"$TMP/out") == 16 ]] || fail "not all bugs are listed"
+[[ $(wc -l <"$TMP/out") == 19 ]] || fail "not all bugs are listed"
 expect 2 "$AQUIFER" sim mind --model --bug none-such
 expect 2 "$AQUIFER" sim mind --model --case none-such
 expect 2 "$AQUIFER" sim mind --model --states 0

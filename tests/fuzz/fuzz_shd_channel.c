@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "base/fds.h"
 #include "base/uffd_new.h"
@@ -165,6 +166,15 @@ static void connect_one(struct fuzz *f, unsigned i)
 	shd_attach_accept(&f->w->s);
 }
 
+/* Not a placeholder, and not the list of what the cache has. */
+static bool is_memory(int fd)
+{
+	struct stat st;
+
+	return !(fcntl(fd, F_GETFL) & O_PATH) && fstat(fd, &st) == 0 &&
+	       st.st_size % PAGE == 0;
+}
+
 /* What has come. A program keeps the file of its memory, and lets go of
  * everything else. */
 static void read_answers(struct fuzz *f, unsigned i)
@@ -177,8 +187,7 @@ static void read_answers(struct fuzz *f, unsigned i)
 					       &count, MSG_DONTWAIT)) {
 		ASSERT(a.magic == COHERENT_MAGIC && a.err <= 0);
 		for (unsigned n = 0; n < count; n++)
-			if (f->file[i] < 0 &&
-			    (fcntl(fd[n], F_GETFL) & O_PATH) == 0)
+			if (f->file[i] < 0 && is_memory(fd[n]))
 				f->file[i] = fd[n];
 			else
 				(void)close(fd[n]);

@@ -388,6 +388,112 @@ static void an_object_gets_its_length_later_and_outlives_its_name(void **state)
 	assert_int_equal(used(b), 0);
 }
 
+/* There is an end to names, and nothing is broken behind it. */
+static void ten_thousand_segments_are_too_many(void **state)
+{
+	struct bed *b = *state;
+	char body[64];
+	unsigned made = 0, refused = 0;
+
+	join(b);
+	assert_int_equal(ask_as(&b->f, TOKEN_ADMIN, "PATCH /v1/tenants/default",
+				"{\"limits\":{\"regions\":4000}}"),
+			 200);
+	for (unsigned i = 0; i < 10000; i++) {
+		snprintf(body, sizeof(body),
+			 "{\"name\":\"o%u\",\"create\":true}", i);
+		if (of_member(b, "POST", "/open", body) == 201) {
+			made++;
+			continue;
+		}
+		refused++;
+		assert_string_equal(error_code(&b->f), "-EAGAIN");
+	}
+	assert_int_equal(made, 4000);
+	assert_int_equal(refused, 6000);
+	assert_int_equal(ask(&b->f, "GET /v1/shared/segments/o3999", NULL),
+			 200);
+	assert_int_equal(ask(&b->f, "GET /v1/shared/segments/o4000", NULL),
+			 404);
+}
+
+/* Whatever a cache has the directory must know. */
+static void what_a_cache_has_is_compared(void **state)
+{
+	static const struct {
+		const char *body;
+		unsigned status;
+	} bad[] = {
+		{"{}", 400},
+		{"{\"machine\":0,\"term\":1}", 400},
+		{"{\"machine\":0,\"term\":1,\"held\":5}", 400},
+		{"{\"machine\":0,\"term\":1,\"held\":[5]}", 400},
+		{"{\"machine\":0,\"term\":1,\"held\":[[1,4096,0]]}", 400},
+		{"{\"machine\":0,\"term\":1,\"held\":[[-4096,4096,0]]}", 400},
+		{"{\"machine\":0,\"term\":1,\"held\":[[0,4194304,0]]}", 400},
+		{"{\"machine\":0,\"term\":1,\"held\":[0,0,0,0,0,0,0,0,0]}",
+		 400},
+		{"{\"machine\":1,\"term\":1,\"held\":[]}", 404},
+		{"{\"machine\":16,\"term\":1,\"held\":[]}", 400},
+	};
+	struct bed *b = *state;
+	char body[160];
+
+	make(b, "a", 1);
+	join(b);
+	for (unsigned i = 0; i < ARRAY_LEN(bad); i++)
+		assert_int_equal(
+			ask(&b->f, "POST /v1/shared/check", bad[i].body),
+			bad[i].status);
+	assert_int_equal(ask(&b->f, "GET /v1/shared/segments/a", NULL), 200);
+	snprintf(body, sizeof(body),
+		 "{\"machine\":0,\"term\":1,\"held\":[[%llu,8192,0],[%llu,4096,"
+		 "1]]}",
+		 (unsigned long long)answer_u64(&b->f, "va"),
+		 (unsigned long long)answer_u64(&b->f, "va"));
+	assert_int_equal(ask(&b->f, "POST /v1/shared/check", body), 200);
+	assert_int_equal(json_array_size(json_object_get(b->f.answer, "wrong")),
+			 3);
+	/* What is of another term is given back first. */
+	body[strlen("{\"machine\":0,\"term\":")] = '2';
+	assert_int_equal(ask(&b->f, "POST /v1/shared/check", body), 200);
+	assert_int_equal(json_array_size(json_object_get(b->f.answer, "wrong")),
+			 0);
+}
+
+/* Copies are asked for with the object, and its memory is refused when it is
+ * made where there is no second node; then it may be tried again. */
+static void an_object_of_two_copies_needs_two_nodes(void **state)
+{
+	struct bed *b = *state;
+
+	join(b);
+	assert_int_equal(of_member(b, "POST", "/open",
+				   "{\"name\":\"o\",\"create\":true,"
+				   "\"copies\":3}"),
+			 400);
+	assert_int_equal(of_member(b, "POST", "/open",
+				   "{\"name\":\"o\",\"create\":true,"
+				   "\"copies\":2}"),
+			 201);
+	assert_int_equal(answer_u64(&b->f, "copies"), 2);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(of_member(b, "POST", "/resize",
+					   "{\"name\":\"o\",\"size\":1}"),
+				 507);
+		assert_string_equal(error_code(&b->f), "-ENOSPC");
+		look(b, 2);
+		assert_int_equal(used(b), 0);
+	}
+	/* Whoever opens it later gets it as it was made. */
+	assert_int_equal(of_member(b, "POST", "/open",
+				   "{\"name\":\"o\",\"create\":true}"),
+			 200);
+	assert_int_equal(answer_u64(&b->f, "copies"), 2);
+	assert_int_equal(of_member(b, "POST", "/unlink", "{\"name\":\"o\"}"),
+			 204);
+}
+
 static void objects_of_a_machine_that_is_gone_go_too(void **state)
 {
 	struct bed *b = *state;
@@ -864,6 +970,9 @@ int main(void)
 		BED(one_node_leads),
 		BED(without_a_switch_nothing_is_promised),
 		BED(an_object_gets_its_length_later_and_outlives_its_name),
+		BED(an_object_of_two_copies_needs_two_nodes),
+		BED(ten_thousand_segments_are_too_many),
+		BED(what_a_cache_has_is_compared),
 		BED(objects_of_a_machine_that_is_gone_go_too),
 		cmocka_unit_test(settings_that_cannot_be_are_refused),
 		cmocka_unit_test(other_nodes_have_none),

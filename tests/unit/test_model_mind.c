@@ -75,6 +75,8 @@ static bool is_for(const struct mind_case *c, enum plant bug)
 		return !c->full;
 	if (bug == PLANT_mind_split_forgets)
 		return strcmp(c->name, "split") == 0;
+	if (bug == PLANT_coh_gone_early)
+		return strcmp(c->name, "copies-both") == 0;
 	if (bug == PLANT_mind_split_gone)
 		return strcmp(c->name, "split-machine") == 0;
 	return is_small(c);

@@ -844,6 +844,35 @@ static void a_dead_owner_is_told(void **state)
 	destroy(b);
 }
 
+/* The keeper would note that it is gone, and the next switch take both nodes
+ * for the same: so that is not said while one of two nodes alone has what it
+ * gave back last. */
+static void who_writes_to_two_nodes_is_not_gone(void **state)
+{
+	struct bed *b = make("");
+
+	pair_with_nobody(b, true);
+	get(b, 0, 0, 1, true);
+	answer(b, 0, 0, 1);
+	give(b, 0, 1, 0xaa);
+	serve(b);
+	nothing(b, 0);
+	tell(b, 0, "coherence gone machine=0");
+	for (unsigned i = 0; i < 1000; i++)
+		rig_pass(b->r, COH_STEP_NS);
+	/* Others need not wait to hear what is lost. */
+	get(b, 1, 0, 1, false);
+	assert_int_equal(record(b, 1).why, COHERENCE_WHY_LOST);
+	assert_non_null(strstr(said(b, "coherence show"), "\"going\""));
+	tell(b, 0, "coherence single va=%llu size=4096 node=0 at=4096",
+	     COHERENCE_BASE + COHERENCE_PAGE_BYTES);
+	for (unsigned i = 0; i < 1000; i++)
+		rig_pass(b->r, COH_STEP_NS);
+	assert_null(strstr(said(b, "coherence show"), "\"going\""));
+	connect(b, 0);
+	destroy(b);
+}
+
 /* Where memory's bytes shall count nobody is refused; that ends with the
  * range. */
 static void a_range_goes_on_with_memorys_bytes(void **state)
@@ -1166,6 +1195,7 @@ int main(void)
 		cmocka_unit_test(forged_words_have_no_effect),
 		cmocka_unit_test(bad_messages_end_the_talk),
 		cmocka_unit_test(a_dead_owner_is_told),
+		cmocka_unit_test(who_writes_to_two_nodes_is_not_gone),
 		cmocka_unit_test(a_range_goes_on_with_memorys_bytes),
 		cmocka_unit_test(who_does_not_answer_is_expelled),
 		cmocka_unit_test(a_machine_goes_with_its_port),

@@ -13,7 +13,7 @@
 #include "cli_place.h"
 #include "sharedd/sharedd.h"
 
-int cli_run_group_join(const char *group,
+int cli_run_group_join(const char *group, unsigned copies,
 		       char libraries[CLI_RUN_GROUP_LIBRARIES_MAX])
 {
 	char own[PATH_MAX], list[CLI_RUN_GROUP_LIBRARIES_MAX];
@@ -29,7 +29,7 @@ int cli_run_group_join(const char *group,
 		cli_error("run: the path of the libraries is too long");
 		return CLI_CANNOT_RUN;
 	}
-	err = shd_launch_join(group);
+	err = shd_launch_join(&(struct shd_group){group, copies});
 	if (err) {
 		cli_error("run: %s", error_last());
 		return err == -EINVAL ? CLI_USAGE : CLI_CANNOT_RUN;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/config.h"
 #include "base/error.h"
 #include "cli_admin.h"
 #include "cli_report.h"
@@ -62,8 +63,8 @@ static int find_lead(struct cli_admin *m, unsigned *lead)
 }
 
 /* One request; the answer, if wanted, is the caller's. -errno with words. */
-static int ask(const char *method, const char *path, json_t *body,
-	       json_t **answer)
+int cli_shared_ask(const char *method, const char *path, json_t *body,
+		   json_t **answer)
 {
 	struct cli_admin m;
 	json_t *reply = NULL;
@@ -90,6 +91,19 @@ static int ask(const char *method, const char *path, json_t *body,
 	else
 		*answer = reply;
 	return err;
+}
+
+int cli_shared_rack(char name[CLI_SHARED_RACK_MAX])
+{
+	struct config *config;
+	int err = config_open(NULL, &config);
+
+	if (err)
+		return err;
+	(void)snprintf(name, CLI_SHARED_RACK_MAX, "%s",
+		       config_string(config, "rack", "name"));
+	config_destroy(config);
+	return 0;
 }
 
 static bool is_word(const char *text, size_t len)
@@ -137,12 +151,12 @@ int cli_shared_create(void *args)
 {
 	const struct cli_shared_args *a = args;
 	json_t *answer;
-	int err =
-		ask("POST", "/v1/shared/segments",
-		    json_pack("{s:s, s:I, s:I, s:s}", "name", a->common.word[0],
-			      "size", (json_int_t)a->common.size, "copies",
-			      (json_int_t)a->copies, "on_loss", a->on_loss),
-		    &answer);
+	int err = cli_shared_ask(
+		"POST", "/v1/shared/segments",
+		json_pack("{s:s, s:I, s:I, s:s}", "name", a->common.word[0],
+			  "size", (json_int_t)a->common.size, "copies",
+			  (json_int_t)a->copies, "on_loss", a->on_loss),
+		&answer);
 
 	return err ? err : print_segment(answer, a->common.json);
 }
@@ -173,7 +187,7 @@ int cli_shared_list(void *args)
 {
 	const struct cli_shared_args *a = args;
 	json_t *answer;
-	int err = ask("GET", "/v1/shared/segments", NULL, &answer);
+	int err = cli_shared_ask("GET", "/v1/shared/segments", NULL, &answer);
 
 	if (err)
 		return err;
@@ -193,7 +207,7 @@ int cli_shared_stat(void *args)
 
 	err = path_of(a->common.word[0], true, "", path);
 	if (!err)
-		err = ask("GET", path, NULL, &answer);
+		err = cli_shared_ask("GET", path, NULL, &answer);
 	return err ? err : print_segment(answer, a->common.json);
 }
 
@@ -216,7 +230,7 @@ int cli_shared_allow(void *args)
 	if (a->has_length)
 		(void)json_object_set_new(body, "length",
 					  json_integer((json_int_t)a->length));
-	err = ask("POST", path, body, NULL);
+	err = cli_shared_ask("POST", path, body, NULL);
 	return err || !a->common.json
 		       ? err
 		       : cli_report_print(json_pack("{s:s, s:s, s:s}", "name",
@@ -237,7 +251,7 @@ int cli_shared_repair(void *args)
 
 	err = path_of(a->common.word[0], false, "/repair", path);
 	while (!err) {
-		err = ask("POST", path, NULL, &answer);
+		err = cli_shared_ask("POST", path, NULL, &answer);
 		if (err != -EBUSY || ++tries == REPAIR_TRIES)
 			break;
 		(void)nanosleep(&pause, NULL);
@@ -257,15 +271,16 @@ int cli_shared_move(void *args)
 	int err = path_of(word[0], false, "/move", path);
 
 	if (!err)
-		err = ask("POST", path, json_pack("{s:s}", "node", word[1]),
-			  &answer);
+		err = cli_shared_ask("POST", path,
+				     json_pack("{s:s}", "node", word[1]),
+				     &answer);
 	if (!err)
 		err = path_of(word[0], false, "", path);
 	while (!err && json_object_get(answer, "moving")) {
 		json_decref(answer);
 		answer = NULL;
 		(void)nanosleep(&pause, NULL);
-		err = ask("GET", path, NULL, &answer);
+		err = cli_shared_ask("GET", path, NULL, &answer);
 	}
 	if (!err && strcmp(text(answer, "node"), word[1]) != 0) {
 		err = error_set(-EAGAIN,
@@ -285,7 +300,7 @@ int cli_shared_delete(void *args)
 
 	err = path_of(a->common.word[0], false, "", path);
 	if (!err)
-		err = ask("DELETE", path, NULL, NULL);
+		err = cli_shared_ask("DELETE", path, NULL, NULL);
 	return err || !a->common.json
 		       ? err
 		       : cli_report_print(json_pack("{s:s, s:b}", "name",
@@ -297,16 +312,25 @@ int cli_shared_delete(void *args)
 int cli_shared_check(void *args)
 {
 	const struct cli_shared_args *a = args;
-	const json_t *wrong, *row;
+	uint64_t cached_bytes = 0;
+	json_t *wrong, *row;
 	json_t *answer;
 	size_t i, count;
-	int err = ask("GET", "/v1/shared/check", NULL, &answer);
+	int err = cli_shared_ask("GET", "/v1/shared/check", NULL, &answer);
 
 	if (err)
 		return err;
 	wrong = json_object_get(answer, "wrong");
+	err = cli_shared_check_cache(wrong, &cached_bytes);
+	if (err) {
+		json_decref(answer);
+		return err;
+	}
 	count = json_array_size(wrong);
 	if (a->common.json) {
+		(void)json_object_set_new(
+			answer, "cached",
+			json_integer((json_int_t)cached_bytes));
 		err = cli_report_print(json_incref(answer), true);
 	} else {
 		json_array_foreach(wrong, i, row)
@@ -327,7 +351,7 @@ int cli_shared_machines(void *args)
 	const json_t *row;
 	json_t *answer;
 	size_t i;
-	int err = ask("GET", "/v1/shared/members", NULL, &answer);
+	int err = cli_shared_ask("GET", "/v1/shared/members", NULL, &answer);
 
 	if (err)
 		return err;

@@ -3,6 +3,8 @@
 #ifndef AQ_CLI_SHARED_H
 #define AQ_CLI_SHARED_H
 
+#include <jansson.h>
+
 #include "cli_action.h"
 
 struct cli_shared_args {
@@ -17,6 +19,19 @@ struct cli_shared_args {
 	uint32_t idle_ms;
 	bool is_unconfined;
 };
+
+enum {
+	CLI_SHARED_RACK_MAX = 64,
+};
+
+/* One request to the node that leads; the answer, if wanted, is the caller's.
+ * -errno with words. `body` is taken over. */
+int cli_shared_ask(const char *method, const char *path, json_t *body,
+		   json_t **answer) MUST_CHECK;
+int cli_shared_rack(char name[CLI_SHARED_RACK_MAX]) MUST_CHECK;
+/* Compares this machine's cache with the switch. Contradictions are appended;
+ * *bytes: how much it has. */
+int cli_shared_check_cache(json_t *wrong, uint64_t *bytes) MUST_CHECK;
 
 int cli_shared_create(void *args);
 int cli_shared_list(void *args);

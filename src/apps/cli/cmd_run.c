@@ -85,7 +85,8 @@ const struct opt cmd_run_options[] = {
 		PREFETCH_MAX,
 		"pages to fetch ahead of a stream (default 64; 0: off)"),
 	OPT_U32(struct run_args, run.copies, "copies", "N", 1, COPIES_MAX,
-		"of every page, on different nodes (default 1)"),
+		"of every page, on different nodes; also of the shared memory "
+		"that the program makes, there 1 or 2 (default 1)"),
 	OPT_WORD(struct run_args, run.mode, "mode", RUN_MODES,
 		 "how the nodes find room for a page (default auto: sparse "
 		 "where a node is on this host, else static)"),
@@ -345,7 +346,7 @@ int cmd_run(const struct cli_command *self, int argc, char **argv)
 		return CLI_CANNOT_RUN;
 	}
 	if (a.shared) {
-		code = cli_run_group_join(a.shared, library);
+		code = cli_run_group_join(a.shared, a.run.copies, library);
 		if (code != CLI_GO)
 			return code;
 		if (!a.run.local_bytes)

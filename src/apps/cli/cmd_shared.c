@@ -61,7 +61,7 @@ int cmd_shared(const struct cli_command *self, int argc, char **argv)
 		 "take it to another memory node while it is used: SEGMENT "
 		 "NODE"},
 		{"check", 0, 0, NULL, CLI_NEEDS_NOTHING, cli_shared_check,
-		 "whether switch and memory node agree"},
+		 "whether switch, memory nodes and this machine's cache agree"},
 		{"delete", 1, 1, NULL, CLI_NEEDS_NOTHING, cli_shared_delete,
 		 "remove for everybody: SEGMENT"},
 		{"machines", 0, 0, NULL, CLI_NEEDS_NOTHING, cli_shared_machines,

@@ -310,6 +310,8 @@ static int do_ask(struct shd *s, struct shd_program *p,
 		return shd_object_ask(s, p, ask);
 	case COHERENT_UNMAP:
 		return end_views(s, p, ask);
+	case COHERENT_HELD:
+		return shd_held_answer(s, p);
 	case COHERENT_MAPPED:
 	case COHERENT_LISTEN:
 		break;

@@ -22,6 +22,7 @@
 
 enum {
 	GROUP_MAX = 15,
+	COPIES_MAX = 2,
 	SOCKET_PATH_MAX = 108,
 	PATIENCE_MS = 10000, /* with a server that is busy */
 };
@@ -34,12 +35,16 @@ enum {
 STATIC_ASSERT(COHERENCE_BASE % COHERENCE_WINDOW == 0,
 	      "a mask decides whether an address is in the window");
 
-static int check_group(const char *group)
+static int check_group(const struct shd_group *group)
 {
-	size_t n = strspn(group, "abcdefghijklmnopqrstuvwxyz"
-				 "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
+	const char *name = group->name;
+	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz"
+				"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
 
-	return n && n <= GROUP_MAX && !group[n] && group[0] != '-'
+	if (!group->copies || group->copies > COPIES_MAX)
+		return error_set(-EINVAL, "shared memory has 1 or %d copies",
+				 COPIES_MAX);
+	return n && n <= GROUP_MAX && !name[n] && name[0] != '-'
 		       ? 0
 		       : error_set(-EINVAL,
 				   "a group's name has 1 to %d letters, "
@@ -114,18 +119,19 @@ static int listen_for(int sock)
 		   : 0;
 }
 
-static int name_place(const char *rack, const char *group)
+static int name_place(const char *rack, const struct shd_group *group)
 {
-	char path[SOCKET_PATH_MAX], text[SOCKET_PATH_MAX + GROUP_MAX + 2];
+	char path[SOCKET_PATH_MAX], text[SOCKET_PATH_MAX + GROUP_MAX + 4];
 	int err = coherent_server_path(rack, path, sizeof(path));
 
 	if (err)
 		return err;
-	(void)snprintf(text, sizeof(text), "%s %s", path, group);
+	(void)snprintf(text, sizeof(text), "%s %s %u", path, group->name,
+		       group->copies);
 	return setenv(COHERENT_ENV, text, 1) == 0 ? 0 : -errno;
 }
 
-static int join(const char *rack, const char *group)
+static int join(const char *rack, const struct shd_group *group)
 {
 	int sock, err = coherent_server_connect(rack, &sock);
 
@@ -136,7 +142,7 @@ static int join(const char *rack, const char *group)
 	return err ? err : name_place(rack, group);
 }
 
-int shd_launch_join(const char *group)
+int shd_launch_join(const struct shd_group *group)
 {
 	struct config *config;
 	int err = check_group(group);

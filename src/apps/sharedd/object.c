@@ -218,7 +218,8 @@ int shd_object_ask(struct shd *s, struct shd_program *p,
 		.id = ask->id,
 		.length_bytes = ask->size_bytes,
 		.creates = ask->flags & COHERENT_CREATE,
-		.is_exclusive = ask->flags & COHERENT_EXCLUSIVE};
+		.is_exclusive = ask->flags & COHERENT_EXCLUSIVE,
+		.wants_two = ask->flags & COHERENT_TWO};
 	int err;
 
 	if (p->is_asking || ask->name[COHERENT_NAME_MAX - 1])

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "daemon/daemon.h"
+#include "held.h"
 
 /* What d->self of a struct daemon points to. */
 struct shd_options {
@@ -16,10 +17,20 @@ struct shd_options {
 /* A server until a signal, or until nobody uses it; see daemon/daemon.h. */
 extern const struct daemon_kind shd_daemon;
 
+/* What the cache of this machine has. *out: NULL, if it has none; else the
+ * caller's, to free. -errno with words. */
+int shd_held_ask(const char *rack, struct shd_held **out) MUST_CHECK;
+
+struct shd_group {
+	const char *name;
+	unsigned copies; /* memory nodes that have each object made, 1 or 2 */
+};
+
 /* This process, what it executes and its children become programs of a group:
  * their environment names the cache server, which is started where there is
  * none, and their futex calls on shared memory go to it. The library is the
- * caller's to name. -EINVAL: no name of a group; -errno with words. */
-int shd_launch_join(const char *group) MUST_CHECK;
+ * caller's to name. -EINVAL: no name of a group, or no such number of copies;
+ * -errno with words. */
+int shd_launch_join(const struct shd_group *group) MUST_CHECK;
 
 #endif

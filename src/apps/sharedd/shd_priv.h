@@ -263,6 +263,11 @@ void shd_attach_broken(struct shd *s, struct shd_program *p);
 int shd_attach_answer(const struct shd_program *p, int err,
 		      const struct coherent_answer *with, const int *fd,
 		      unsigned count) MUST_CHECK;
+/* ---- held.c -------------------------------------------------------------- */
+/* What the cache has, for who compares it with the switch. */
+int shd_held_answer(const struct shd *s,
+		    const struct shd_program *p) MUST_CHECK;
+
 /* The pages of a question about a range, which must be in the program's
  * segment; else -ERANGE. */
 struct shd_range {

@@ -24,6 +24,8 @@ static json_t *write_body(const struct shd_want *w)
 		(void)json_object_set_new(body, "create", json_true());
 		(void)json_object_set_new(body, "exclusive",
 					  json_boolean(w->is_exclusive));
+		(void)json_object_set_new(body, "copies",
+					  json_integer(w->wants_two ? 2 : 1));
 	}
 	if (w->kind == SHD_WANT_RESIZE)
 		(void)json_object_set_new(

@@ -19,7 +19,7 @@ struct shd_want {
 	uint64_t serial; /* of who asks; 0: nobody waits for the answer */
 	uint64_t id;	 /* 0: by its name */
 	uint64_t length_bytes;
-	bool creates, is_exclusive;
+	bool creates, is_exclusive, wants_two;
 	char name[COHERENT_NAME_MAX];
 };
 

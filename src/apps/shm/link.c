@@ -22,21 +22,24 @@ static struct {
 	bool is_on;
 	char socket[108];
 	char group[GROUP_MAX];
+	bool wants_two;		/* of what this program makes */
 	_Atomic int complained; /* the last cause */
 } place;
 
-/* "<path of the socket> <group>" */
+/* As COHERENT_ENV says. */
 __attribute__((constructor(101))) static void start(void)
 {
 	const char *env = getenv(COHERENT_ENV);
-	const char *space = env ? strchr(env, ' ') : NULL;
-	size_t n = space ? (size_t)(space - env) : 0;
+	const char *group = env ? strchr(env, ' ') : NULL;
+	const char *copies = group ? strchr(group + 1, ' ') : NULL;
+	size_t n = group ? (size_t)(group - env) : 0;
+	size_t g = copies ? (size_t)(copies - group - 1) : 0;
 
-	if (!n || n >= sizeof(place.socket) ||
-	    strlen(space + 1) >= sizeof(place.group))
+	if (!n || n >= sizeof(place.socket) || !g || g >= sizeof(place.group))
 		return;
 	memcpy(place.socket, env, n);
-	(void)snprintf(place.group, sizeof(place.group), "%s", space + 1);
+	memcpy(place.group, group + 1, g);
+	place.wants_two = strcmp(copies + 1, "2") == 0;
 	place.is_on = true;
 }
 
@@ -113,9 +116,11 @@ int shm_connect(void)
 int shm_find(int sock, const char *name, uint64_t id, unsigned flags,
 	     struct shm_object *out, int *fd)
 {
-	struct coherent_ask ask = {.kind = COHERENT_FIND,
-				   .id = id,
-				   .flags = flags | (fd ? 0 : COHERENT_BARE)};
+	struct coherent_ask ask = {
+		.kind = COHERENT_FIND,
+		.id = id,
+		.flags = flags | (fd ? 0 : COHERENT_BARE) |
+			 (place.wants_two ? COHERENT_TWO : 0)};
 	struct coherent_answer a;
 	unsigned count = 0;
 	int err;

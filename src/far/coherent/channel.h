@@ -16,6 +16,9 @@
  *					answer at once; the pages come
  *  ask STAT
  *					answer with counts
+ *  ask HELD
+ *					answer, with a file: what of all pages
+ *					the machine has (sharedd/held.h)
  *
  * A mapping that stays lives until its process ends, executes something else or
  * has unmapped all of it, and needs no connection: so unmodified programs have
@@ -42,7 +45,8 @@ enum {
 	COHERENT_NAME_MAX = 64,
 };
 
-/* For programs of a group: "<path of the socket> <group>". */
+/* For programs of a group: "<path of the socket> <group> <copies>", where
+ * copies is how many memory nodes shall have each object that they make. */
 #define COHERENT_ENV "AQUIFER_SHARED"
 /* The name of a placeholder, before the object's id in decimals. */
 #define COHERENT_PLACEHOLDER "aquifer-object:"
@@ -59,6 +63,7 @@ enum coherent_ask_kind {
 	COHERENT_LISTEN,
 	COHERENT_FETCH_READ,
 	COHERENT_FETCH_WRITE,
+	COHERENT_HELD,
 };
 
 enum coherent_flags {
@@ -66,6 +71,7 @@ enum coherent_flags {
 	COHERENT_EXCLUSIVE = 1 << 1, /* and only then */
 	COHERENT_BARE = 1 << 2,	     /* FIND: without a placeholder */
 	COHERENT_STAYS = 1 << 3,     /* MAPPED */
+	COHERENT_TWO = 1 << 4, /* FIND: what is made is in two memory nodes */
 };
 
 struct coherent_ask {

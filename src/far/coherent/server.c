@@ -247,6 +247,18 @@ static int await(const struct rack_sockets *r, const char *name, int alive,
 	return 0;
 }
 
+static int connect_if_there(const struct rack_sockets *r, const char *name,
+			    int *fd)
+{
+	int err = rack_socket_connect(r, name, fd);
+
+	if (err == -ECONNREFUSED || err == -ENOENT)
+		return -ENOENT;
+	return err ? error_set(-EHOSTDOWN, "the cache server: %s",
+			       strerror(-err))
+		   : 0;
+}
+
 static int connect_or_start(const char *rack, const struct rack_sockets *r,
 			    const char *name, int *fd)
 {
@@ -266,7 +278,7 @@ static int connect_or_start(const char *rack, const struct rack_sockets *r,
 	return err;
 }
 
-int coherent_server_connect(const char *rack, int *out)
+static int reach(const char *rack, bool may_start, int *out)
 {
 	char name[COHERENT_SOCKET_MAX];
 	struct rack_sockets r;
@@ -276,7 +288,8 @@ int coherent_server_connect(const char *rack, int *out)
 		err = rack_sockets_open(rack, &r);
 	if (err)
 		return err;
-	err = connect_or_start(rack, &r, name, &fd);
+	err = may_start ? connect_or_start(rack, &r, name, &fd)
+			: connect_if_there(&r, name, &fd);
 	rack_sockets_close(&r);
 	if (!err) {
 		err = check_server(fd);
@@ -286,6 +299,16 @@ int coherent_server_connect(const char *rack, int *out)
 			*out = fd;
 	}
 	return err;
+}
+
+int coherent_server_connect(const char *rack, int *out)
+{
+	return reach(rack, true, out);
+}
+
+int coherent_server_find(const char *rack, int *out)
+{
+	return reach(rack, false, out);
 }
 
 int coherent_server_path(const char *rack, char *out, size_t max)

@@ -13,6 +13,9 @@
  * is none, and none can be started. */
 int coherent_server_connect(const char *rack, int *out) MUST_CHECK;
 
+/* The same, without starting one: -ENOENT. */
+int coherent_server_find(const char *rack, int *out) MUST_CHECK;
+
 /* The path of its socket, for programs that have no settings. -ENAMETOOLONG:
  * the runtime directory's is too long. */
 int coherent_server_path(const char *rack, char *out, size_t max) MUST_CHECK;

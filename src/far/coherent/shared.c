@@ -14,6 +14,7 @@
 
 enum {
 	PATH_BYTES = 256,
+	COPIES_MAX = 2,
 };
 
 #define SEGMENTS "/v1/shared/segments"
@@ -75,26 +76,50 @@ static int simple(struct aq_rack *rack, const char *name, const char *end,
 	return err;
 }
 
-AQ_API int aq_shared_create(struct aq_rack *rack, const char *name,
-			    uint64_t size_bytes)
+static int check_options(uint64_t size_bytes, const struct aq_shared_options *o)
 {
+	if (size_bytes > INT64_MAX)
+		return error_set(-EINVAL, "that is too much");
+	if (o->copies > COPIES_MAX)
+		return error_set(-EINVAL, "a segment has 1 or %d copies",
+				 COPIES_MAX);
+	if (o->flags & ~(uint32_t)AQ_SHARED_LAST)
+		return error_set(-EINVAL, "unknown flags");
+	return 0;
+}
+
+AQ_API int aq_shared_create_with(struct aq_rack *rack, const char *name,
+				 uint64_t size_bytes,
+				 const struct aq_shared_options *options)
+{
+	static const struct aq_shared_options none;
+	const struct aq_shared_options *o = options ? options : &none;
 	char path[PATH_BYTES];
 	struct client_lead lead;
 	json_t *reply = NULL;
 	int err = write_path(name, "", path);
 
-	if (!err && size_bytes > INT64_MAX)
-		err = error_set(-EINVAL, "that is too much");
+	if (!err)
+		err = check_options(size_bytes, o);
 	if (!err)
 		err = client_shared_find(rack, &lead);
 	if (err)
 		return err;
-	err = client_shared_call(rack, &lead, "POST", SEGMENTS,
-				 json_pack("{s:s, s:I}", "name", name, "size",
-					   (json_int_t)size_bytes),
-				 &reply);
+	err = client_shared_call(
+		rack, &lead, "POST", SEGMENTS,
+		json_pack("{s:s, s:I, s:I, s:s}", "name", name, "size",
+			  (json_int_t)size_bytes, "copies",
+			  (json_int_t)(o->copies ? o->copies : 1), "on_loss",
+			  o->flags & AQ_SHARED_LAST ? "last" : "error"),
+		&reply);
 	json_decref(reply);
 	return err;
+}
+
+AQ_API int aq_shared_create(struct aq_rack *rack, const char *name,
+			    uint64_t size_bytes)
+{
+	return aq_shared_create_with(rack, name, size_bytes, NULL);
 }
 
 AQ_API int aq_shared_delete(struct aq_rack *rack, const char *name)
@@ -102,16 +127,29 @@ AQ_API int aq_shared_delete(struct aq_rack *rack, const char *name)
 	return simple(rack, name, "", "DELETE", NULL);
 }
 
-AQ_API int aq_shared_allow(struct aq_rack *rack, const char *name,
-			   const char *tenant, enum aq_shared_right right)
+AQ_API int aq_shared_allow_part(struct aq_rack *rack, const char *name,
+				const char *tenant, uint64_t offset,
+				uint64_t length, enum aq_shared_right right)
 {
 	static const char *const words[] = {"none", "r", "rw"};
+	json_t *body;
 
 	if ((unsigned)right >= ARRAY_LEN(words) || !tenant)
 		return error_set(-EINVAL, "no such right");
-	return simple(rack, name, "/allow", "POST",
-		      json_pack("{s:s, s:s}", "tenant", tenant, "right",
-				words[right]));
+	if (offset > INT64_MAX || length > INT64_MAX)
+		return error_set(-EINVAL, "outside the segment");
+	body = json_pack("{s:s, s:s, s:I}", "tenant", tenant, "right",
+			 words[right], "offset", (json_int_t)offset);
+	if (length)
+		(void)json_object_set_new(body, "length",
+					  json_integer((json_int_t)length));
+	return simple(rack, name, "/allow", "POST", body);
+}
+
+AQ_API int aq_shared_allow(struct aq_rack *rack, const char *name,
+			   const char *tenant, enum aq_shared_right right)
+{
+	return aq_shared_allow_part(rack, name, tenant, 0, 0, right);
 }
 
 /* ---- mappings ------------------------------------------------------------ */

@@ -61,9 +61,12 @@ void handle_object_open(void *ctx, struct ctl_call *call)
 	bool creates = json_is_true(json_object_get(call->body, "create"));
 	bool is_only = json_is_true(json_object_get(call->body, "exclusive"));
 	bool is_new = false;
+	uint64_t copies = 1;
 	json_t *tree;
 	int err = find(node, call, &m, &name, &g);
 
+	if (!err)
+		err = ctl_field_u64(call->body, "copies", false, 1, 2, &copies);
 	if (!err && g && creates && is_only)
 		err = error_set(-EEXIST, "there is a segment %s already", name);
 	if (!err && !g && !creates)
@@ -71,7 +74,8 @@ void handle_object_open(void *ctx, struct ctl_call *call)
 	if (!err && !g) {
 		err = segment_create(
 			node, call->caller,
-			&(struct mem_segment_wish){.name = name, .copies = 1},
+			&(struct mem_segment_wish){.name = name,
+						   .copies = (uint8_t)copies},
 			&g);
 		is_new = !err;
 	}

@@ -743,6 +743,7 @@ void handle_segment_repair(void *ctx, struct ctl_call *call);
 void handle_segment_move(void *ctx, struct ctl_call *call);
 void handle_segment_delete(void *ctx, struct ctl_call *call);
 void handle_shared_check(void *ctx, struct ctl_call *call);
+void handle_held_check(void *ctx, struct ctl_call *call);
 void handle_member_join(void *ctx, struct ctl_call *call);
 void handle_member_connect(void *ctx, struct ctl_call *call);
 void handle_member_beat(void *ctx, struct ctl_call *call);

@@ -312,16 +312,21 @@ static int begin(struct mem_node *node, struct mem_segment *g,
 
 	g->size_bytes = size_bytes;
 	err = take_memory(node, g);
+	if (err)
+		goto out;
 	own = owner_right(g, COH_WRITE);
-	if (!err) {
+	err = g->has_copy ? shared_copy_tell(node, g) : 0;
+	if (!err)
 		err = tell_right(node, g, &own);
-		if (err)
-			give_memory(node, g);
-	}
-	if (err) {
-		g->size_bytes = 0;
-		g->part = (struct arena_part){0};
-	}
+	if (!err)
+		return 0;
+	if (g->has_copy)
+		shared_copy_untell(node, g);
+	give_memory(node, g);
+out:
+	g->size_bytes = 0;
+	g->has_copy = false;
+	g->part = (struct arena_part){0};
 	return err;
 }
 

@@ -31,6 +31,7 @@
 #ifndef AQ_COH_H
 #define AQ_COH_H
 
+#include "coherence/copies.h"
 #include "coherence/record.h"
 #include "coherence/split.h"
 #include "end_rx.h"
@@ -224,13 +225,6 @@ struct coh_pair {
 	uint32_t node;
 };
 
-/* What becomes of a give-back when its writes are done. */
-enum coh_give_fate {
-	COH_GIVE_KEPT, /* it is where it shall be */
-	COH_GIVE_HELD, /* the keeper must note first who has it */
-	COH_GIVE_VOID, /* nobody has it */
-};
-
 /* A message of a machine that has no answer. */
 struct coh_said {
 	uint32_t psn, msn;
@@ -252,8 +246,9 @@ struct coh_key {
 struct coh_machine {
 	struct coh *coh;
 	uint8_t number;
-	bool used;	/* declared, and not gone */
-	bool is_going;	/* its entries are being looked at */
+	bool used;     /* declared, and not gone */
+	bool is_going; /* its entries are being looked at, or it writes still */
+	bool is_gone;  /* they have been */
 	bool is_broken; /* to be expelled */
 	bool is_due;
 	uint32_t gone_at;
@@ -381,7 +376,10 @@ enum coh_give_fate coh_pair_fate(const struct coh *c, const struct coh_give *g);
 void coh_pair_look(struct coh *c);
 /* Whether something that the machine gave back is held: it is not silent. */
 bool coh_pair_holds(const struct coh_machine *m);
-/* The same of any machine. */
+/* Whether something that it gave back to two nodes is not at both, nor said to
+ * be at one. */
+bool coh_pair_writes(const struct coh_machine *m);
+/* Whether something of any machine is held. */
 bool coh_pair_waits(const struct coh *c);
 /* Whether some of the range is a pair's. */
 bool coh_pair_meets(const struct coh *c, uint64_t page, uint64_t count);

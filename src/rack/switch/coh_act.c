@@ -146,6 +146,7 @@ void coh_machine_gone(struct coh_machine *m)
 	m->inval_first = m->inval_next = m->unanswered = 0;
 	m->lost_due = 0;
 	m->is_going = true;
+	m->is_gone = false;
 	m->gone_at = 0;
 	coh_timer_in(m->coh, COH_STEP_NS);
 }
@@ -179,13 +180,19 @@ bool coh_machine_is_idle(const struct coh_machine *m)
 	return true;
 }
 
+/* The keeper notes that a machine is gone when this is done. What it gave back
+ * last must be at both nodes by then, or said to be at one: if the switch died
+ * first, what counts after a loss would be one thing at one node and another
+ * at the other. As long as it is not noted the next switch takes all for lost,
+ * and the keeper goes on with one of the two. */
 static void go_on(struct coh *c, struct coh_machine *m)
 {
-	for (unsigned n = 0; n < COH_SPLIT_STEP && m->is_going; n++) {
-		m->is_going =
-			coh_dir_gone(&c->dir, m->number, &m->gone_at, &c->out);
+	for (unsigned n = 0; n < COH_SPLIT_STEP && !m->is_gone; n++) {
+		m->is_gone =
+			!coh_dir_gone(&c->dir, m->number, &m->gone_at, &c->out);
 		coh_act(c, NULL, NULL);
 	}
+	m->is_going = !m->is_gone || coh_pair_writes(m);
 }
 
 /* ---- time

@@ -148,6 +148,7 @@ static int gone(struct coh *c, struct tor_words *p)
 	c->machines[i].coh = c;
 	c->machines[i].number = (uint8_t)i;
 	c->machines[i].is_going = true;
+	c->machines[i].is_gone = false;
 	c->machines[i].gone_at = 0;
 	coh_timer_in(c, COH_STEP_NS);
 	return 0;

@@ -84,6 +84,11 @@ bool coh_pair_meets(const struct coh *c, uint64_t page, uint64_t count)
 /* ---- pages -----------------------------------------------------------------
  */
 
+static bool is_dead(const struct coh *c, uint32_t node)
+{
+	return c->nodes[node].tx.dead;
+}
+
 static uint64_t addr_at(const struct coh_pair *pair, uint64_t page)
 {
 	return pair->addr + coh_va(page - pair->page);
@@ -95,10 +100,10 @@ int coh_pair_place(const struct coh *c, uint64_t page, uint32_t *node,
 	int err = translate_find(&c->translate, coh_va(page), node, addr);
 	const struct coh_pair *pair;
 
-	if (err || !c->nodes[*node].tx.dead)
+	if (err || !is_dead(c, *node))
 		return err;
 	pair = find(c, page);
-	if (pair && !c->nodes[pair->node].tx.dead) {
+	if (pair && coh_copies_read((bool[]){true, is_dead(c, pair->node)})) {
 		*node = pair->node;
 		*addr = addr_at(pair, page);
 	}
@@ -110,7 +115,7 @@ bool coh_pair_read_again(struct coh *c, struct coh_op *op, uint64_t page)
 	uint64_t addr;
 	uint32_t node;
 
-	if (coh_pair_place(c, page, &node, &addr) || c->nodes[node].tx.dead)
+	if (coh_pair_place(c, page, &node, &addr) || is_dead(c, node))
 		return false;
 	coh_op_start_at(c, op, node, addr, false);
 	return true;
@@ -129,48 +134,40 @@ bool coh_pair_give(struct coh *c, uint64_t page, struct coh_op *op)
 /* ---- give-backs that are written ------------------------------------------
  */
 
-static bool is_dead(const struct coh *c, uint32_t node)
-{
-	return c->nodes[node].tx.dead;
-}
-
-/* Both nodes were written to, and count still. */
-static enum coh_give_fate fate_of_two(const struct coh *c,
-				      const struct coh_give *g)
-{
-	if (!g->op.has_failed && !g->second.has_failed)
-		return COH_GIVE_KEPT;
-	if (g->op.has_failed && g->second.has_failed)
-		return COH_GIVE_VOID;
-	if (PLANTED(coh_pair_early))
-		return COH_GIVE_KEPT;
-	/* The one that has it may have died since. */
-	return is_dead(c, g->op.node) && is_dead(c, g->second.node)
-		       ? COH_GIVE_VOID
-		       : COH_GIVE_HELD;
-}
-
 enum coh_give_fate coh_pair_fate(const struct coh *c, const struct coh_give *g)
 {
-	bool is_second = false;
+	const bool has_failed[COH_TWO] = {g->op.has_failed,
+					  g->second.has_failed};
+	uint8_t one = 0;
 	uint64_t addr;
 	uint32_t node;
 
-	if (g->has_second && find(c, g->page))
-		return fate_of_two(c, g);
+	if (!g->has_second)
+		return g->op.has_failed ? COH_GIVE_VOID : COH_GIVE_KEPT;
+	if (find(c, g->page))
+		return coh_copies_fate(has_failed,
+				       (bool[]){is_dead(c, g->op.node),
+						is_dead(c, g->second.node)});
 	/* The range has one place now. */
-	if (g->has_second &&
-	    !translate_find(&c->translate, coh_va(g->page), &node, &addr))
-		is_second = node == g->second.node;
-	return (is_second ? g->second.has_failed : g->op.has_failed)
-		       ? COH_GIVE_VOID
-		       : COH_GIVE_KEPT;
+	if (!translate_find(&c->translate, coh_va(g->page), &node, &addr))
+		one = node == g->second.node;
+	return coh_copies_fate_alone(has_failed, one);
 }
 
 bool coh_pair_holds(const struct coh_machine *m)
 {
 	for (unsigned k = 0; k < COH_GIVES; k++)
 		if (m->gives[k].is_held)
+			return true;
+	return false;
+}
+
+bool coh_pair_writes(const struct coh_machine *m)
+{
+	if (PLANTED(coh_gone_early))
+		return false;
+	for (unsigned k = 0; k < COH_GIVES; k++)
+		if (m->gives[k].used && m->gives[k].has_second)
 			return true;
 	return false;
 }

@@ -226,6 +226,11 @@ int coh_region_clear(struct coh *c, struct tor_words *p, struct json_out *out)
 	return 0;
 }
 
+static bool is_gaining(const struct coh_dir_entry *e)
+{
+	return e->state == COH_DIR_TO_SHARED && e->gainer != COH_NOBODY;
+}
+
 int coh_region_find(const struct coh *c, struct tor_words *p,
 		    struct json_out *out)
 {
@@ -245,7 +250,10 @@ int coh_region_find(const struct coh *c, struct tor_words *p,
 	json_out_string(out, "state",
 			coh_dir_state_name(e ? (enum coh_dir_state)e->state
 					     : COH_DIR_FREE));
-	json_out_u64(out, "sharers", e ? e->sharers : 0);
+	/* Who is answered before the owner's FIN has it already. */
+	json_out_u64(out, "sharers",
+		     e ? e->sharers | (is_gaining(e) ? 1u << e->gainer : 0)
+		       : 0);
 	json_out_u64(out, "va", e ? coh_va(e->page) : va);
 	json_out_u64(out, "size", e ? coh_va(coh_dir_pages(e)) : 0);
 	if (!translate_find(&c->translate, va, &node, &addr))
