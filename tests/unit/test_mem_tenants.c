@@ -171,7 +171,7 @@ static void limits_are_set_and_seen(void **state)
 	/* The processor's connections count twice over. */
 	snprintf(line, sizeof(line), "POST /v1/connections/%s/pages", id);
 	assert_int_equal(ask_as(&f, token, line,
-				"{\"version\":2,\"count\":1,\"bytes\":4096}"),
+				"{\"version\":3,\"count\":1,\"bytes\":4096}"),
 			 201);
 	assert_int_equal(ask_as(&f, A, "PATCH /v1/tenants/t",
 				"{\"limits\":{\"servers\":0}}"),
