@@ -33,7 +33,8 @@ enum probe_step {
 };
 
 enum {
-	SIDES = 2, /* before a window of the probe, and after it */
+	AGAIN_MAX = 24, /* windows of bare loops, in a round, as the probe */
+	SIDES = 2,	/* before a window of the probe, and after it */
 };
 
 /* What one round found, of all that count. */
@@ -113,6 +114,7 @@ static int probe_once(struct bench *b, struct rounds *r,
 	int rc;
 
 	r->bare.share = 1;
+	r->bare.again = AGAIN_MAX;
 	rc = probe_run(&o, report);
 	rc = rc ? rc : report->tier[0].err;
 	if (rc)

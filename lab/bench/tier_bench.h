@@ -18,9 +18,11 @@ struct tier_bare {
 	struct cell *cells, *at; /* the one that is followed next */
 	uint8_t *memory;
 	double *sample; /* ns of a load, of one window */
-	/* The least share of their time that its threads had a processor, since
-	 * the caller set it. */
+	/* The least share of their time that its threads had a processor in a
+	 * window, since the caller set it; and how many windows may still be
+	 * measured again, as the probe does it, because that was too little. */
 	double share;
+	uint32_t again;
 };
 
 /* As much as the probe has, for so many threads that read. 0 or -errno. */
