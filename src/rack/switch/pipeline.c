@@ -35,20 +35,24 @@ static void put_udp6_checksum(uint8_t *frame, size_t len_bytes)
 	udp[7] = (uint8_t)sum;
 }
 
+static void leave_anew(struct tor *t, struct tor_port *in, struct tor_port *out,
+		       const struct wire_pkt *wire)
+{
+	size_t len_bytes = wire_build(wire, t->tx);
+
+	count(t, TOR_C_rewritten);
+	if (!wire_is_ipv4(wire->dst_ip))
+		put_udp6_checksum(t->tx, len_bytes);
+	tor_forward(t, in, out, t->tx, len_bytes, NULL);
+}
+
 static void leave(struct tor *t, const struct tor_pkt *pkt)
 {
-	size_t len_bytes;
-
-	if (!pkt->changed) {
+	if (pkt->changed)
+		leave_anew(t, pkt->in, pkt->out, &pkt->wire);
+	else
 		tor_forward(t, pkt->in, pkt->out, pkt->frame, pkt->len_bytes,
 			    pkt->hint);
-		return;
-	}
-	count(t, TOR_C_rewritten);
-	len_bytes = wire_build(&pkt->wire, t->tx);
-	if (!wire_is_ipv4(pkt->wire.dst_ip))
-		put_udp6_checksum(t->tx, len_bytes);
-	tor_forward(t, pkt->in, pkt->out, t->tx, len_bytes, NULL);
 }
 
 /* The programs that see packets of ends, and then the end. */
@@ -150,9 +154,26 @@ void tor_emit(struct tor_instance *self, struct tor_port *in,
 	emit(self, in, wire, false);
 }
 
-void tor_emit_end(struct tor_instance *self, const struct wire_pkt *wire)
+/* Whether anybody looks at what an end of this program sends. */
+static bool is_end_seen(const struct tor_instance *self)
 {
-	emit(self, NULL, wire, true);
+	const struct tor *t = self->tor;
+	bool is_seen = self->program->sees_ends || t->address_count;
+
+	for (unsigned i = self->index + 1u; i < t->program_count; i++)
+		is_seen |= t->programs[i].program->sees_ends;
+	return is_seen;
+}
+
+HOT void tor_emit_end(struct tor_instance *self, const struct wire_pkt *wire)
+{
+	if (UNLIKELY(is_end_seen(self))) {
+		emit(self, NULL, wire, true);
+		return;
+	}
+	/* A packet with its extensions is some 300 bytes: no copy of it. */
+	count(self->tor, TOR_C_program_frames);
+	leave_anew(self->tor, NULL, NULL, wire);
 }
 
 static void parse(struct tor *t, struct tor_pkt *pkt)
