@@ -79,7 +79,7 @@ struct pad { uint64_t key; };
 C
 expect 1 "$AQUIFER" walk build two.c
 says "'shape.h' file not found"
-expect 2 "$AQUIFER" walk build two.c --include shapes
+expect 1 "$AQUIFER" walk build two.c --include shapes
 says "there are several walks; say which with --only NAME: list, mark"
 if grep -q "Too many links" "$TMP/err"; then fail "$(cat "$TMP/err")"; fi
 expect 1 "$AQUIFER" walk build two.c --include shapes --only none
