@@ -307,9 +307,14 @@ static int measure_exec(struct bench *b)
 	for (unsigned i = 0; i < WALK_EXEC_KINDS; i++) {
 		const struct walk_exec_times *t = &times[i];
 		const char *kind = strrchr(t->ratio, '_') + 1;
-		json_t *row = bench_row(b, "exec", kind, t->translated_ns, "ns",
-					t->is_translated ? "translated"
-							 : "interpreted");
+		char what[80];
+		json_t *row;
+
+		snprintf(what, sizeof(what),
+			 "%s; interpreter alone %.3g, C %.3g",
+			 t->is_translated ? "translated" : "interpreted",
+			 t->interpreted_ns, t->native_ns);
+		row = bench_row(b, "exec", kind, t->translated_ns, "ns", what);
 
 		(void)json_object_set_new(row, "native_ns",
 					  json_real(t->native_ns));

@@ -81,6 +81,7 @@ expect 1 "$AQUIFER" walk build two.c
 says "'shape.h' file not found"
 expect 1 "$AQUIFER" walk build two.c --include shapes
 says "there are several walks; say which with --only NAME: list, mark"
+if grep -q "Too many links" "$TMP/err"; then fail "$(cat "$TMP/err")"; fi
 expect 1 "$AQUIFER" walk build two.c --include shapes --only none
 says "there is no walk 'none'"
 expect 0 "$AQUIFER" walk build two.c --include shapes --only list -o list.walk

@@ -12,15 +12,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../unit/walk_mutate.h"
 #include "../unit/walk_trial.h"
 #include "fuzz.h"
+#include "fuzz_count.h"
 #include "walk/image.h"
 #include "walk/jit_priv.h"
 #include "walk/show.h"
 
 enum {
-	HEAD = 8,
-	RUNS = 3,
+	HEAD = MUTATE_HEAD,
+	RUNS = 8,	     /* of a program, each in other windows */
 	CODE_ROOM = 4 << 20, /* more than the longest program becomes */
 	CODE_ALIGN = 64,
 	/* Words of one in so many programs: they take longer than all else. */
@@ -102,6 +104,7 @@ static void run(const struct walk_image *image, uint64_t seed)
 	if (!t.node[0].bytes)
 		t = trial_make();
 	rng_init(&r, seed);
+	fuzz_operations += RUNS;
 	for (int i = 0; i < RUNS; i++) {
 		const char *words = trial_run(
 			&t, in, walk_program_is_translated(tr) ? tr : NULL, &r);
@@ -155,6 +158,27 @@ static void take_fields(const uint8_t *data, size_t len_bytes)
 	if (walk_image_check(&image) == 0)
 		run(&image, data[5]);
 	free(insns);
+}
+
+/* Of libFuzzer; there is none where inputs are only replayed. */
+size_t LLVMFuzzerMutate(uint8_t *data, size_t len_bytes, size_t max_bytes)
+	__attribute__((weak));
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t len_bytes,
+			       size_t max_bytes, unsigned seed);
+
+/* Any bytes are changed now and then, and in files always: what is wrong in
+ * their headers and checksums is not found by changing instructions. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t len_bytes,
+			       size_t max_bytes, unsigned seed)
+{
+	struct rng r;
+
+	rng_init(&r, seed);
+	if (LLVMFuzzerMutate &&
+	    (rng_below(&r, 8) == 0 ||
+	     (len_bytes >= HEAD && memcmp(data, "AQWALK01", 8) == 0)))
+		return LLVMFuzzerMutate(data, len_bytes, max_bytes);
+	return walk_mutate(&r, data, len_bytes, max_bytes);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)

@@ -174,7 +174,7 @@ static int pick(const struct walkc_object *o, const char *only, unsigned *out)
 				 "there is no walk '%.60s'; those in "
 				 "the file are: %s",
 				 only, names);
-	return error_set(-EMLINK,
+	return error_set(-EINVAL,
 			 "there are several walks; say which with "
 			 "--only NAME: %s",
 			 names);

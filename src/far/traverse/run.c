@@ -23,7 +23,12 @@ static int wait_for(struct aq_walks *w, struct aq_walk_result *result)
 	unsigned idle = 0;
 	int n;
 
-	while ((n = aq_walks_poll(w, result, 1)) == 0) {
+	/* To read the clock takes as long as a poll, and an answer that comes
+	 * meanwhile waits for it. */
+	while ((n = walks_poll(w, result, 1,
+			       idle >= TRAVERSE_IDLE_POLLS ||
+				       idle % TRAVERSE_LOOK_POLLS ==
+					       TRAVERSE_LOOK_POLLS - 1)) == 0) {
 		if (++idle < TRAVERSE_IDLE_POLLS)
 			continue;
 		if (idle < TRAVERSE_IDLE_POLLS + TRAVERSE_IDLE_YIELDS)

@@ -27,6 +27,7 @@ enum {
 	TRAVERSE_CLOCK_EVERY = 4096, /* iterations on mapped memory */
 	TRAVERSE_IDLE = 3,	     /* answers in a row that lead nowhere */
 	TRAVERSE_LOOK_MS = 20,	     /* between looks for lanes that are lost */
+	TRAVERSE_LOOK_POLLS = 128,   /* of a wait, to one look at the clock */
 	/* Polls of a wait: so many at once, because a yield takes half as long
 	 * as a round trip and the soft NIC itself rests when a peer does not
 	 * answer; then with yields, and then with naps. */

@@ -227,6 +227,10 @@ void jobs_look_for_silence(struct aq_walks *w);
 struct plan_facts walks_facts(const struct aq_walks *w,
 			      const struct aq_walk *walk,
 			      const struct place *p);
+/* aq_walks_poll, which reads the clock when nothing has come; without may_look
+ * it does not, nor does it find out then that a node is silent. */
+int walks_poll(struct aq_walks *w, struct aq_walk_result *results,
+	       unsigned max_count, bool may_look) MUST_CHECK;
 /* Of what begins now. */
 uint64_t walks_deadline_ns(const struct aq_walks *w);
 /* Where a walk that starts there runs. -EFAULT: it starts nowhere. */

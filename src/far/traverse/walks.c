@@ -60,8 +60,8 @@ static int give_results(struct aq_walks *w, struct aq_walk_result *results,
 	return (int)n;
 }
 
-int aq_walks_poll(struct aq_walks *w, struct aq_walk_result *results,
-		  unsigned max_count)
+int walks_poll(struct aq_walks *w, struct aq_walk_result *results,
+	       unsigned max_count, bool may_look)
 {
 	struct ibv_wc wc[TRAVERSE_DEPTH];
 	int n = ibv_poll_cq(w->cq, TRAVERSE_DEPTH, wc);
@@ -73,9 +73,15 @@ int aq_walks_poll(struct aq_walks *w, struct aq_walk_result *results,
 	for (uint32_t i = 0; i < w->depth && w->retries; i++)
 		if (w->job[i].state == JOB_RETRY)
 			job_retry(w, &w->job[i]);
-	if (n == 0 && w->pending > w->ended)
+	if (n == 0 && may_look && w->pending > w->ended)
 		jobs_look_for_silence(w);
 	return give_results(w, results, max_count);
+}
+
+int aq_walks_poll(struct aq_walks *w, struct aq_walk_result *results,
+		  unsigned max_count)
+{
+	return walks_poll(w, results, max_count, true);
 }
 
 /* Of what is to be written before the walk begins. */
@@ -161,21 +167,43 @@ static struct job *free_job(struct aq_walks *w)
 	return NULL;
 }
 
+/* Where it runs; only what may run here or there is weighed. */
+static int decide(struct aq_walks *w, const struct aq_walk *walk,
+		  struct place *p, uint64_t start, uint32_t *where)
+{
+	const struct walk_image *image = &walk->program->image;
+	struct aq_walk_plan plan;
+	struct lane *lane;
+	uint64_t offset;
+	int err;
+
+	if (walk->flags & AQ_WALK_THERE) {
+		err = lane_find(w, p, start + (uint64_t)(int64_t)image->load_lo,
+				image->load_bytes, &lane, &offset);
+		*where = AQ_WALK_THERE;
+		if (err || LIKELY(lane->facts.has_walks))
+			return err;
+	}
+	err = walks_plan(w, walk, p, start, &plan);
+	*where = plan.where;
+	return err;
+}
+
 /* What a job needs to begin. */
 static int prepare(struct aq_walks *w, const struct aq_walk *walk,
 		   struct aq_region *region, uint64_t start, size_t pad_bytes,
-		   struct place **place, struct aq_walk_plan *plan)
+		   struct place **place, uint32_t *where)
 {
 	int err = place_get(w, region, place);
 
 	if (!err)
 		err = check(w, walk, *place, pad_bytes);
 	if (!err)
-		err = walks_plan(w, walk, *place, start, plan);
+		err = decide(w, walk, *place, start, where);
 	if (err != -EFAULT)
 		return err;
 	/* A start outside of the region fails as a pointer does. */
-	plan->where = AQ_WALK_HERE;
+	*where = AQ_WALK_HERE;
 	return 0;
 }
 
@@ -205,21 +233,21 @@ int traverse_submit(struct aq_walks *w, struct aq_walk *walk,
 		    size_t send_bytes, void *user)
 {
 	struct job *j = free_job(w);
-	struct aq_walk_plan plan;
 	struct place *p;
+	uint32_t where;
 	int err;
 
 	if (!j)
 		return error_set(-EAGAIN, "%u walks are under way; poll first",
 				 w->depth);
 	w->until_ns = walks_deadline_ns(w);
-	err = prepare(w, walk, region, start, pad_bytes, &p, &plan);
+	err = prepare(w, walk, region, start, pad_bytes, &p, &where);
 	/* Perhaps it has only changed since somebody looked at it. */
 	if (err == -ESTALE) {
 		err = client_keep_refresh(region, w->until_ns);
 		if (!err)
 			err = prepare(w, walk, region, start, pad_bytes, &p,
-				      &plan);
+				      &where);
 	}
 	if (!err && write)
 		err = check_write(p, write);
@@ -237,7 +265,7 @@ int traverse_submit(struct aq_walks *w, struct aq_walk *walk,
 		.pad_bytes = (uint32_t)pad_bytes,
 		.send_bytes = (uint32_t)send_bytes,
 		.piece = NO_PIECE,
-		.result = {.user = user, .at = start, .where = plan.where},
+		.result = {.user = user, .at = start, .where = where},
 	};
 	err = take_write(j, write);
 	if (err)

@@ -387,7 +387,7 @@ static enum step send_request(struct nic_qp *qp, const struct send_slot *slot,
 			       ? STEP_SENT
 			       : STEP_FULL;
 	fill_response_request(qp, slot, op, i, end);
-	sent = walk_send(qp, op);
+	sent = walk_send(qp, slot, op);
 	if (sent < 0)
 		return fail_request(qp, IBV_WC_LOC_PROT_ERR);
 	return sent ? STEP_SENT : STEP_FULL;

@@ -23,20 +23,56 @@ bool walk_has_room(const struct nic_qp *qp, uint64_t length,
 	       send_bytes <= length - RESULT_BYTES;
 }
 
-int walk_send(struct nic_qp *qp, const struct send_op *op)
+/* Where byte `offset` of the list is, if it has one segment and no key changed
+ * since that was checked; else NULL. */
+static inline uint8_t *known_place(const struct nic_qp *qp,
+				   const struct send_slot *slot,
+				   uint32_t offset)
+{
+	return LIKELY(slot->epoch == qp->nic->keys.epoch) ? slot->host + offset
+							  : NULL;
+}
+
+static inline int fetch(struct nic_qp *qp, const struct send_slot *slot,
+			const struct send_op *op, uint8_t *to)
+{
+	const uint8_t *from = known_place(qp, slot, RESULT_BYTES);
+	const uint32_t bytes = op->walk.send_bytes;
+
+	/* Memory that is gone is the list's to refuse, and to count. */
+	if (LIKELY(from && !touch_read(to, from, bytes)))
+		return 0;
+	return sendq_gather(qp, &op->data, RESULT_BYTES, to, bytes);
+}
+
+static inline int deliver(struct nic_qp *qp, const struct send_slot *slot,
+			  uint32_t offset, const void *from, uint32_t bytes)
+{
+	uint8_t *to = known_place(qp, slot, offset);
+
+	return LIKELY(to && !touch_write(to, from, bytes))
+		       ? 0
+		       : sendq_scatter(qp, &slot->data, offset, from, bytes);
+}
+
+int walk_send(struct nic_qp *qp, const struct send_slot *slot,
+	      const struct send_op *op)
 {
 	struct env *env = qp->nic->env;
 	struct wire_pkt *out = &qp->out;
 	uint32_t bytes = op->walk.send_bytes;
-	uint8_t *frame =
-		env->ops->tx_begin(env, qp->path, wire_frame_bound(bytes));
 	size_t header =
 		wire_header_bytes(WIRE_RC_WALK, wire_is_ipv4(out->dst_ip));
+	uint8_t *frame;
 
+	/* The queue is its owner's memory: a request that is sent again may
+	 * have been rewritten since it was checked. */
+	if (UNLIKELY(bytes > slot->length - RESULT_BYTES))
+		return -EFAULT;
+	frame = env->ops->tx_begin(env, qp->path, wire_frame_bound(bytes));
 	if (UNLIKELY(!frame))
 		return 0;
-	if (UNLIKELY(sendq_gather(qp, &op->data, RESULT_BYTES, frame + header,
-				  bytes))) {
+	if (UNLIKELY(fetch(qp, slot, op, frame + header))) {
 		env->ops->tx_end(env, qp->path, 0);
 		return -EFAULT;
 	}
@@ -73,10 +109,8 @@ int walk_accept(struct nic_qp *qp, struct send_slot *slot,
 	    pkt->payload_len != pkt->walk.pad_bytes ||
 	    pkt->payload_len > slot->length - RESULT_BYTES)
 		return -EBADMSG;
-	if (sendq_scatter(qp, &slot->data, 0, (const uint8_t *)&result,
-			  RESULT_BYTES) ||
-	    sendq_scatter(qp, &slot->data, RESULT_BYTES, pkt->payload,
-			  pkt->payload_len))
+	if (deliver(qp, slot, 0, &result, RESULT_BYTES) ||
+	    deliver(qp, slot, RESULT_BYTES, pkt->payload, pkt->payload_len))
 		return -EFAULT;
 	slot->length = RESULT_BYTES + pkt->payload_len;
 	return 0;

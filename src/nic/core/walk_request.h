@@ -17,7 +17,8 @@ bool walk_has_room(const struct nic_qp *qp, uint64_t length,
 		   uint32_t send_bytes);
 /* Completes qp->out, which is filled in as for a READ, and sends it. 1: sent;
  * 0: the path is full; -EFAULT: no valid key for what it brings. */
-int walk_send(struct nic_qp *qp, const struct send_op *op) MUST_CHECK;
+int walk_send(struct nic_qp *qp, const struct send_slot *slot,
+	      const struct send_op *op) MUST_CHECK;
 /* Writes the result and the pad. -EBADMSG: this is no answer to that request;
  * -EFAULT: no valid key for the list. */
 int walk_accept(struct nic_qp *qp, struct send_slot *slot,

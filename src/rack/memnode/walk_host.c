@@ -78,8 +78,10 @@ static int start(void *ctx, struct aqdv_walk *walk)
 			.at = walk->at,
 			.left = u32_min(walk->iterations, w->config.iterations),
 			.pad = walk->pad,
-			.given_bytes =
-				u32_min(walk->send_bytes, image->pad_bytes),
+			/* The NIC has cleared the rest of the answer. */
+			.given_bytes = u32_min(
+				u32_max(walk->send_bytes, walk->answer_bytes),
+				image->pad_bytes),
 		});
 	if (err) {
 		walk->job = NULL;
