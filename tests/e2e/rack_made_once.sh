@@ -62,6 +62,15 @@ for node in m0 m1; do
 done
 expect 0 "$AQUIFER" region create held 1M
 
+# A node that does not answer may have a table of the name: nobody makes another.
+expect 0 "$AQUIFER" kv create there 4K --node m1
+kill -STOP "$(cut -d' ' -f1 "$RUNDIR/m1.pid")"
+expect 1 "$AQUIFER" kv create there 4K --node m0 --timeout 500
+grep -q 'node m1 does not answer (-EHOSTDOWN:' "$TMP/err" || fail "$(cat "$TMP/err")"
+kill -CONT "$(cut -d' ' -f1 "$RUNDIR/m1.pid")"
+expect 1 "$AQUIFER" kv create there 4K --node m0
+grep -q -- '-EEXIST:' "$TMP/err" || fail "$(cat "$TMP/err")"
+
 # A gateway that waits for whoever makes its table ends when it is told to.
 for node in m0 m1; do
 	[[ $(claim "$node" dead 60000 kv-0000000-redis) == 204 ]] || fail "$(cat "$TMP/http")"

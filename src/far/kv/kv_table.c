@@ -93,13 +93,34 @@ static int drop_all(struct aq_kv *kv, unsigned *count)
 	return err ? err : d.err;
 }
 
-/* -EEXIST: there is a table of that name, or what is left of one. */
+/* No node that answers has it. There is none only if all of them did: who makes
+ * another one must not do it beside one that cannot be reached. */
+static int is_nowhere(struct aq_rack *rack, const char *name)
+{
+	char silent[CLIENT_NODE_NAME_MAX];
+	int n = client_hosts_silent(rack, silent);
+
+	if (n < 0)
+		return n;
+	return n ? error_set(-EHOSTDOWN,
+			     "no node that answers has a table %s, but node %s "
+			     "does not answer",
+			     name, silent)
+		 : error_set(-ENOENT, "there is no table %s", name);
+}
+
+/* -EEXIST: there is a table of that name, or what is left of one; -EHOSTDOWN:
+ * there may be. */
 static int check_absent(const struct aq_kv *kv)
 {
 	struct aq_kv probe = *kv;
 	struct finding f = {.kv = &probe};
 	int err = kv_world_of(&probe).list(&probe, find_head, &f);
 
+	if (!err && !f.any) {
+		err = is_nowhere(kv->rack, kv->name);
+		err = err == -ENOENT ? 0 : err;
+	}
 	if (err || !f.any)
 		return err;
 	return f.is_known || (f.err != -ENOENT && f.err != -EBADMSG)
@@ -176,22 +197,6 @@ int aq_kv_create(struct aq_rack *rack, const char *name,
 	kv->node = NULL;
 	aq_kv_close(kv);
 	return aq_kv_open(rack, name, out);
-}
-
-/* No node that answers has it. There is none only if all of them did: who makes
- * another one must not do it beside one that cannot be reached. */
-static int is_nowhere(struct aq_rack *rack, const char *name)
-{
-	char silent[CLIENT_NODE_NAME_MAX];
-	int n = client_hosts_silent(rack, silent);
-
-	if (n < 0)
-		return n;
-	return n ? error_set(-EHOSTDOWN,
-			     "no node that answers has a table %s, but node %s "
-			     "does not answer",
-			     name, silent)
-		 : error_set(-ENOENT, "there is no table %s", name);
 }
 
 int aq_kv_open(struct aq_rack *rack, const char *name, struct aq_kv **out)
