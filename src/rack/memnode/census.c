@@ -44,6 +44,7 @@ struct series {
 	char object[COUNTER_TEXT_MAX];
 	char tenant[COUNTER_TEXT_MAX];
 	unsigned clients; /* now */
+	uint64_t look;	  /* the last one that saw a client */
 	struct values total;
 };
 
@@ -51,6 +52,7 @@ struct mem_census {
 	pthread_mutex_t lock; /* guards all that follows */
 	char rundir[COUNTER_PATH_MAX];
 	uint64_t looked_ns, asked_ns; /* 0: never */
+	uint64_t look;		      /* counts them */
 	uint64_t bytes;		      /* read in this look */
 	unsigned files;
 	unsigned series_count;
@@ -123,6 +125,23 @@ static void take_values(const struct mem_census *c, const struct tally_view *t,
 	}
 }
 
+/* The one whose clients have ended longest ago gives its place up: what it
+ * counted is what those who ask have seen. The last one: none has, and whoever
+ * was not seen yet in this look was seen in the one before. */
+static struct series *unused(struct mem_census *c)
+{
+	struct series *oldest = NULL;
+
+	for (unsigned i = 0; i < SERIES - 1; i++) {
+		struct series *s = &c->series[i];
+
+		if (s->look + 1 < c->look &&
+		    (!oldest || s->look < oldest->look))
+			oldest = s;
+	}
+	return oldest ? oldest : &c->series[SERIES - 1];
+}
+
 static struct series *series_of(struct mem_census *c,
 				const struct tally_view *t)
 {
@@ -136,9 +155,9 @@ static struct series *series_of(struct mem_census *c,
 			return s;
 	}
 	/* The last is for those that have no place of their own. */
-	s = &c->series[u32_min(i, SERIES - 1)];
-	if (i < SERIES - 1) {
-		s->kind = t->kind;
+	s = i < SERIES - 1 ? &c->series[i] : unused(c);
+	if (s != &c->series[SERIES - 1]) {
+		*s = (struct series){.kind = t->kind};
 		memcpy(s->object, t->object, sizeof(s->object));
 		memcpy(s->tenant, t->tenant, sizeof(s->tenant));
 	} else {
@@ -200,6 +219,7 @@ static int take_file(const char *path, void *user)
 		take_values(c, &t, &now);
 		series = series_of(c, &t);
 		series->clients++;
+		series->look = c->look;
 		add_growth(&series->total, &now, &source->last);
 		source->last = now;
 		source->is_there = true;
@@ -215,6 +235,7 @@ static void look_locked(struct mem_census *c, uint64_t now_ns)
 	if (c->looked_ns && now_ns - c->looked_ns < LOOK_NS)
 		return;
 	c->looked_ns = now_ns;
+	c->look++;
 	c->bytes = 0;
 	c->files = 0;
 	for (i = 0; i < SOURCES; i++)
