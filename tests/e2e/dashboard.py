@@ -80,6 +80,7 @@ def view(name):
 COLUMN = "[...document.querySelectorAll('#view tbody tr')].map((r) => r.children[%d].innerText)"
 STATE = ("([...document.querySelectorAll('#view tbody tr')].find((r) => r.children[0].innerText === '%s')"
          " || {innerText: ''}).innerText")
+VIEWS = ("overview", "nodes", "tenants", "names", "ns", "moves", "events", "controllers")
 LIVE = "document.getElementById('state').textContent === 'Live.'"
 
 
@@ -95,11 +96,20 @@ def refuses_a_wrong_code():
 
 
 def lets_in():
+    once = address()
     driver.get("about:blank")
-    driver.get(address())
+    driver.get(once)
     until("the overview", LIVE + " && document.querySelector('#chart svg path')")
     check("the code has left the address", driver.current_url == base + "/#/overview")
     until("nodes", "document.getElementById('tiles').innerText.includes('of 4')")
+    driver.switch_to.new_window("tab")
+    driver.get(once)
+    until("the code works once", "document.getElementById('login-why').textContent.includes('aquifer dashboard')")
+    check("that is why", network_errors() == {401})
+    driver.close()
+    driver.switch_to.window(driver.window_handles[0])
+    check("every view has its button", script("[...document.querySelectorAll('#views [data-view]')].map((b) => b.dataset.view).join()")
+          == ",".join(VIEWS))
     check("no cookie", script("document.cookie === '' && localStorage.length === 0") and not driver.get_cookies())
     check("the chart has words", "used" in script("document.querySelector('#chart svg').getAttribute('aria-label')"))
     script("document.querySelector('details').open = true")
@@ -121,7 +131,7 @@ def shows_a_lease_run_out():
         subprocess.run([aquifer, "ns", "mkdir", *words], check=True, stdout=subprocess.DEVNULL)
     until("it lives", STATE % "/short/below" + ".includes('live')")
     until("the time left", STATE % "/short/below" + ".includes('9 min')")
-    check("a file that stays, its blocks", all(w in script(STATE % "/kept/file") for w in ("file", "ready", "64K", "kept")))
+    check("a file that stays, its blocks", all(w in script(STATE % "/kept/file") for w in ("file", "ready", "64K", "kept", " > ")))
     shot("jobs")
     view("ns/kept")
     until("what is below", COLUMN % 0 + ".join() === '/kept,/kept/file'")
@@ -190,6 +200,11 @@ def shows_other_ranges():
            " r.dispatchEvent(new Event('change')); return true; })()")
     until("an hour", "document.querySelector('#chart svg').getAttribute('aria-label').includes('1 hour')")
     check("the address has it", driver.current_url.endswith("#/overview?range=3600"))
+    # A permanent address also works when it is typed, and the browser's own buttons go back.
+    driver.get(base + "/#/nodes?sort=-used&filter=m1")
+    until("as the address says", COLUMN % 0 + ".join() === 'm1'")
+    driver.back()
+    until("back", "document.querySelector('#chart svg').getAttribute('aria-label').includes('1 hour')")
 
 
 def shows_a_tenant_its_own():
@@ -211,9 +226,9 @@ def shows_a_tenant_its_own():
 
 def fits_a_narrow_window():
     driver.set_window_size(360, 740)
-    for name in ("overview", "nodes", "tenants", "names", "ns", "events", "controllers"):
+    for name in VIEWS:
         view(name)
-        until("content", "document.querySelector('#view tbody tr')")
+        until("content", "document.querySelector('#view tbody tr, #view table')")
         check(name + " fits", script("innerWidth <= 360 && document.documentElement.scrollWidth <= innerWidth"))
         shot("narrow-" + name)
     driver.set_window_size(1200, 1000)
@@ -241,13 +256,25 @@ UNNAMED = """JSON.stringify([...document.querySelectorAll('a, button, input, sel
   .map((e) => e.outerHTML.slice(0, 80)))"""
 
 
+def follows_the_system():
+    """Dark or light as the system is, where nobody has chosen."""
+    colour = "getComputedStyle(document.body).backgroundColor"
+    seen = {}
+    for theme in ("dark", "light"):
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]})
+        seen[theme] = until("a colour", colour)
+        check(f"contrast in {theme}: {script(CONTRAST)}", script(CONTRAST) == "[]")
+    check(f"two themes: {seen}", seen["dark"] != seen["light"])
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
 def can_be_read():
     for theme in ("light", "dark"):
         script("(() => { const t = document.getElementById('theme'); t.value = arguments[0];"
                " t.dispatchEvent(new Event('change')); return true; })()".replace("arguments[0]", json.dumps(theme)))
-        for name in ("overview", "nodes"):
+        for name in VIEWS:
             view(name)
-            until("content", "document.querySelector('#view tbody tr')")
+            until("content", "document.querySelector('#view tbody tr, #view table')")
             check(f"contrast in {theme} {name}: {script(CONTRAST)}", script(CONTRAST) == "[]")
             check(f"labels in {name}: {script(UNNAMED)}", script(UNNAMED) == "[]")
             shot(f"{theme}-{name}")
@@ -367,7 +394,7 @@ def asks_nobody_else():
 
 base = address().partition("/#")[0]
 quick = [refuses_a_wrong_code, lets_in, shows_html_as_text, shows_a_lease_run_out, sorts_and_filters, shows_what_moves]
-rest = [shows_other_ranges, shows_a_tenant_its_own, fits_a_narrow_window, can_be_read, works_by_keyboard, shows_a_node_that_died, outlives_the_controller]
+rest = [shows_other_ranges, shows_a_tenant_its_own, fits_a_narrow_window, follows_the_system, can_be_read, works_by_keyboard, shows_a_node_that_died, outlives_the_controller]
 driver = start()
 requests = 0
 try:

@@ -27,7 +27,7 @@ until_ok as "$(<"$TMP/t.token")" "$AQUIFER" region create theirs 8M --node m1
 expect 0 "$AQUIFER" region create mine 4M --node m0
 
 expect 0 "$AQUIFER" ns mkdir /kept --keep
-until_ok "$AQUIFER" file append /kept/file "$TMP/rack.ini" --block 64K
+until_ok "$AQUIFER" file append /kept/file "$TMP/rack.ini" --block 64K --copies 2
 
 # A node whose region has a name that no node of ours would take.
 post() {

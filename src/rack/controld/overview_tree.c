@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of jobs for the page: what there is below each, and how long its lease
  * has left. */
+#include <stdio.h>
 #include <string.h>
 
 #include "cd_page_priv.h"
 #include "tree_priv.h"
+
+enum {
+	CHAIN_TEXT = CD_CHAIN_MAX * 40 + 64,
+};
 
 /* Rows, and how many more there would be. */
 struct shown {
@@ -26,6 +31,43 @@ static void add_lease(struct shown *s, json_t *row, const struct cd_prefix *p)
 		(void)json_object_set(row, "left_ms",
 				      json_object_get(lease, "left_ms"));
 	json_decref(lease);
+}
+
+static unsigned full_copies(const struct cd_block *head)
+{
+	unsigned n = 0;
+
+	for (const struct cd_block *b = head; b; b = b->next)
+		n += !b->identity || b->is_full;
+	return n;
+}
+
+/* The nodes of its last block, in the order of its chain, one that joins in
+ * brackets; and how many blocks have fewer copies than they shall have. */
+static void add_chain(json_t *row, const struct cd_object *o)
+{
+	char text[CHAIN_TEXT] = "";
+	unsigned thin = 0;
+	size_t n = 0;
+
+	if (!o->block_count)
+		return;
+	for (const struct cd_block *b = o->block[o->block_count - 1]; b;
+	     b = b->next) {
+		bool joins = b->identity && !b->is_full;
+
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s%.32s%s",
+				      n ? " > " : "", joins ? "(" : "",
+				      b->node->name, joins ? ")" : "");
+		ASSERT(n < sizeof(text));
+	}
+	for (unsigned i = 0; i < o->block_count; i++)
+		thin += full_copies(o->block[i]) < o->copies;
+	if (thin)
+		(void)snprintf(text + n, sizeof(text) - n,
+			       "; %u of %u blocks lack copies", thin,
+			       o->block_count);
+	(void)json_object_set_new(row, "chain", json_string(text));
 }
 
 static void add_row(struct shown *s, const struct cd_prefix *p,
@@ -52,6 +94,8 @@ static void add_row(struct shown *s, const struct cd_prefix *p,
 				       "used", cd_int(used), "bytes",
 				       cd_int(o->block_count * o->block_bytes),
 				       "blocks", (int)o->block_count));
+	if (o)
+		add_chain(row, o);
 	add_lease(s, row, p);
 	(void)json_array_append_new(s->rows, row);
 }

@@ -140,6 +140,7 @@ const COLUMNS = {
     {id: 'state', title: 'State', kind: 'state'},
     {id: 'used', title: 'Used', kind: 'share', get: (r) => r.bytes === undefined ? undefined : [r.used, r.bytes], order: (r) => r.used || 0},
     {id: 'blocks', title: 'Blocks', kind: 'count'},
+    {id: 'chain', title: 'Chain', kind: 'long'},
     {id: 'lease', title: 'Lease', kind: 'state'},
     {id: 'left_ms', title: 'Time left', kind: 'left'},
   ],
