@@ -111,10 +111,13 @@ static void judge_taken(struct world *w, unsigned i, const struct region *r)
 			       "anew");
 }
 
-static bool take(struct world *w, unsigned i, struct region *r)
+static bool take(struct world *w, struct node *n, unsigned i)
 {
+	struct region *r = &n->region[i];
+
 	if (r->stage != AT_SEALED)
 		return false;
+	note_id(&n->taken, r->move);
 	r->stage = AT_HOME;
 	r->move = 0;
 	judge_taken(w, i, r);
@@ -152,7 +155,7 @@ bool region_obey(struct world *w, struct order *o)
 	case STEP_GIVE:
 		return give(w, n, r, o);
 	case STEP_TAKE:
-		return is_its && take(w, o->region, r);
+		return is_its && take(w, n, o->region);
 	case STEP_END:
 		return end(n, r, o);
 	}
@@ -220,9 +223,23 @@ void regions_say(struct node *n, json_t *beat)
 	(void)json_object_set_new(beat, "given", ids_json(&n->given));
 	n->said = n->given;
 	(void)json_object_set_new(beat, "kept", ids_json(&n->kept));
+	(void)json_object_set_new(beat, "taken", ids_json(&n->taken));
 	(void)json_object_set_new(beat, "drained", json_boolean(n->is_drained));
 	(void)json_object_set_new(beat, "drain_order",
 				  json_integer((json_int_t)n->drain_order));
+}
+
+/* A copy that is sealed waits for the word that it was given. */
+static bool is_waiting(const struct world *w, uint64_t move)
+{
+	for (unsigned i = 0; i < NODES * REGIONS; i++) {
+		const struct region *r =
+			&w->node[i / REGIONS].region[i % REGIONS];
+
+		if (r->stage == AT_SEALED && r->move == move)
+			return true;
+	}
+	return false;
 }
 
 void regions_hear(struct world *w, struct node *n, const json_t *answer)
@@ -237,6 +254,15 @@ void regions_hear(struct world *w, struct node *n, const json_t *answer)
 	n->is_drained = json_is_true(json_object_get(answer, "drain"));
 	n->drain_order = (uint64_t)json_integer_value(
 		json_object_get(answer, "drain_order"));
+	json_array_foreach(json_object_get(answer, "end"), k, row)
+	{
+		uint64_t id = strtoull(json_string_value(row), NULL, 16);
+
+		if (is_waiting(w, id))
+			world_wrong(w, "a node is to forget what it gave, and "
+				       "nobody has taken it");
+		drop_id(&n->given, id);
+	}
 	for (unsigned l = 0; l < ARRAY_LEN(lists); l++) {
 		const json_t *ids = json_object_get(answer, lists[l]);
 
@@ -252,7 +278,7 @@ void regions_hear(struct world *w, struct node *n, const json_t *answer)
 					continue;
 				if (l)
 					*r = (struct region){0};
-				else if (take(w, i, r))
+				else if (take(w, n, i))
 					w->result->settled++;
 			}
 		}

@@ -248,6 +248,7 @@ struct node {
 	uint64_t drain_order;
 	struct region region[REGIONS];
 	struct ids given, kept; /* moves from here */
+	struct ids taken;	/* and to here */
 	/* Of those that were given: what the beat under way says, and what a
 	 * controller has answered to. */
 	struct ids said, heard;

@@ -46,6 +46,7 @@ static inline void bed_random(struct env *env, void *buf, size_t len)
 	static uint8_t next;
 
 	memset(buf, ++next, len);
+	*(uint8_t *)buf = (uint8_t)~next; /* none of the tokens above */
 }
 
 static const struct env_ops bed_ops = {.now_ns = bed_now, .random = bed_random};

@@ -70,6 +70,31 @@ static void what_was_given_is_taken_and_what_was_kept_ends(void **state)
 	bed_end(&b);
 }
 
+/* By the node that has it: whoever moved it may have died since. */
+static void what_was_taken_is_over_for_who_gave(void **state)
+{
+	uint64_t m0, m1;
+	struct bed b;
+	json_t *ends;
+
+	bed_make(&b);
+	m0 = join(&b, "m0", FIRST);
+	m1 = join(&b, "m1", FIRST);
+	say(&b, "m0", FIRST, m0, "\"given\":[\"" OTHER "\",\"" MOVE "\"]");
+	assert_null(json_object_get(b.answer, "end"));
+	say(&b, "m1", FIRST, m1, SEALED);
+	assert_string_equal(order(&b), "take");
+	say(&b, "m0", FIRST, m0, "\"given\":[\"" OTHER "\",\"" MOVE "\"]");
+	assert_null(json_object_get(b.answer, "end"));
+	say(&b, "m1", FIRST, m1, "\"taken\":[\"" MOVE "\"]");
+	assert_null(json_object_get(b.answer, "end"));
+	say(&b, "m0", FIRST, m0, "\"given\":[\"" OTHER "\",\"" MOVE "\"]");
+	ends = json_object_get(b.answer, "end");
+	assert_int_equal(json_array_size(ends), 1);
+	assert_string_equal(json_string_value(json_array_get(ends, 0)), MOVE);
+	bed_end(&b);
+}
+
 /* A join of a run before may come late; a beat cannot. The copy of a run that
  * has ended without a word may be older than the region was. */
 static void the_copy_of_a_run_that_ended_without_a_word_ends(void **state)
@@ -277,6 +302,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			what_was_given_is_taken_and_what_was_kept_ends),
+		cmocka_unit_test(what_was_taken_is_over_for_who_gave),
 		cmocka_unit_test(
 			the_copy_of_a_run_that_ended_without_a_word_ends),
 		cmocka_unit_test(what_was_given_is_remembered),

@@ -49,7 +49,8 @@ static const struct row rows[] = {
 			"\"wish\":0}],\"names\":[{\"tenant\":\"t\",\"name\":"
 			"\"r\","
 			"\"size\":1}],\"own\":[],\"conflicts\":[\"u\"],"
-			"\"given\":[\"" FIRST "\"],\"kept\":[\"" SECOND
+			"\"given\":[\"" FIRST "\"],\"taken\":[\"" FIRST
+			"\"],\"kept\":[\"" SECOND
 			"\"],\"sealed\":[{\"move\":\"" FIRST
 			"\",\"from\":\"m0\",\"run\":\"" FIRST "\"}],"
 			"\"moving\":1,\"moved\":2}",
@@ -313,6 +314,72 @@ static void only_those_who_may(void **state)
 	}
 }
 
+/* ---- who may only look ----------------------------------------------------
+ */
+
+/* The token of a page that was opened with that one. */
+static void open_page(struct bed *b, const char *token, char out[80])
+{
+	char code[80];
+
+	assert_int_equal(ask(b, token, "POST /v1/look", NULL), 200);
+	snprintf(code, sizeof(code), "%s",
+		 json_string_value(json_object_get(b->answer, "code")));
+	assert_int_equal(ask(b, code, "POST /v1/look/token", NULL), 200);
+	snprintf(out, 80, "%s",
+		 json_string_value(json_object_get(b->answer, "token")));
+	/* A code is good for that alone, and once. */
+	assert_int_equal(ask(b, code, "GET /v1/overview", NULL), 401);
+	assert_int_equal(ask(b, code, "POST /v1/look/token", NULL), 401);
+}
+
+/* A route that is not here is closed to them, also a new one. */
+static unsigned status_of_look(const struct row *r)
+{
+	static const char *const open[] = {
+		"GET /v1/overview", "GET /v1/history/:/:",
+		"GET /v1/status",   "GET /",
+		"GET /page.css",    "GET /page.js",
+		"GET /icon.svg",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(open); i++)
+		if (strcmp(r->route, open[i]) == 0)
+			return 200;
+	return strcmp(r->route, "POST /v1/look/token") == 0 ? 401 : 403;
+}
+
+static void a_page_only_looks(void **state)
+{
+	static const struct {
+		const char *opener;
+		bool is_kept_out;
+	} pages[] = {{TOKEN_ADMIN, false},
+		     {TOKEN_ROLE_ADMIN, false},
+		     {TOKEN_TENANT, false},
+		     {TOKEN_OTHER, true}};
+
+	for (unsigned i = 0; i < cd_routes.route_count; i++) {
+		const struct row *r = row_of(&cd_routes.route[i]);
+
+		for (size_t k = 0; k < 2 * ARRAY_LEN(pages); k++) {
+			char page[80];
+			struct bed b;
+			uint64_t epoch = world(&b);
+			unsigned status;
+
+			open_page(&b, pages[k / 2].opener, page);
+			status = ask_row(&b, r, epoch, k % 2, page, r->body);
+			if (status != status_of_look(r))
+				fail_msg("%s by a page: %u: %s", r->route,
+					 status, words(&b));
+			if (pages[k / 2].is_kept_out)
+				check_hidden(&b, r, "another tenant's page");
+			bed_end(&b);
+		}
+	}
+}
+
 /* ---- wrong bodies -------------------------------------------------------- */
 
 enum kind {
@@ -396,6 +463,7 @@ static const struct field fields[] = {
 	{"links", LIST, false, {"[[]]", "[{\"peer\":1}]"}},
 	{"given", LIST, false, {"[7]", "[\"12\"]"}},
 	{"kept", LIST, false, {"[7]", "[\"12\"]"}},
+	{"taken", LIST, false, {"[7]", "[\"12\"]"}},
 	{"sealed", LIST, false, {"[[]]", "[{\"move\":\"12\"}]"}},
 	{"moving", NUMBER, false, {NULL}},
 	{"moved", NUMBER, false, {NULL}},
@@ -609,6 +677,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_route_has_a_row),
 		cmocka_unit_test(only_those_who_may),
+		cmocka_unit_test(a_page_only_looks),
 		cmocka_unit_test(wrong_bodies_are_refused),
 		cmocka_unit_test(wrong_paths_are_refused),
 	};

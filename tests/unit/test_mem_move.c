@@ -274,6 +274,67 @@ static void the_controller_says_that_it_was_given(void **state)
 	fixture_stop(&f);
 }
 
+/* How many moves a beat names there. */
+static unsigned said(struct mem_fixture *f, const char *list)
+{
+	json_t *beat = json_object();
+	unsigned n;
+
+	mem_node_say(f->node, beat);
+	n = (unsigned)json_array_size(json_object_get(beat, list));
+	json_decref(beat);
+	return n;
+}
+
+/* The mover died before it said so: the one says what it has taken, and the
+ * other, who is told, forgets what it gave. */
+static void what_was_taken_is_forgotten_by_who_gave(void **state)
+{
+	json_t *took = json_pack("{s:[s]}", "take", ID),
+	       *ends = json_pack("{s:[i, s]}", "end", 7, OTHER);
+	struct mem_fixture f = {0};
+
+	fixture_start(&f);
+	mem_node_joined(f.node);
+	/* The one side. */
+	assert_int_equal(ask(&f, "POST /v1/regions", ARRIVE), 201);
+	assert_int_equal(
+		ask(&f, "PATCH /v1/moves/" ID, "{\"ms\":1000,\"seal\":true}"),
+		204);
+	assert_int_equal(said(&f, "taken"), 0);
+	mem_node_hear(f.node, took);
+	mem_node_hear(f.node, took);
+	assert_int_equal(said(&f, "taken"), 1);
+	pass(&f, MEM_TAKEN_MS + 1);
+	assert_int_equal(said(&f, "taken"), 0);
+	/* The other one, more often than a tenant may have given at a time. */
+	for (unsigned i = 1; i <= MEM_GIVEN_MAX / 4 + 1; i++) {
+		assert_int_equal(ask(&f, "POST /v1/regions",
+				     "{\"name\":\"g\",\"size\":4096}"),
+				 201);
+		assert_int_equal(ask(&f, "POST /v1/moves",
+				     LEAVE(OTHER, "[\"g\"]", "1000")),
+				 200);
+		assert_int_equal(ask(&f, "POST /v1/moves/" OTHER "/give",
+				     "{\"to\":\"m9\"}"),
+				 204);
+		/* The answer may have been lost. */
+		mem_node_hear(f.node, ends);
+		assert_int_equal(ask(&f, "POST /v1/moves/" OTHER "/give",
+				     "{\"to\":\"m9\"}"),
+				 204);
+		pass(&f, MEM_GIVEN_MS + 1);
+		assert_int_equal(said(&f, "given"), 1);
+		mem_node_hear(f.node, took);
+		assert_int_equal(said(&f, "given"), 1);
+		mem_node_hear(f.node, ends);
+		assert_int_equal(said(&f, "given"), 0);
+	}
+	json_decref(took);
+	json_decref(ends);
+	fixture_stop(&f);
+}
+
 /* The mover died before: the copy is nobody's. */
 static void a_copy_that_never_counts_ends(void **state)
 {
@@ -415,6 +476,7 @@ int main(void)
 		cmocka_unit_test(what_arrives_is_hidden_until_it_is_taken),
 		cmocka_unit_test(a_copy_that_is_not_whole_ends_with_its_mover),
 		cmocka_unit_test(the_controller_says_that_it_was_given),
+		cmocka_unit_test(what_was_taken_is_forgotten_by_who_gave),
 		cmocka_unit_test(a_copy_that_never_counts_ends),
 		cmocka_unit_test(a_move_that_was_given_up_does_not_begin_again),
 		cmocka_unit_test(moves_of_others_are_not_there),

@@ -118,7 +118,7 @@ struct cd_node {
 	/* Moves from it that nobody has confirmed, those that were given up,
 	 * copies there that wait for either, or NULL; regions on their way, and
 	 * gone since its start. */
-	json_t *given, *kept, *sealed;
+	json_t *given, *kept, *taken, *sealed;
 	uint64_t moving, moved;
 };
 

@@ -94,7 +94,7 @@ static const struct ctl_members members[] = {
 	 "incarnation epoch used regions connections ops tenants shares names "
 	 "names_complete own conflicts drained drain_order spill spilled "
 	 "blocks freed failed "
-	 "tasks given kept sealed moving moved chained links"},
+	 "tasks given kept taken sealed moving moved chained links"},
 	{cd_handle_node_leave, "incarnation"},
 	{cd_handle_node_drain, "drain"},
 	{cd_handle_place, "size copies policy"},

@@ -69,6 +69,8 @@ int cd_given_check(const json_t *beat)
 	if (!err)
 		err = check_ids(beat, "kept");
 	if (!err)
+		err = check_ids(beat, "taken");
+	if (!err)
 		err = check_list(beat, "sealed", &sealed);
 	if (!err)
 		err = ctl_field_u64(beat, "moving", false, 0, INT64_MAX, &n);
@@ -207,6 +209,7 @@ void cd_given_hear(struct cd_core *core, struct cd_node *n, const json_t *beat)
 {
 	take(&n->given, beat, "given");
 	take(&n->kept, beat, "kept");
+	take(&n->taken, beat, "taken");
 	take(&n->sealed, beat, "sealed");
 	n->moving =
 		(uint64_t)json_integer_value(json_object_get(beat, "moving"));
@@ -277,9 +280,36 @@ static void say(const struct cd_core *core, const struct cd_node *n,
 	json_decref(ids);
 }
 
+static bool is_taken(const struct cd_core *core, const char *move)
+{
+	for (unsigned i = 0; i < CD_NODES_MAX; i++)
+		if (core->node[i] && has_id(core->node[i]->taken, move))
+			return true;
+	return false;
+}
+
+/* What it gave is where it was to go, though whoever moved it may have died
+ * before it could say so: the node need not remember it. */
+static void say_ends(const struct cd_core *core, const struct cd_node *n,
+		     json_t *answer)
+{
+	json_t *ids = json_array(), *id;
+	size_t i;
+
+	json_array_foreach(n->given, i, id)
+	{
+		if (is_taken(core, json_string_value(id)))
+			(void)json_array_append(ids, id);
+	}
+	if (json_array_size(ids))
+		(void)json_object_set(answer, "end", ids);
+	json_decref(ids);
+}
+
 void cd_given_say(const struct cd_core *core, const struct cd_node *n,
 		  json_t *answer)
 {
 	say(core, n, is_given, "take", answer);
 	say(core, n, is_void, "drop", answer);
+	say_ends(core, n, answer);
 }

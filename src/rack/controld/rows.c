@@ -74,6 +74,7 @@ void cd_node_free(struct cd_core *core, struct cd_node *n)
 	json_decref(n->was_given);
 	json_decref(n->given);
 	json_decref(n->kept);
+	json_decref(n->taken);
 	json_decref(n->sealed);
 	free(n);
 }

@@ -40,8 +40,9 @@ enum {
 
 	MEM_MOVE_REGIONS = 4, /* that move together */
 	MEM_MOVE_MS_MAX = 60000,
-	MEM_GIVEN_MAX = 256,  /* regions that moved away, and whither */
-	MEM_GIVEN_MS = 60000, /* a name waits for its region's new place */
+	MEM_GIVEN_MAX = 256,   /* regions that moved away, and whither */
+	MEM_TAKEN_MS = 600000, /* it is said of a move that it ended here */
+	MEM_GIVEN_MS = 60000,  /* a name waits for its region's new place */
 
 	MEM_REGION_ID_MAX = 65535,
 	MEM_OFFSET_BITS = 48,

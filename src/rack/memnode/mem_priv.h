@@ -334,6 +334,10 @@ struct mem_given {
 	char to[MEM_NODE_NAME_MAX + 1];
 };
 
+struct mem_taken {
+	uint64_t id, until_ns;
+};
+
 struct mem_node {
 	pthread_mutex_t lock;
 	uint64_t visits;    /* so far */
@@ -407,6 +411,10 @@ struct mem_node {
 	 * anything any more. */
 	uint64_t kept[MEM_GIVEN_MAX];
 	unsigned kept_next;
+	/* Moves whose regions were taken here lately: who gave them need not
+	 * remember them. */
+	struct mem_taken taken[MEM_GIVEN_MAX];
+	unsigned taken_next;
 
 	struct mem_switch at_switch;
 	struct mem_shared *shared; /* coherent shared memory; or NULL */

@@ -401,6 +401,13 @@ int move_give(struct mem_node *node, const struct mem_tenant *tenant,
 	return 0;
 }
 
+static void note_taken(struct mem_node *node, uint64_t id)
+{
+	node->taken[node->taken_next] = (struct mem_taken){
+		id, env_now_ns(node->env) + MEM_TAKEN_MS * 1000000ull};
+	node->taken_next = (node->taken_next + 1) % MEM_GIVEN_MAX;
+}
+
 int move_take(struct mem_node *node, const struct mem_tenant *tenant,
 	      uint64_t id)
 {
@@ -420,8 +427,19 @@ int move_take(struct mem_node *node, const struct mem_tenant *tenant,
 	}
 	if (!any)
 		return move_none(id);
+	note_taken(node, id);
 	tell_news(node);
 	return 0;
+}
+
+/* Not as long as whoever moved them may ask once more whether it was given. */
+void move_settled(struct mem_node *node, uint64_t id)
+{
+	uint64_t now_ns = env_now_ns(node->env);
+
+	for (unsigned i = 0; i < MEM_GIVEN_MAX; i++)
+		if (node->given[i].id == id && node->given[i].until_ns < now_ns)
+			node->given[i] = (struct mem_given){0};
 }
 
 int move_end(struct mem_node *node, const struct mem_tenant *tenant,

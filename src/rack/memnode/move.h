@@ -64,6 +64,9 @@ int move_give(struct mem_node *node, const struct mem_tenant *tenant,
 /* Those that are sealed become regions. -ENOENT: there is none. */
 int move_take(struct mem_node *node, const struct mem_tenant *tenant,
 	      uint64_t id) MUST_CHECK;
+/* What was given by the move is at its new place; once nobody asks for it here
+ * any more, it is forgotten. */
+void move_settled(struct mem_node *node, uint64_t id);
 /* The move is over: what leaves stays, what arrives ends, and names that were
  * given are free. */
 int move_end(struct mem_node *node, const struct mem_tenant *tenant,

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/env.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "move.h"
@@ -20,21 +21,28 @@ static void add_id(json_t *ids, uint64_t id)
 	(void)json_array_append_new(ids, json_string(text));
 }
 
-/* Only where there are any: a controller of a release before knows neither. */
+/* Only where there are any: a controller of a release before knows none. */
 static void add_ids(const struct mem_node *node, json_t *beat)
 {
-	json_t *given = json_array(), *kept = json_array();
+	json_t *given = json_array(), *kept = json_array(),
+	       *taken = json_array();
+	uint64_t now_ns = env_now_ns(node->env);
 
 	for (unsigned i = 0; i < MEM_GIVEN_MAX; i++) {
 		add_id(given, node->given[i].id);
 		add_id(kept, node->kept[i]);
+		if (node->taken[i].until_ns > now_ns)
+			add_id(taken, node->taken[i].id);
 	}
 	if (node->given_count)
 		(void)json_object_set(beat, "given", given);
 	if (json_array_size(kept))
 		(void)json_object_set(beat, "kept", kept);
+	if (json_array_size(taken))
+		(void)json_object_set(beat, "taken", taken);
 	json_decref(given);
 	json_decref(kept);
+	json_decref(taken);
 }
 
 void move_say(const struct mem_node *node, json_t *beat)
@@ -99,8 +107,24 @@ static void settle(struct mem_node *node, const json_t *ids,
 	}
 }
 
+/* Regions that were given are at the other node. */
+static void forget_given(struct mem_node *node, const json_t *ids)
+{
+	const json_t *text;
+	uint64_t id;
+	size_t at;
+
+	json_array_foreach(ids, at, text)
+	{
+		if (json_is_string(text) &&
+		    !move_parse_id("end", json_string_value(text), &id))
+			move_settled(node, id);
+	}
+}
+
 void move_hear(struct mem_node *node, const json_t *answer)
 {
+	forget_given(node, json_object_get(answer, "end"));
 	settle(node, json_object_get(answer, "take"), move_take);
 	settle(node, json_object_get(answer, "drop"), move_end);
 }
