@@ -216,6 +216,23 @@ static void runs_are_as_long_as_they_are_used_up_fast(void **state)
 	bed_end(&b);
 }
 
+/* Who asks knows how much will come. */
+static void no_more_are_made_than_were_asked_for(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	begin(&b);
+	(void)lend(&b, "m0", FIRST);
+	assert_int_equal(grow(&b, "a", -1), 1);
+	assert_int_equal(
+		mine(&b, "POST /v1/blocks/f/a", "{\"after\":0,\"most\":1}"),
+		200);
+	assert_null(block(&b, 2));
+	assert_int_equal(grow(&b, "a", 1), 4); /* twice as many as before */
+	bed_end(&b);
+}
+
 static void what_a_node_cannot_make_is_made_elsewhere(void **state)
 {
 	char said[200];
@@ -557,6 +574,7 @@ int main(void)
 		cmocka_unit_test(an_order_is_told_until_it_is_done),
 		cmocka_unit_test(runs_double_and_nodes_share),
 		cmocka_unit_test(runs_are_as_long_as_they_are_used_up_fast),
+		cmocka_unit_test(no_more_are_made_than_were_asked_for),
 		cmocka_unit_test(what_a_node_cannot_make_is_made_elsewhere),
 		cmocka_unit_test(a_node_that_is_gone_takes_its_blocks_along),
 		cmocka_unit_test(what_nobody_knows_is_freed),

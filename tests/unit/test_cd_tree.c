@@ -275,6 +275,7 @@ static void bad_requests_change_nothing(void **state)
 		{"GET /v1/map/f/none", NULL, 404, "/f/none"},
 		{"POST /v1/blocks/f/o", "{\"after\":\"1\"}", 400, "\"after\""},
 		{"POST /v1/blocks/f/o", "{\"after\":-2}", 400, "\"after\""},
+		{"POST /v1/blocks/f/o", "{\"most\":0}", 400, "\"most\""},
 		{"POST /v1/blocks/f/o", "{}", 507, "no node"},
 		{"POST /v1/renew", "{\"paths\":\"/f\"}", 400, "\"paths\""},
 		{"POST /v1/renew", "{\"paths\":[1]}", 400, "\"paths\""},

@@ -402,7 +402,7 @@ static int find_spare(struct aq_ekv *kv, const struct el_look *from,
 			break;
 		}
 		if (!comes) {
-			err = el_grow(o, o->block[o->block_count - 1].number,
+			err = el_grow(o, o->block[o->block_count - 1].number, 1,
 				      deadline_ns);
 			if (err)
 				return err;

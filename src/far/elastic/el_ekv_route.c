@@ -100,7 +100,7 @@ int el_kv_route(struct aq_ekv *kv, const struct el_kv_ask *ask,
 		if (!err && !o->block_count) {
 			if (!adds(ask->opcode))
 				return -ENODATA;
-			err = el_grow(o, UINT64_MAX, deadline_ns);
+			err = el_grow(o, UINT64_MAX, 1, deadline_ns);
 		}
 		if (err)
 			return err;

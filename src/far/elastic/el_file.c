@@ -197,13 +197,13 @@ static int find_end(struct aq_file *f, uint64_t deadline_ns,
 	int err = find_block(f, UINT64_MAX, deadline_ns, out);
 
 	if (!err && !*out) {
-		err = el_grow(&f->object, UINT64_MAX, deadline_ns);
+		err = el_grow(&f->object, UINT64_MAX, 1, deadline_ns);
 		if (!err)
 			err = find_block(f, UINT64_MAX, deadline_ns, out);
 	}
 	if (!err && *out && (*out)->is_final &&
 	    !((*out)->flags & BLOCK_IS_LAST)) {
-		err = el_grow(&f->object, (*out)->number, deadline_ns);
+		err = el_grow(&f->object, (*out)->number, 1, deadline_ns);
 		if (!err)
 			err = find_block(f, UINT64_MAX, deadline_ns, out);
 	}
@@ -231,26 +231,34 @@ static void go_on(struct aq_file *f, uint64_t end)
 	f->at = next->number;
 }
 
-/* Whether the blocks that there are will be full soon. */
-static bool is_short(struct aq_file *f, uint64_t end, uint64_t bytes)
+/* How many blocks are missing for what will be appended soon. No more are ahead
+ * than the file has filled, as nobody knows how long it will be. */
+static unsigned missing(struct aq_file *f, uint64_t end, uint64_t bytes)
 {
 	const struct el_object *o = &f->object;
 	const struct el_block *b = el_find(&f->object, f->at);
-	uint64_t now_ns = el_now_ns(), left;
+	uint64_t now_ns = el_now_ns(), left, used, ahead;
+	double soon;
 
 	if (!f->pace_ns) {
 		f->pace_ns = now_ns;
 		f->pace_bytes = 0;
-		return false;
+		return 0;
 	}
 	f->pace_bytes += bytes;
 	if (!b || f->asked == o->block[o->block_count - 1].number ||
 	    f->pace_bytes < o->block_bytes / PACE_PARTS)
-		return false;
-	left = o->block_bytes * (uint64_t)(o->block + o->block_count - b) -
+		return 0;
+	used = (uint64_t)(b - o->block) + 1;
+	ahead = o->block_count - used;
+	left = o->block_bytes * (ahead + 1) -
 	       u64_min(end + BLOCK_HEAD_BYTES, o->block_bytes);
-	return (double)left * (double)(now_ns - f->pace_ns) <
-	       (double)f->pace_bytes * AHEAD_MS * 1e6;
+	soon = (double)f->pace_bytes * AHEAD_MS * 1e6 /
+	       (double)u64_max(now_ns - f->pace_ns, 1);
+	if (soon <= (double)left || ahead >= used)
+		return 0;
+	soon = (soon - (double)left) / (double)o->block_bytes + 1;
+	return (unsigned)u64_min((uint64_t)soon, used - ahead);
 }
 
 /* Asks for blocks before they are needed. Nobody waits for them, and whoever
@@ -258,11 +266,12 @@ static bool is_short(struct aq_file *f, uint64_t end, uint64_t bytes)
 static void look_ahead(struct aq_file *f, uint64_t end, uint64_t bytes)
 {
 	struct el_object *o = &f->object;
+	unsigned most = missing(f, end, bytes);
 
-	if (!is_short(f, end, bytes))
+	if (!most)
 		return;
 	f->asked = o->block[o->block_count - 1].number;
-	if (el_grow(o, f->asked, el_now_ns() + ASK_MS * 1000000ull))
+	if (el_grow(o, f->asked, most, el_now_ns() + ASK_MS * 1000000ull))
 		error_clear();
 }
 

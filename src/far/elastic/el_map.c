@@ -243,12 +243,14 @@ int el_refresh(struct el_object *o, uint64_t deadline_ns)
 	return ask(o, "GET", "map", NULL, deadline_ns);
 }
 
-int el_grow(struct el_object *o, uint64_t after, uint64_t deadline_ns)
+int el_grow(struct el_object *o, uint64_t after, unsigned most,
+	    uint64_t deadline_ns)
 {
 	return ask(o, "POST", "blocks",
-		   json_pack("{s:I}", "after",
+		   json_pack("{s:I, s:i}", "after",
 			     after == UINT64_MAX ? (json_int_t)-1
-						 : (json_int_t)after),
+						 : (json_int_t)after,
+			     "most", (int)most),
 		   deadline_ns);
 }
 

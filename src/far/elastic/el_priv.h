@@ -109,8 +109,9 @@ int el_open(struct el_object *o, struct aq_rack *rack, const char *path,
 	    const struct aq_elastic_options *options) MUST_CHECK;
 /* Reads the map again. */
 int el_refresh(struct el_object *o, uint64_t deadline_ns) MUST_CHECK;
-/* Asks for blocks after that number; UINT64_MAX: for the first. */
-int el_grow(struct el_object *o, uint64_t after,
+/* Asks for blocks after that number, UINT64_MAX: for the first; and for so many
+ * at most. */
+int el_grow(struct el_object *o, uint64_t after, unsigned most,
 	    uint64_t deadline_ns) MUST_CHECK;
 struct el_block *el_find(struct el_object *o, uint64_t number);
 /* The first one after that number, or NULL. */

@@ -118,7 +118,7 @@ static int find_tail(struct aq_queue *q, uint64_t deadline_ns)
 	err = el_grow(o,
 		      o->block_count ? o->block[o->block_count - 1].number
 				     : UINT64_MAX,
-		      deadline_ns);
+		      u32_max(o->block_count, 1), deadline_ns);
 	return err ? err : -EAGAIN;
 }
 
@@ -129,7 +129,7 @@ static int move_tail(struct aq_queue *q, bool is_sealed, uint64_t deadline_ns)
 	struct el_block *next = el_next(o, q->tail);
 	struct block_result r = {.status = BLOCK_OK};
 	uint64_t number;
-	int err = next ? 0 : el_grow(o, q->tail, deadline_ns);
+	int err = next ? 0 : el_grow(o, q->tail, o->block_count, deadline_ns);
 
 	if (err)
 		return err;

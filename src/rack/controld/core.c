@@ -118,7 +118,7 @@ static const struct ctl_members members[] = {
 	 "copies"},
 	{cd_handle_ns_patch, "to lease_ms on_expiry"},
 	{cd_handle_ns_delete, "recursive"},
-	{cd_handle_map_grow, "after"},
+	{cd_handle_map_grow, "after most"},
 	{cd_handle_flush, "freeze"},
 	{cd_handle_load, "back"},
 };

@@ -117,18 +117,22 @@ void cd_handle_map_grow(void *ctx, struct ctl_call *call)
 	struct cd_core *core = ctx;
 	const json_t *v = json_object_get(call->body, "after");
 	int64_t after = v ? json_integer_value(v) : -1;
+	uint64_t most = CD_RUN_MAX;
 	struct cd_object *o = NULL;
 	int err = find_object(core, call, &o);
 
 	if (!err && v && (!json_is_integer(v) || after < -1))
 		err = error_set(-EINVAL, "\"after\" is the number of a block, "
 					 "or -1");
+	if (!err)
+		err = ctl_field_u64(call->body, "most", false, 1, INT64_MAX,
+				    &most);
 	if (!err && cd_object_lost(o))
 		err = error_set(-EHOSTDOWN, "/%.200s is lost: %s", call->rest,
 				cd_object_lost(o));
 	if (!err)
 		cd_lease_renew(core, o->prefix);
 	if (!err)
-		err = cd_object_grow(core, o, after);
+		err = cd_object_grow(core, o, after, most);
 	reply_map(core, call, err, o);
 }

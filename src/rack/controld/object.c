@@ -167,7 +167,8 @@ static unsigned next_run(const struct cd_object *o, uint64_t now_ns)
 	return o->run > 1 ? o->run / 2 : 1;
 }
 
-int cd_object_grow(struct cd_core *core, struct cd_object *o, int64_t after)
+int cd_object_grow(struct cd_core *core, struct cd_object *o, int64_t after,
+		   uint64_t most)
 {
 	uint64_t now_ns = env_now_ns(core->env);
 	unsigned made = 0;
@@ -177,7 +178,7 @@ int cd_object_grow(struct cd_core *core, struct cd_object *o, int64_t after)
 		return 0;
 	err = take_failure(o);
 	if (!err)
-		o->run = next_run(o, now_ns);
+		o->run = (unsigned)u64_min(next_run(o, now_ns), most);
 	/* The first one must be; more are welcome. */
 	while (!err && made < o->run) {
 		err = make_one(core, o);

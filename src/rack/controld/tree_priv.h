@@ -400,10 +400,10 @@ void cd_object_detach(struct cd_object *o);
 void cd_object_lose(struct cd_core *core, struct cd_object *o, const char *why);
 /* Why it cannot be used as a whole now; NULL: it can. */
 const char *cd_object_lost(const struct cd_object *o);
-/* Blocks behind `after` (-1: the first one): there are some then, or -ENOSPC,
- * -EDQUOT, -ENOMEM. */
-int cd_object_grow(struct cd_core *core, struct cd_object *o,
-		   int64_t after) MUST_CHECK;
+/* Blocks behind `after` (-1: the first one), so many at most: there are some
+ * then, or -ENOSPC, -EDQUOT, -ENOMEM. */
+int cd_object_grow(struct cd_core *core, struct cd_object *o, int64_t after,
+		   uint64_t most) MUST_CHECK;
 
 /* ---- block.c ------------------------------------------------------------ */
 
