@@ -482,6 +482,7 @@ static const struct field fields[] = {
 	{"recursive", FLAG, false, {NULL}},
 	{"back", FLAG, false, {NULL}},
 	{"after", SIGNED, false, {NULL}},
+	{"most", NUMBER, false, {"0"}},
 };
 
 static const struct field *field_of(const char *name, size_t len)
