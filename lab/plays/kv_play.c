@@ -200,7 +200,7 @@ static void start_piece(struct kp_client *c, struct piece *s)
 	}
 	s->lin = play_invoke(&c->base, s->key, calls[kind], was ? was : id,
 			     was ? id : 0);
-	s->is_told = false;
+	s->is_told = s->is_swapped = false;
 	if (aq_kv_submit(c->kv, &s->op)) {
 		if (!kv_client_is_crashed(c->kv))
 			play_fail(c->base.run, "nothing can be submitted: %s",
