@@ -144,6 +144,48 @@ static void has_no_pole_where_servers_exist(void **state)
 			}
 }
 
+/* No input is so large or so small that an answer is no number, or 0 servers:
+ * such inputs have the answer of their limit, or are refused. */
+static void answers_with_numbers_only(void **state)
+{
+	static const double ends[] = {5e-324, 1e-300, 1e-12, 1,	   1 + 1e-15,
+				      2,      1e12,   1e300, 1e308};
+	struct tier_saving s;
+	struct tier_revenue r;
+
+	for (unsigned i = 0; i < ARRAY_LEN(ends); i++)
+		for (unsigned k = 0; k < ARRAY_LEN(ends); k++)
+			for (unsigned n = 0; n < ARRAY_LEN(ends); n++) {
+				if (tier_cost_save(&(struct tier_cost){ends[i],
+								       ends[k],
+								       ends[n],
+								       1},
+						   &s) == 0)
+					assert_true(s.servers > 0 &&
+						    s.servers <= 1 &&
+						    s.saving >= 0);
+				if (tier_vm_earn(&(struct tier_vm){ends[i],
+								   ends[k], 0},
+						 &r) == 0)
+					assert_true(isfinite(r.gain) &&
+						    r.gain >= 0 && r.sold > 0);
+			}
+	assert_int_equal(
+		tier_cost_save(&(struct tier_cost){10, 1, 1e308, 1.1}, &s), 0);
+	assert_near(s.servers, 1, 1e-12);
+	assert_near(s.saving, -0.1, 1e-12);
+	assert_int_equal(
+		tier_cost_save(&(struct tier_cost){1e308, 1e308, 2, 1}, &s), 0);
+	assert_near(s.servers, 2.0 / 3, 1e-12);
+	assert_int_equal(
+		tier_cost_save(&(struct tier_cost){10, 8, 5e-324, 1}, &s),
+		-EINVAL);
+	assert_non_null(strstr(error_last(), "so little main memory"));
+	assert_int_equal(tier_vm_earn(&(struct tier_vm){5e-324, 1e308, 0}, &r),
+			 -EINVAL);
+	assert_non_null(strstr(error_last(), "sells nothing"));
+}
+
 static void refuses_rents_that_cannot_be(void **state)
 {
 	static const struct {
@@ -232,6 +274,7 @@ int main(void)
 		cmocka_unit_test(agrees_with_reason_at_its_ends),
 		cmocka_unit_test(refuses_servers_that_cannot_exist),
 		cmocka_unit_test(has_no_pole_where_servers_exist),
+		cmocka_unit_test(answers_with_numbers_only),
 		cmocka_unit_test(refuses_rents_that_cannot_be),
 		cmocka_unit_test(reads_numbers_and_ranges),
 		cmocka_unit_test(refuses_words_that_are_no_range),

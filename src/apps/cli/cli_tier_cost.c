@@ -216,7 +216,7 @@ static void print_inputs(const struct question *q)
 		char text[48];
 
 		(void)snprintf(text, sizeof(text),
-			       i == q->swept ? "%g..%g" : "%g",
+			       i == q->swept ? "%.10g..%.10g" : "%.10g",
 			       q->range[i].from, q->range[i].to);
 		printf("%-*s %*s  %s\n", NAME_COLUMNS, in->name, VALUE_COLUMNS,
 		       text, in->meaning);
@@ -248,7 +248,7 @@ static void print_sweep(const struct question *q, json_t *rows)
 	putchar('\n');
 	json_array_foreach(rows, at, row)
 	{
-		printf("%*g", NAME_COLUMNS,
+		printf("%*.10g", NAME_COLUMNS,
 		       json_real_value(json_object_get(row, swept)));
 		why = json_string_value(json_object_get(row, "refused"));
 		if (why)
