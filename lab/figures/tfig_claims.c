@@ -111,7 +111,7 @@ const struct figure_claim tfig_claims[] = {
 	{"llm", "60 threads", "gbs", "3:1", 60, "MMEM", 60, 1.95, LOW(1.95),
 	 HIGH(1.95), "x", ""},
 	{"llm", "72 threads", "gbs", "1:3", 72, "MMEM", 72, 1.14, 1, HIGH(1.14),
-	 "x", "beyond 64 threads; llm_milli_writes was fitted to it"},
+	 "x", "published: beyond 64 threads"},
 	{"llm", "84 threads", "gbs", "1:3", 84, "MMEM", 84, 1.14, 1, HIGH(1.14),
 	 "x", "published: beyond 64 threads"},
 	{"vm", "gain of revenue, 20 % discount", "revenue", "CXL at a discount",

@@ -8,6 +8,9 @@
  * Short names of sources:
  *   [C]      the chapter on CXL of Y. Tang's dissertation, and the paper that
  *            it revises (EuroSys 2024)
+ *   [InferLLM] the program of the chapter's language model, by the files
+ *            published beside the paper (bytedance/eurosys24-artifacts):
+ *            MegEngine/InferLLM, 0835f617
  *   [Linux]  kernel/sched/fair.c and the defaults of NUMA balancing, Linux 6.1
  */
 #ifndef AQ_FIGURES_TFIG_COSTS_H
@@ -64,11 +67,18 @@
 	X(llm_line_ps, 61246, "ps", FITTED,                                    \
 	  "work on a line of 64 bytes of weights beside memory: what makes "   \
 	  "24.2 GB/s at 24 threads, which llm prints")                         \
-	X(llm_milli_writes, 183, "1/1000", FITTED,                             \
-	  "writes of a backend that serves, of all its lines: what makes 1:3 " \
-	  "14 % better than main memory alone at 72 threads, which llm "       \
-	  "prints; "                                                           \
-	  "weights are only read")                                             \
+	X(llm_weights_mb_s, 12100, "MB/s", PUBLISHED,                          \
+	  "[C] 4.3: what a backend reads of weights, 24.2 GB/s of two; 12 is " \
+	  "named for one")                                                     \
+	X(llm_serving_mb_s, 21000, "MB/s", PUBLISHED,                          \
+	  "[C] 4.3: what it moves with long prompts")                          \
+	X(llm_passes, 7, "passes", DERIVED,                                    \
+	  "[InferLLM] src/core/op.cpp, over the products of queries and keys " \
+	  "of a prompt, which are all that grows with its square: written "    \
+	  "once (and read before, as every store is), scaled in place, "       \
+	  "softmax in place, read for the product with values")                \
+	X(llm_passes_written, 3, "passes", DERIVED,                            \
+	  "those of llm_passes that write")                                    \
 	X(llm_kv_line_ps, 34329, "ps", FITTED,                                 \
 	  "the same of a backend that serves, whose keys and values are read " \
 	  "as well: what makes 21 GB/s of one backend, which llm prints")

@@ -258,6 +258,17 @@ int tfig_plan_spark(struct figure_run *r)
 
 /* ---- a language model --------------------------------------------------- */
 
+/* Weights are only read; what long prompts add to them is passes over products
+ * of queries and keys, of which some write. */
+static double llm_writes(void)
+{
+	double added = 1 - (double)tfig_costs.llm_weights_mb_s /
+				   (double)tfig_costs.llm_serving_mb_s;
+
+	return added * (double)tfig_costs.llm_passes_written /
+	       (double)tfig_costs.llm_passes;
+}
+
 static struct tfig_row *add_llm(struct figure_run *r, const char *panel,
 				const struct setting *s, unsigned threads)
 {
@@ -269,7 +280,7 @@ static struct tfig_row *add_llm(struct figure_run *r, const char *panel,
 		.compute_ns = (double)tfig_costs.llm_kv_line_ps / 1e3,
 		.lines = 1,
 		.under_way = (double)tfig_costs.prefetched,
-		.write_share = (double)tfig_costs.llm_milli_writes / 1e3};
+		.write_share = llm_writes()};
 	q->pages.stream = TFIG_EVEN;
 	q->pages.bytes = backends * tfig_costs.llm_model_mb * 1000000;
 	q->pages.processes = (uint32_t)backends;

@@ -148,6 +148,35 @@ static void shares_a_memory_with_pages_on_the_move(void **state)
 	assert_near(lost.ops_s / alone.ops_s, 0.5, 0.01);
 }
 
+/* Lines of pages at 1:3, by the rate of all on top. */
+static double slow_interleaving(double threads, double write_share)
+{
+	struct tfig_load l = load_of(threads, 34);
+	struct tfig_rate alone, both;
+
+	l.write_share = write_share;
+	tfig_load_solve(&l, &alone);
+	l.place[0].share = 0.25;
+	l.place[1] = (struct tfig_place){
+		.memory = TFIG_CXL, .units = 1, .share = 0.75};
+	tfig_load_solve(&l, &both);
+	return both.ops_s / alone.ops_s;
+}
+
+/* By the published peaks: that a quarter on top is better than all of it with
+ * so many threads does not rest on one share of writes. It takes some. */
+static void crowds_that_write_gain_by_more_pages_on_cxl_than_on_top(
+	void **state)
+{
+	for (double threads = 72; threads <= 84; threads += 12) {
+		for (double w = 0.08; w <= 1; w += 0.02)
+			assert_true(slow_interleaving(threads, w) > 1);
+		assert_true(slow_interleaving(threads, 0.05) < 1);
+		assert_true(slow_interleaving(threads, 0) > 0.9);
+	}
+	assert_true(slow_interleaving(12, 0.18) < 1);
+}
+
 /* ---- pages -------------------------------------------------------------- */
 
 static struct tfig_pages_result run(struct tfig_pages_config c,
@@ -265,6 +294,8 @@ int main(void)
 		cmocka_unit_test(gets_slower_with_load_and_never_quicker),
 		cmocka_unit_test(finds_the_rate_where_time_and_latency_agree),
 		cmocka_unit_test(shares_a_memory_with_pages_on_the_move),
+		cmocka_unit_test(
+			crowds_that_write_gain_by_more_pages_on_cxl_than_on_top),
 		cmocka_unit_test(interleaves_as_the_ratio_says),
 		cmocka_unit_test(promotes_popular_pages_of_a_full_node),
 		cmocka_unit_test(has_new_pages_on_top_while_it_promotes),
