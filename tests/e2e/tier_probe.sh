@@ -58,3 +58,16 @@ expect 1 "$AQUIFER" tier probe --node 1023
 grep -q 'no NUMA node 1023' "$TMP/err" || fail "$(cat "$TMP/err")"
 expect 2 "$AQUIFER" tier probe --mix 0:0
 grep -q 'mix: 0:0: one of the two' "$TMP/err" || fail "$(cat "$TMP/err")"
+
+# Threads that share a processor would measure each other: more of them than
+# there are processors is an error, and one processor has no curve.
+cpus=$(nproc)
+if ((cpus < 64)); then
+	expect 2 "$AQUIFER" tier probe --node 0 --threads $((cpus + 1))
+	grep -q "$((cpus + 1)) threads are more than the [0-9]* processor" \
+		"$TMP/err" || fail "$(cat "$TMP/err")"
+fi
+first=$(taskset -pc $$ | sed 's/.*: *\([0-9]*\).*/\1/')
+expect 0 taskset -c "$first" "$AQUIFER" tier probe --node 0 --mix 1:0
+grep -q 'node 0: no latency at a load' "$TMP/out" || fail "$(cat "$TMP/out")"
+grep -qE '^node 0( +[0-9.]+){4} +-$' "$TMP/out" || fail "$(cat "$TMP/out")"

@@ -117,7 +117,9 @@ static const char *way_word(const struct probe_tier *t)
 
 static double peak_of(const struct probe_tier *t)
 {
-	return fmax(tier_curve_peak_gbs(&t->curve), t->rate[0].gbs);
+	return t->curve.count
+		       ? fmax(tier_curve_peak_gbs(&t->curve), t->rate[0].gbs)
+		       : t->rate[0].gbs;
 }
 
 static json_t *facts_json(const struct probe_facts *f)
@@ -197,9 +199,12 @@ static json_t *tier_json(const struct probe_tier *t)
 	(void)json_object_set_new(tree, "threads", json_integer(t->threads));
 	(void)json_object_set_new(tree, "bandwidth", rates_json(t));
 	(void)json_object_set_new(tree, "peak_gbs", json_real(peak_of(t)));
-	(void)json_object_set_new(tree, "knee_gbs",
-				  json_real(tier_curve_knee_gbs(&t->curve)));
-	(void)json_object_set_new(tree, "curve", curve_json(t));
+	if (t->curve.count) {
+		(void)json_object_set_new(
+			tree, "knee_gbs",
+			json_real(tier_curve_knee_gbs(&t->curve)));
+		(void)json_object_set_new(tree, "curve", curve_json(t));
+	}
 	(void)json_object_set_new(tree, "cpu_share", json_real(t->share));
 	return tree;
 }
@@ -240,7 +245,11 @@ static void print_tier(const struct probe_tier *t)
 	printf("%-24s %9.1f %9.1f", t->name, t->idle.p50_ns, t->idle.p99_ns);
 	for (unsigned i = 0; i < t->rate_count; i++)
 		printf(" %7.2f", t->rate[i].gbs);
-	printf(" %8.2f %8.2f\n", peak_of(t), tier_curve_knee_gbs(&t->curve));
+	printf(" %8.2f", peak_of(t));
+	if (t->curve.count)
+		printf(" %8.2f\n", tier_curve_knee_gbs(&t->curve));
+	else
+		printf(" %8s\n", "-");
 }
 
 static void print_facts(const struct probe_tier *t)
@@ -268,6 +277,11 @@ static void print_facts(const struct probe_tier *t)
 
 static void print_curve(const struct probe_tier *t)
 {
+	if (!t->curve.count) {
+		printf("%s: no latency at a load, which takes two processors\n",
+		       t->name);
+		return;
+	}
 	printf("%s, %u:%u, %u thread%s, ns at GB/s:", t->name, t->curve_mix.top,
 	       t->curve_mix.slow, t->curve_threads,
 	       t->curve_threads == 1 ? "" : "s");
@@ -338,8 +352,8 @@ static int run_and_print(struct question *q, bool as_json)
 		return error_set(-ENOMEM, "no memory for the probe");
 	err = measure(q, report);
 	if (!err && !is_any(report))
-		err = error_set(-EIO, "%s: %s", report->tier[0].name,
-				report->tier[0].why);
+		err = error_set(report->tier[0].err, "%s: %s",
+				report->tier[0].name, report->tier[0].why);
 	if (!err)
 		err = as_json ? print_json(report) : print_text(report);
 	free(report);

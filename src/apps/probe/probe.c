@@ -144,7 +144,7 @@ static int measure_tier(struct run *r, struct probe_tier *t,
 	t->idle = idle.idle;
 	if (!err)
 		err = measure_mixes(r, t, port);
-	return err ? err : measure_curve(r, t, port);
+	return err || !t->curve_threads ? err : measure_curve(r, t, port);
 }
 
 /* One more tier, measured or with why it was not. -EINTR only. */
@@ -165,13 +165,25 @@ static int keep(struct run *r, struct probe_tier *t, int err)
 
 /* ---- all tiers ---------------------------------------------------------- */
 
-static void set_threads(struct run *r, struct probe_tier *t, unsigned cpus)
+/* Threads that share a processor measure each other. Those that wait for
+ * packets sleep. -EINVAL with words: there are too few. */
+static int set_threads(struct run *r, struct probe_tier *t,
+		       const cpu_set_t *set)
 {
+	bool may_share = t->way == PROBE_FRAMES;
+	uint32_t cpus = u32_max((uint32_t)CPU_COUNT(set), 1);
+
 	t->threads = r->o->threads ? r->o->threads
 				   : u32_min(cpus, PROBE_THREADS_MAX);
+	if (t->threads > cpus && !may_share)
+		return error_set(-EINVAL,
+				 "%u threads are more than the %u processor%s "
+				 "that may measure it",
+				 t->threads, cpus, cpus == 1 ? "" : "s");
 	/* One processor is left to who measures the latency. */
-	t->curve_threads =
-		r->o->threads ? r->o->threads : u32_max(t->threads - 1, 1);
+	t->curve_threads = may_share ? u32_max(t->threads - 1, 1)
+				     : u32_min(t->threads, cpus - 1);
+	return 0;
 }
 
 static int probe_node(struct run *r, uint32_t node)
@@ -188,9 +200,10 @@ static int probe_node(struct run *r, uint32_t node)
 	(void)snprintf(t->name, sizeof(t->name), "node %u", node);
 	probe_node_read("/sys", node, &t->facts);
 	probe_node_cpus(t->facts.cpu_node, &cpus);
-	set_threads(r, t, (unsigned)CPU_COUNT(&cpus));
-	err = probe_numa_open(&t->facts, node, t->threads, &r->o->load, t,
-			      &port);
+	err = set_threads(r, t, &cpus);
+	if (!err)
+		err = probe_numa_open(&t->facts, node, t->threads, &r->o->load,
+				      t, &port);
 	if (!err) {
 		err = measure_tier(r, t, port);
 		probe_numa_close(port);
@@ -213,11 +226,15 @@ static int probe_far(struct run *r, const struct probe_far_node *node,
 	t->huge_share = -1;
 	CPU_ZERO(&cpus);
 	(void)sched_getaffinity(0, sizeof(cpus), &cpus);
-	set_threads(r, t, (unsigned)u32_max((uint32_t)CPU_COUNT(&cpus), 1));
 	err = probe_far_open(r->o->rack, node, way, t, &port);
 	if (err == -EOPNOTSUPP) { /* it is not mapped */
 		free(t);
 		return 0;
+	}
+	if (!err) {
+		err = set_threads(r, t, &cpus);
+		if (err)
+			probe_far_close(port);
 	}
 	if (!err) {
 		port->cpus = cpus;

@@ -79,7 +79,8 @@ struct probe_tier {
 	struct probe_rate rate[PROBE_MIXES];
 	unsigned rate_count;
 	struct tier_ratio curve_mix;
-	struct tier_curve curve; /* count 0: not measured */
+	/* count 0: not measured, because there is one processor only. */
+	struct tier_curve curve;
 	unsigned threads, curve_threads;
 	double share; /* of their time that threads had a processor */
 };
@@ -100,7 +101,9 @@ struct probe_options {
 	bool is_far_only; /* no NUMA node */
 	bool has_mix;	  /* only this one, also for the curve */
 	struct tier_ratio mix;
-	uint32_t threads; /* that load; 0: as many as there are processors */
+	/* That load; 0: as many as there are processors. More than those are
+	 * refused, but where they wait for packets. */
+	uint32_t threads;
 	/* Threads that load have this memory of a NUMA node, and change it, so
 	 * that others can be measured in the same pages. */
 	struct probe_memory load;
