@@ -45,6 +45,9 @@ done
 if ((${#nodes[@]} == 1)); then
 	refused 126 'one node only and so no slow tier' \
 		--tier top=8M@0,slow=8M@1
+	refused 126 'NUMA node 1 is none of this machine, which has one node' \
+		--tier top=8M@1
+	! grep -q slow "$TMP/err" || fail "no slow tier was asked for"
 	exit 0
 fi
 timeout -k 5 110 "$AQUIFER" run --json --interleave 3:1 --tier \

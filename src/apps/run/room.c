@@ -37,7 +37,7 @@ void run_room_say(struct pager *p)
 		return;
 	(void)fprintf(stderr,
 		      "aquifer: run: the rack has room for %" PRId64
-		      "M only, less than --local; %s\n",
+		      "M only, less than what is local; %s\n",
 		      room >> 20,
 		      p->options.overflow_bytes
 			      ? "what does not fit stays in local memory"

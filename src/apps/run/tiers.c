@@ -29,15 +29,18 @@ enum {
 /* ---- beginning and end --------------------------------------------------- */
 
 /* What is wrong with a tier's node; NULL: nothing. */
-static const char *find_fault(const struct tier_spec_node *n)
+static const char *find_fault(enum tier t, const struct tier_spec_node *n)
 {
 	bool is_only = run_numa_count() == 1;
 	uint64_t has;
 
 	if (run_numa_bytes(n->node, &has) != 0)
-		return is_only ? "is none of this machine, which has one node "
+		return !is_only ? "is none of this machine, or has no memory"
+		       : t == TIER_SLOW
+			       ? "is none of this machine, which has one node "
 				 "only and so no slow tier"
-			       : "is none of this machine, or has no memory";
+			       : "is none of this machine, which has one node "
+				 "only";
 	if (!node_is_allowed(n->node))
 		return "is not allowed to this process, see cpuset(7)";
 	/* Of the only node /sys may not know all. */
@@ -49,7 +52,7 @@ int run_tiers_check(const struct run_options *options, char *text,
 {
 	for (unsigned t = TIER_TOP; t < TIER_FAR; t++) {
 		const struct tier_spec_node *n = &options->tiers.spec.at[t];
-		const char *fault = n->bytes ? find_fault(n) : NULL;
+		const char *fault = n->bytes ? find_fault(t, n) : NULL;
 
 		if (!fault)
 			continue;
