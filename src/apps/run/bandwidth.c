@@ -7,8 +7,9 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
+
+#include "tier/sysfs.h"
 
 enum {
 	PATH_BYTES = 512,
@@ -19,21 +20,17 @@ const struct bandwidth_roots bandwidth_roots = {
 	.system = "/sys/devices/system",
 };
 
-/* A number at the beginning of a file. -EBADMSG: there is none; -ENODEV: it
- * cannot be read, because what it belongs to is gone. */
+/* The number that a file has. -EBADMSG: there is none; -ENODEV: it cannot be
+ * read, because what it belongs to is gone. */
 static int read_number(int fd, uint64_t *out)
 {
-	char text[32], *end;
+	char text[32];
 	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
 
 	if (n < 0)
 		return -ENODEV;
-	if (n == 0 || text[0] < '0' || text[0] > '9')
-		return -EBADMSG;
 	text[n] = '\0';
-	errno = 0;
-	*out = strtoull(text, &end, 10);
-	return errno == 0 && (*end == '\0' || *end == '\n') ? 0 : -EBADMSG;
+	return tier_sysfs_number(text, UINT64_MAX, out);
 }
 
 static bool read_file(const char *path, uint64_t *out)
