@@ -34,6 +34,8 @@ fi
 
 ran=0 marked=0
 for page in "${pages[@]}"; do
+	# Most decisions have nothing to run.
+	grep -qE '^```|run( page)?: ' "$page" || continue
 	dir=$TMP/$(tr / _ <<<"$page")
 	mkdir "$dir"
 	echo "$page" >"$dir/page"
