@@ -16,7 +16,6 @@
 #include "probe_priv.h"
 
 enum {
-	SAMPLES_MAX = 20000,
 	SAMPLES_MIN = 16, /* before a window may end, however slow they are */
 	SPIN_MS = 50,
 	WARM_MS = 20, /* loads run before anything counts */
@@ -164,7 +163,7 @@ static int chase_cells(struct probe_load *l, uint64_t end_ns, double *sample)
 	uint32_t count = 0;
 	int err = 0;
 
-	while (!err && count < SAMPLES_MAX &&
+	while (!err && count < PROBE_SAMPLES_MAX &&
 	       (to_ns < end_ns || count < SAMPLES_MIN)) {
 		from_ns = clock_mono_ns();
 		err = l->port->chase(l->port, each);
@@ -192,7 +191,7 @@ static int pass_window(struct probe_load *l, uint64_t end_ns)
 			;
 		return 0;
 	}
-	sample = malloc(SAMPLES_MAX * sizeof(*sample));
+	sample = malloc(PROBE_SAMPLES_MAX * sizeof(*sample));
 	if (!sample)
 		return -ENOMEM;
 	err = chase_cells(l, end_ns, sample);

@@ -14,8 +14,6 @@
 #include "probe_priv.h"
 
 enum {
-	/* Points of a curve; the last ones have no wait at all. */
-	POINTS = 12,
 	/* Windows of a tier: idle, one for each mix, one for each point. */
 	IDLE_WINDOWS = 1,
 	/* Windows of a run that may be measured again, some seconds. */
@@ -28,8 +26,8 @@ static const struct tier_ratio mixes[PROBE_MIXES] = {{1, 0}, {4, 1}, {3, 1},
 
 /* How long a thread of the curve waits after a block, in blocks at full speed.
  */
-static const double waits[POINTS] = {60, 30,  15,  8,	5,   3,
-				     2,	 1.3, 0.8, 0.4, 0.2, 0};
+static const double waits[PROBE_POINTS] = {60, 30,  15,	 8,   5,   3,
+					   2,  1.3, 0.8, 0.4, 0.2, 0};
 
 STATIC_ASSERT(ARRAY_LEN(waits) + 1 <= TIER_CURVE_MAX, "points of a curve");
 
@@ -113,7 +111,7 @@ static int measure_curve(struct run *r, struct probe_tier *t,
 	t->curve_mix = t->rate[0].mix;
 	t->curve.point[0] = (struct tier_point){0, t->idle.p50_ns};
 	t->curve.count = 1;
-	for (unsigned i = 0; !err && i < POINTS; i++) {
+	for (unsigned i = 0; !err && i < PROBE_POINTS; i++) {
 		struct probe_load l = {.port = port,
 				       .mix = t->curve_mix,
 				       .threads = t->curve_threads,
@@ -304,7 +302,7 @@ int probe_run(const struct probe_options *options, struct probe_report *report)
 	tiers = tier_set_count(&nodes) + 2 * options->far_count;
 	if (!tiers)
 		return error_set(-ENODEV, "there is nothing to measure");
-	r.steps = tiers * (IDLE_WINDOWS + mix_count(options) + POINTS);
+	r.steps = tiers * (IDLE_WINDOWS + mix_count(options) + PROBE_POINTS);
 	r.window_ns = u64_min(PROBE_WINDOW_MS * 1000000ull,
 			      PROBE_RUN_MS * 1000000ull / r.steps);
 	err = probe_all(&r, &nodes);

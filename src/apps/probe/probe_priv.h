@@ -8,6 +8,11 @@
 #include "probe.h"
 #include "tier/sysfs.h"
 
+enum {
+	PROBE_SAMPLES_MAX = 20000, /* of a window */
+	PROBE_POINTS = 12,	   /* windows of a curve */
+};
+
 /* ---- what is measured: port_numa.c, port_far.c --------------------------- */
 
 /* A memory with two areas: cells of a circle of loads, and blocks. */
