@@ -38,12 +38,6 @@ for words in "offload 13 --nic-mpps 5" "paging 12 --quick" "nic-model 1.2 --quic
 done
 expect 2 "$AQUIFER" sim offload --figure 13 --fabric tokenring
 expect 2 "$AQUIFER" sim nic-model --figure 1.2 --fabric edm
-# A seed changes what is drawn, and an option that a figure does not use is refused.
-figure offload 13 --quick --seed 2
-cmp -s <(json "$TMP/out" 'd["points"]') <(json "$TMP/ethernet" 'd["points"]') &&
-	fail "--seed was ignored"
-expect 2 "$AQUIFER" sim offload --figure 13 --nic-mpps 60
-grep -q -- '--nic-mpps: figure 13 does not use it' "$TMP/err" || fail "which option?"
 expect 2 "$AQUIFER" sim offload --figure table5 --fabric edm
 figure offload 1 --quick
 figure offload 2 --quick
