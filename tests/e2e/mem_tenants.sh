@@ -58,7 +58,14 @@ PY
 
 # A disk that is full: a small file system of its own, if we may have one.
 state=$TMP/state/$AQUIFER_RACK_NAME
-trap 'umount "$state" 2>/dev/null; cleanup' EXIT
+full_cleanup() {
+	local status=$?
+	set +e
+	umount "$state" 2>/dev/null
+	(exit "$status")
+	cleanup
+}
+trap full_cleanup EXIT
 if mount -t tmpfs -o size=64k none "$state" 2>/dev/null; then
 	ask "$ADMIN" 201 POST /v1/tenants '{"name": "stays"}'
 	token=$(json "$TMP/answer" 'd["token"]')

@@ -16,6 +16,7 @@ net_cleanup() {
 	for ns in "${NS[@]}"; do
 		ip netns del "$ns" 2>/dev/null || true
 	done
+	set +e
 	(exit "$status")
 	cleanup
 }

@@ -14,7 +14,10 @@ echo "seed $SEED (AQ_SEED)"
 # tmpfs has O_DIRECT since Linux 6.6, but does not pin.
 dir=$(mktemp -d /var/tmp/aquifer-e2e.XXXXXX)
 on_disk_cleanup() {
+	local status=$?
 	rm -rf "$dir"
+	set +e
+	(exit "$status")
 	rack_cleanup
 }
 trap on_disk_cleanup EXIT
