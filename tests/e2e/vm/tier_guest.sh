@@ -99,15 +99,16 @@ moves() {
 	[[ $(report lost_pages) == 0 ]] || fail "lost pages"
 }
 
-# All of it is wanted all the time, so that all of it moves; for as many runs as
-# it takes to move so many pages. The slow tier is larger than what is there,
-# because that is what samples are taken by.
+# All of it is wanted all the time, so that all of it moves, and the program forks
+# meanwhile; for as many runs as it takes to move so many pages. The slow tier is
+# larger than what is there, because that is what samples are taken by.
 scenario_churn() {
 	local moved=0
 	rack 64M
 	while ((moved < MOVES)); do
 		moves --tier top=8M@0,slow=192M@1 --promote 1024 -- \
-			churn 6000 1 40
+			churn 6000 1 40 fork
+		(($(report forks))) || fail "no forks"
 		((moved += $(report promoted) + $(report demoted)))
 		((moved)) || fail "nothing moves"
 	done
