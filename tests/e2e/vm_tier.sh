@@ -3,12 +3,12 @@
 # `aquifer run --tier` in a guest with two NUMA nodes, of which the second has no
 # processors: ordinary memory that the firmware calls slow (hmat), or memory of an
 # emulated CXL device, which really is (cxl). What the guest does is in
-# vm/tier_guest.sh. Arguments: run_tier, hmat or cxl, scenarios.
+# vm/tier_guest.sh. Arguments: run_tier, hlog_client, hmat or cxl, scenarios.
 # shellcheck source=tests/e2e/vm/vm_lib.sh
 source "$(dirname "$0")/vm/vm_lib.sh"
-# meson gives a path relative to the build folder, which is not the guest's.
-PROGRAM=$(realpath "$1") KIND=$2
-shift 2
+# meson gives paths relative to the build folder, which is not the guest's.
+PROGRAM=$(realpath "$1") HLOG=$(realpath "$2") KIND=$3
+shift 3
 # An emulated processor beside other work takes long, and long is no failure.
 export VM_LIMIT=3500 VM_JOB_LIMIT=3000
 
@@ -48,7 +48,7 @@ vm_boot 1500
 cp -r "$(vm_cache)/extra" "$VM_SHARE"
 for scenario; do
 	echo "$scenario:"
-	guest "EXTRA=/run/share/extra MOVES=${VM_MOVES:-100000}" \
+	guest "EXTRA=/run/share/extra MOVES=${VM_MOVES:-100000} HLOG='$HLOG'" \
 		"bash '$VM_DIR/tier_guest.sh' '$AQUIFER' '$PROGRAM' $scenario" ||
 		vm_fail "$scenario failed"
 done

@@ -211,6 +211,70 @@ scenario_cxl() {
 	head -n 1 /sys/devices/system/node/node1/meminfo
 }
 
+# more_on_node WHAT PROCESS: the process has pages of the memory node, of which
+# none may be elsewhere, and more of them than were counted before.
+more_on_node() {
+	local pages
+	python3 - "$2" "$POOL" <<-'PY' >"$TMP/pages" || fail "$1: not on node $POOL"
+		import re, sys
+		pages = {}
+		for line in open(f"/proc/{sys.argv[1]}/numa_maps"):
+		    if "aquifer-grant" not in line:
+		        continue
+		    assert f"bind:{sys.argv[2]} " in line, line
+		    for node, n in re.findall(r" N(\d+)=(\d+)", line):
+		        pages[node] = pages.get(node, 0) + int(n)
+		assert set(pages) == {sys.argv[2]}, pages
+		print(pages[sys.argv[2]])
+	PY
+	pages=$(<"$TMP/pages")
+	((pages > PAGES)) || fail "$1: $pages pages, no more than $PAGES"
+	echo "$1: $((pages - PAGES)) pages on node $POOL"
+	PAGES=$pages
+}
+
+# A memory node whose pool lies behind CXL: everything works on it as on any
+# node, and all of it is there. $HLOG: the store on a hybrid log.
+scenario_pool() {
+	local pid node
+	POOL=${POOL:-1} PAGES=0
+	printf '[memory cxl0]\nsize = 96M\nnuma = %s\n' "$POOL" \
+		>"$AQUIFER_CONFIG"
+	"$AQUIFER" up >"$TMP/up" 2>&1 || fail "$(cat "$TMP/up")"
+	node=$(cut -d' ' -f1 "$TMP/tier/cxl0.pid")
+	"$AQUIFER" kv create users 1000 >"$TMP/out" || fail "kv create"
+	"$AQUIFER" kv put users ann 42 >"$TMP/out" || fail "kv put"
+	[[ $("$AQUIFER" kv get users ann) == 42 ]] || fail "kv get"
+	"$AQUIFER" kv check users >"$TMP/out" || fail "$(cat "$TMP/out")"
+	more_on_node kv "$node"
+	"$AQUIFER" index create names --memory 4M >"$TMP/out" ||
+		fail "index create"
+	"$AQUIFER" index fill names --count 300 >"$TMP/out" ||
+		fail "index fill"
+	"$AQUIFER" index put names bob 7 >"$TMP/out" || fail "index put"
+	[[ $("$AQUIFER" index get names bob) == 7 ]] || fail "index get"
+	"$AQUIFER" index check names >"$TMP/out" || fail "$(cat "$TMP/out")"
+	more_on_node index "$node"
+	"$HLOG" sync load 500 >"$TMP/out" 2>"$TMP/err" &
+	pid=$!
+	wait_for grep -q synced "$TMP/out"
+	kill -9 "$pid"
+	wait "$pid" 2>/dev/null || true
+	"$HLOG" sync check 500 >"$TMP/out" 2>"$TMP/err" || fail "hlog"
+	grep -q 'sound 500' "$TMP/out" || fail "hlog: $(cat "$TMP/out")"
+	more_on_node hlog "$node"
+	"$AQUIFER" run --local 2M -- "$PROGRAM" loop 1500 >"$TMP/out" \
+		2>"$TMP/err" &
+	pid=$!
+	wait_for grep -q filled "$TMP/out"
+	# The pager writes to its own mapping. It has 2 of 5.9 MiB here.
+	PAGES=900
+	more_on_node run "$(pgrep -P "$pid" aquifer-pager)"
+	kill "$pid"
+	wait "$pid" || true
+	moves --local 2M -- churn 1500 1 1
+}
+
 # zipf READS OPTIONS... [settle]: sets COST, the median of the rounds' time for
 # a read, 1,000 being that of a page beside the processor; TOP, of 1,000 reads
 # those of pages on the top node; and HERE, those of pages on any node.
