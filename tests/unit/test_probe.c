@@ -226,6 +226,28 @@ static void ends_when_memory_is_lost(void **state)
 	assert_int_equal(probe_load_run(&l), -EHOSTDOWN);
 }
 
+/* A machine may be as busy as it likes: it takes no more time, and what was not
+ * measured says so. */
+static void ends_in_time(void **state)
+{
+	const struct probe_options o = {.node = -1, .limit_ms = 1};
+	struct probe_report *report = calloc(1, sizeof(*report));
+	struct tier_set nodes;
+
+	assert_non_null(report);
+	if (probe_nodes_find(&nodes)) {
+		free(report);
+		skip();
+	}
+	assert_int_equal(probe_run(&o, report), 0);
+	assert_int_equal(report->count, tier_set_count(&nodes));
+	for (unsigned i = 0; i < report->count; i++) {
+		assert_int_equal(report->tier[i].err, -ETIME);
+		assert_non_null(strstr(report->tier[i].why, "too busy"));
+	}
+	free(report);
+}
+
 /* ---- memory of a node --------------------------------------------------- */
 
 static void follows_all_cells_before_any_again(void **state)
@@ -359,6 +381,7 @@ int main(void)
 		cmocka_unit_test(counts_every_cell_of_the_chase),
 		cmocka_unit_test(measures_again_when_others_ran),
 		cmocka_unit_test(ends_when_memory_is_lost),
+		cmocka_unit_test(ends_in_time),
 		cmocka_unit_test(follows_all_cells_before_any_again),
 #ifdef __SSE2__
 		cmocka_unit_test(a_new_circle_is_in_no_cache),

@@ -192,8 +192,7 @@ static void give_up(struct far_port *f)
 }
 
 int probe_far_open(struct aq_rack *rack, const struct probe_far_node *node,
-		   enum probe_way way, struct probe_tier *tier,
-		   struct probe_port **out)
+		   struct probe_tier *tier, struct probe_port **out)
 {
 	struct far_port *f = calloc(1, sizeof(*f));
 	int err;
@@ -206,16 +205,12 @@ int probe_far_open(struct aq_rack *rack, const struct probe_far_node *node,
 				      .block_bytes = BLOCK,
 				      .block_count = HALF / BLOCK};
 	f->rack = rack;
-	tier->way = way;
 	tier->arena_bytes = tier->load_bytes = HALF;
 	(void)snprintf(f->name, sizeof(f->name), "probe-%d", (int)getpid());
-	(void)snprintf(tier->name, sizeof(tier->name), "%.32s %.24s",
-		       node->name,
-		       way == PROBE_DIRECT ? "direct" : node->frames);
-	err = open_region(f, node->name, way);
+	err = open_region(f, node->name, tier->way);
 	if (!err)
 		err = write_cells(f);
-	if (!err && way == PROBE_DIRECT)
+	if (!err && tier->way == PROBE_DIRECT)
 		empty_caches();
 	if (err) {
 		give_up(f);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "probe_priv.h"
 
@@ -36,10 +37,20 @@ struct run {
 	struct probe_report *report;
 	unsigned step, steps;
 	uint32_t again; /* windows that may still be measured again */
-	uint64_t window_ns;
+	uint64_t window_ns, end_ns;
 };
 
-/* -EINTR: the user wants an end. */
+/* Where others have the processors each window takes longer than it should, and
+ * a probe of a few tiers took more than a minute. -ETIME with words. */
+static int check_time(const struct run *r)
+{
+	return clock_mono_ns() < r->end_ns
+		       ? 0
+		       : error_set(-ETIME, "not measured in time: this machine "
+					   "is too busy");
+}
+
+/* -EINTR: the user wants an end; -ETIME: there must be one. */
 static int tell(struct run *r, const struct probe_tier *t, const char *what)
 {
 	sigset_t pending;
@@ -52,7 +63,7 @@ static int tell(struct run *r, const struct probe_tier *t, const char *what)
 	return sigismember(&pending, SIGINT) == 1 ||
 			       sigismember(&pending, SIGTERM) == 1
 		       ? error_set(-EINTR, "a signal ended the probe")
-		       : 0;
+		       : check_time(r);
 }
 
 static unsigned mix_count(const struct probe_options *o)
@@ -127,7 +138,8 @@ static int measure_curve(struct run *r, struct probe_tier *t,
 				(struct tier_point){l.gbs, l.idle.p50_ns};
 	}
 	tier_curve_sort(&t->curve);
-	return err;
+	/* A curve of fewer points is one. */
+	return err == -ETIME && t->curve.count > 1 ? 0 : err;
 }
 
 static int measure_tier(struct run *r, struct probe_tier *t,
@@ -200,6 +212,8 @@ static int probe_node(struct run *r, uint32_t node)
 	probe_node_cpus(t->facts.cpu_node, &cpus);
 	err = set_threads(r, t, &cpus);
 	if (!err)
+		err = check_time(r);
+	if (!err)
 		err = probe_numa_open(&t->facts, node, t->threads, &r->o->load,
 				      t, &port);
 	if (!err) {
@@ -222,9 +236,14 @@ static int probe_far(struct run *r, const struct probe_far_node *node,
 	if (!t)
 		return error_set(-ENOMEM, "no memory for the probe");
 	t->huge_share = -1;
+	t->way = way;
+	(void)snprintf(t->name, sizeof(t->name), "%.32s %.24s", node->name,
+		       way == PROBE_DIRECT ? "direct" : node->frames);
 	CPU_ZERO(&cpus);
 	(void)sched_getaffinity(0, sizeof(cpus), &cpus);
-	err = probe_far_open(r->o->rack, node, way, t, &port);
+	err = check_time(r);
+	if (!err)
+		err = probe_far_open(r->o->rack, node, t, &port);
 	if (err == -EOPNOTSUPP) { /* it is not mapped */
 		free(t);
 		return 0;
@@ -274,7 +293,7 @@ static void finish(struct probe_report *report)
 	qsort(report->tier, report->count, sizeof(report->tier[0]), compare);
 	report->share = 1;
 	for (unsigned i = 0; i < report->count; i++)
-		if (!report->tier[i].err)
+		if (!report->tier[i].err || report->tier[i].err == -ETIME)
 			report->share =
 				fmin(report->share, report->tier[i].share);
 }
@@ -286,7 +305,12 @@ bool probe_is_quiet(const struct probe_report *report)
 
 int probe_run(const struct probe_options *options, struct probe_report *report)
 {
-	struct run r = {.o = options, .report = report, .again = AGAIN_MAX};
+	uint64_t limit_ms =
+		options->limit_ms ? options->limit_ms : PROBE_LIMIT_MS;
+	struct run r = {.o = options,
+			.report = report,
+			.again = AGAIN_MAX,
+			.end_ns = clock_mono_ns() + limit_ms * 1000000};
 	struct tier_set nodes = {{0}};
 	unsigned tiers;
 	int err = options->node >= 0 ? probe_node_check((uint32_t)options->node)

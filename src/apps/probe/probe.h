@@ -30,6 +30,7 @@ enum {
 	PROBE_WHY_MAX = 200,
 	PROBE_WINDOW_MS = 150,	    /* of one measurement, at most */
 	PROBE_RUN_MS = 45000,	    /* of all windows together */
+	PROBE_LIMIT_MS = 50000,	    /* after which no window begins */
 	PROBE_FAR_BYTES = 64 << 20, /* region that is measured on a node */
 };
 
@@ -115,6 +116,7 @@ struct probe_options {
 	void (*progress)(void *ctx, const char *tier, const char *what,
 			 unsigned step, unsigned steps);
 	void *ctx;
+	uint32_t limit_ms; /* 0: PROBE_LIMIT_MS */
 };
 
 /* What was measured, the quickest first, those that failed last. */
@@ -124,7 +126,8 @@ struct probe_report {
 	double share; /* the least of all tiers */
 };
 
-/* 0 also if some tiers failed. -ENODEV with words: there is no such node, or
+/* 0 also if some tiers failed, with -ETIME where a machine that is busy left no
+ * time for them. -ENODEV with words: there is no such node, or
  * none at all; -EINTR: a signal is pending. */
 int probe_run(const struct probe_options *options,
 	      struct probe_report *report) MUST_CHECK;

@@ -35,11 +35,10 @@ int probe_numa_open(const struct probe_facts *facts, uint32_t node,
 		    struct probe_port **out) MUST_CHECK;
 void probe_numa_close(struct probe_port *p);
 
-/* A region on a memory node of the rack, by that way. -EOPNOTSUPP: it is not
- * mapped. Sets what the tier is called. */
+/* A region on a memory node of the rack, by the tier's way. -EOPNOTSUPP: it is
+ * not mapped. */
 int probe_far_open(struct aq_rack *rack, const struct probe_far_node *node,
-		   enum probe_way way, struct probe_tier *tier,
-		   struct probe_port **out) MUST_CHECK;
+		   struct probe_tier *tier, struct probe_port **out) MUST_CHECK;
 void probe_far_close(struct probe_port *p);
 
 /* ---- arena.c: pages on a NUMA node --------------------------------------- */
