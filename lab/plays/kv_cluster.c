@@ -157,9 +157,7 @@ static int open_program(const struct kv_geometry *g, unsigned which,
 	return err;
 }
 
-static int remote_walk(void *ctx, const void *geometry, unsigned which,
-		       uint64_t start, void *pad, size_t pad_bytes,
-		       size_t send_bytes, uint32_t *trips)
+static int remote_walk(void *ctx, const void *geometry, struct kit_walk *walk)
 {
 	struct kv_cluster_client *c = ctx;
 	const struct kv_geometry *g = geometry;
@@ -168,14 +166,16 @@ static int remote_walk(void *ctx, const void *geometry, unsigned which,
 	struct rig_walker walker = {
 		.iterations = WALK_NODES_MAX, .between = walk_pause, .ctx = c};
 	struct walk_program *program = NULL;
-	int err = replica ? open_program(g, which, &program) : -EHOSTDOWN;
+	int err = replica ? open_program(g, walk->which, &program) : -EHOSTDOWN;
 
 	if (err)
 		return err;
-	*trips = 1;
-	memset((uint8_t *)pad + send_bytes, 0, pad_bytes - send_bytes);
+	walk->trips = 1;
+	walk->back = walk->pad;
+	memset((uint8_t *)walk->pad + walk->send_bytes, 0,
+	       walk->pad_bytes - walk->send_bytes);
 	walker.region = replica->table;
-	err = rig_walker_run(&walker, program, start, pad);
+	err = rig_walker_run(&walker, program, walk->start, walk->pad);
 	walk_program_close(program);
 	/* Nobody answers for memory that is gone. */
 	return find(c->cluster, &id) ? err : -EHOSTDOWN;

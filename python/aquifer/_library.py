@@ -45,6 +45,7 @@ from ._structs import (
     WalkInfo,
     WalkOptions,
     WalkResult,
+    WalkShape,
     WatchOptions,
 )
 
@@ -231,6 +232,9 @@ aq_walk_load = _f(
 )
 aq_walk_load_bytes = _f(
     "aq_walk_load_bytes", c.c_int, _ptr, _ptr, _size, _ref(WalkOptions), _out
+)
+aq_walk_make = _f(
+    "aq_walk_make", c.c_int, _ptr, _ref(WalkShape), _ref(WalkOptions), _out
 )
 aq_walk_close = _f("aq_walk_close", None, _ptr)
 aq_walk_info = _f("aq_walk_info", None, _ptr, _ref(WalkInfo))

@@ -17,7 +17,7 @@ from ._options import index_options, region_options, shared_options, table_optio
 from ._region import Region, RegionInfo, info_of
 from ._shared import RIGHTS, Mapping, SharedMemory
 from ._table import Table
-from ._walk import Walk, walk_options
+from ._walk import Walk, walk_options, walk_shape
 
 _CONFIG = "AQUIFER_CONFIG"
 _U32_MAX = 2**32 - 1
@@ -457,5 +457,37 @@ class Rack:
             lambda rack, out: lib.aq_walk_load_bytes(
                 rack, address, length, options, out
             ),
+            lib.aq_walk_close,
+        )
+
+    def make_walk(
+        self,
+        kind: str,
+        *,
+        key_is_bytes: bool = False,
+        value_is_signed: bool = False,
+        where: Optional[str] = None,
+        cross: Optional[str] = None,
+        iterations: int = 0,
+        **shape: int,
+    ) -> Walk:
+        """A ready walk of a structure that is given as offsets of its nodes.
+
+        kind: "list-find", "hash-find", "bst-find", "bst-lower", "btree-find",
+            "bplus-find", "bplus-scan", "bplus-reduce", "skip-find" or
+            "radix-find".
+        key_is_bytes: keys are strings, and not numbers without a sign.
+        value_is_signed: of bplus-reduce.
+        where, cross, iterations: as of load_walk.
+        shape: key_at, key_bytes, value_at, next_at and whatever else struct
+            aq_walk_shape has.
+        """
+        described = walk_shape(kind, key_is_bytes, value_is_signed, shape)
+        options = walk_options(where, cross, iterations)
+        return self._open(
+            Walk,
+            "the walk",
+            "",
+            lambda rack, out: lib.aq_walk_make(rack, described, options, out),
             lib.aq_walk_close,
         )

@@ -294,6 +294,37 @@ class WalkOptions(c.Structure):
     ]
 
 
+class WalkShape(c.Structure):
+    _fields_ = [
+        (name, c.c_uint32)
+        for name in (
+            "kind",
+            "flags",
+            "key_at",
+            "key_bytes",
+            "key_stride",
+            "value_at",
+            "value_bytes",
+            "value_stride",
+            "next_at",
+            "left_at",
+            "right_at",
+            "count_at",
+            "count_bytes",
+            "fanout",
+            "child_at",
+            "child_stride",
+            "leaf_at",
+            "leaf_bytes",
+        )
+    ] + [
+        ("leaf_mask", c.c_uint64),
+        ("leaf_value", c.c_uint64),
+        ("levels", c.c_uint32),
+        ("scan_pairs", c.c_uint32),
+    ]
+
+
 class WalkInfo(c.Structure):
     _fields_ = [
         ("name", c.c_char * 25),

@@ -17,6 +17,24 @@ if TYPE_CHECKING:
 
 _WHERE = {None: 0, "here": 1, "there": 2}
 _CROSS = {None: 0, "switch": 4, "bounce": 8}
+# As <aquifer/walk_shape.h> has them.
+_KINDS = (
+    "list-find",
+    "hash-find",
+    "bst-find",
+    "bst-lower",
+    "btree-find",
+    "bplus-find",
+    "bplus-scan",
+    "bplus-reduce",
+    "skip-find",
+    "radix-find",
+)
+_WIDTHS = {
+    name: 8 * getattr(_structs.WalkShape, name).size
+    for name, _type in _structs.WalkShape._fields_
+    if name not in ("kind", "flags")
+}
 
 
 class WalkInfo(NamedTuple):
@@ -63,8 +81,28 @@ def walk_options(
     )
 
 
+def walk_shape(
+    kind: str, key_is_bytes: bool, value_is_signed: bool, at: dict[str, int]
+) -> _structs.WalkShape:
+    if kind not in _KINDS:
+        raise ValueError(
+            f"a walk is one of {', '.join(_KINDS)}, not {kind!r}"
+        )
+    shape = _structs.WalkShape(
+        kind=_KINDS.index(kind) + 1,
+        flags=(1 if key_is_bytes else 0) | (2 if value_is_signed else 0),
+    )
+    for name, value in at.items():
+        if name not in _WIDTHS:
+            raise TypeError(
+                f"a node has no {name!r}, but {', '.join(_WIDTHS)}"
+            )
+        setattr(shape, name, number(name, value, 2 ** _WIDTHS[name] - 1))
+    return shape
+
+
 class Walk:
-    """A program that follows pointers, from Rack.load_walk.
+    """A program that follows pointers, from Rack.load_walk or make_walk.
 
     Threads may share a walk; its calls run one after the other.
     """

@@ -102,6 +102,24 @@ static struct aq_walk_shape list_shape(void)
 
 /* ---- running all ways ---------------------------------------------------- */
 
+/* Of a pad of which little is sent the rest is zero, also where the one of the
+ * walk before was: how many nodes are visited then. */
+static uint64_t run_short(struct aq_walk *walk, uint64_t start)
+{
+	uint8_t pad[AQ_WALK_PAD_MAX];
+	struct aq_walk_result r;
+	struct aq_walk_info info;
+
+	aq_walk_info(walk, &info);
+	memset(pad, 0xff, info.pad_bytes);
+	/* It ends in some way. */
+	(void)aq_walk_run(walk, region, start, pad, info.pad_bytes, NULL);
+	memset(pad, 0, sizeof(uint64_t));
+	must("short pad",
+	     aq_walk_run(walk, region, start, pad, sizeof(uint64_t), &r));
+	return r.iterations;
+}
+
 /* Runs it here, there, and there with a switch that carries it on, if there is
  * one: the same pads, byte by byte. */
 static void run_all(const char *what, const struct aq_walk_shape *shape,
@@ -112,6 +130,7 @@ static void run_all(const char *what, const struct aq_walk_shape *shape,
 		AQ_WALK_THERE | AQ_WALK_CROSS_SWITCH};
 	uint8_t got[WAYS][AQ_WALK_PAD_MAX];
 	struct aq_walk_result r[WAYS];
+	uint64_t visited[WAYS];
 
 	for (unsigned i = 0; i < WAYS; i++) {
 		const struct aq_walk_options o = {.flags = flags[i]};
@@ -119,6 +138,7 @@ static void run_all(const char *what, const struct aq_walk_shape *shape,
 
 		memcpy(got[i], pad, bytes);
 		must(what, aq_walk_make(rack, shape, &o, &walk));
+		visited[i] = run_short(walk, aq_walk_start(shape, start));
 		must(what,
 		     aq_walk_run(walk, region, aq_walk_start(shape, start),
 				 got[i], bytes, &r[i]));
@@ -127,7 +147,8 @@ static void run_all(const char *what, const struct aq_walk_shape *shape,
 		aq_walk_close(walk);
 		if (memcmp(got[0], got[i], bytes) != 0 ||
 		    r[0].iterations != r[i].iterations || r[0].at != r[i].at ||
-		    r[0].crossings != r[i].crossings)
+		    r[0].crossings != r[i].crossings ||
+		    visited[0] != visited[i])
 			die(what, -EBADMSG);
 	}
 	if (r[1].carried)

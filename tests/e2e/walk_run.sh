@@ -106,6 +106,23 @@ with aquifer.Rack() as rack, rack.open_region("two") as region:
             assert result.pad[0] == 1 and len(result.pad) == walk.info.pad_bytes
             got.append(result.pad)
     assert got[0] == got[1]
+    # The same one, made here.
+    shape = dict(key_bytes=8, value_at=8, value_bytes=8, next_at=16)
+    with rack.make_walk("list-find", **shape) as walk:
+        with rack.load_walk(path) as same:
+            assert walk.info == same.info, walk.info
+        assert walk.run(region, start, key).pad == got[0]
+    for bad, why in (
+        (("no-find", shape), "not 'no-find'"),
+        (("list-find", {"keys_at": 1}), "no 'keys_at'"),
+        (("list-find", {"key_bytes": 2**32}), "key_bytes"),
+        (("list-find", {"key_bytes": 3}), "1, 2, 4 or 8"),
+    ):
+        try:
+            rack.make_walk(bad[0], **bad[1])
+            sys.exit(f"made: {bad}")
+        except (TypeError, ValueError, aquifer.Error) as e:
+            assert why in str(e), e
     with rack.load_walk(open(path, "rb").read(), iterations=3) as walk:
         try:
             walk.run(region, start, key)

@@ -25,29 +25,29 @@ struct table {
 	uint8_t value[VALUE_MAX];
 };
 
-static int run_walk(void *ctx, const void *geometry, unsigned which,
-		    uint64_t start, void *pad, size_t pad_bytes,
-		    size_t send_bytes, uint32_t *trips)
+static int run_walk(void *ctx, const void *geometry, struct kit_walk *walk)
 {
 	struct table *t = ctx;
-	const struct walk_program *program = t->program[which];
+	const struct walk_program *program = t->program[walk->which];
 	const struct walk_image *image = &program->image;
 	enum walk_step step = WALK_STEP_NEXT;
-	uint64_t at = start;
+	uint64_t at = walk->start;
 
 	assert_ptr_not_equal(geometry, NULL);
-	assert_int_equal(pad_bytes, image->pad_bytes);
-	memset((uint8_t *)pad + send_bytes, 0, pad_bytes - send_bytes);
+	assert_int_equal(walk->pad_bytes, image->pad_bytes);
+	memset((uint8_t *)walk->pad + walk->send_bytes, 0,
+	       walk->pad_bytes - walk->send_bytes);
 	t->walks++;
-	*trips = 1;
+	walk->trips = 1;
+	walk->back = walk->pad;
 	for (unsigned i = 0; i < ITERATIONS && step == WALK_STEP_NEXT; i++) {
 		if (at > t->rig.g.size_bytes ||
 		    image->load_bytes > t->rig.g.size_bytes - at)
 			return -EFAULT;
 		if (t->between && i)
 			t->between(t);
-		step = walk_program_step(program, t->rig.far.main + at, pad,
-					 &at);
+		step = walk_program_step(program, t->rig.far.main + at,
+					 walk->pad, &at);
 	}
 	return step == WALK_STEP_DONE ? 0 : -ECANCELED;
 }
@@ -254,7 +254,12 @@ static void any_rows(void **state)
 			kv_row_at(&t.rig.g, rng_below(&t.rng, t.rig.g.rows));
 		uint8_t *row = t.rig.far.main + at, *entry = row;
 		uint8_t before[KV_ROW_BYTES_MAX];
-		uint32_t trips;
+		struct kit_walk walk = {
+			.which = KV_WALK_LONG,
+			.start = at,
+			.pad = pad,
+			.pad_bytes = kv_pad_bytes(&t.rig.g, KV_WALK_LONG),
+			.send_bytes = sizeof(*p)};
 		int err;
 
 		memcpy(before, row, t.rig.g.row_bytes);
@@ -265,9 +270,7 @@ static void any_rows(void **state)
 		rng_fill(&t.rng, pad, kv_pad_bytes(&t.rig.g, KV_WALK_LONG));
 		*p = (struct kv_pad){.key_len = entry[1]};
 		memcpy(&p->hash, entry + 16, sizeof(p->hash));
-		err = run_walk(&t.rig.far, &t.rig.g, KV_WALK_LONG, at, pad,
-			       kv_pad_bytes(&t.rig.g, KV_WALK_LONG), sizeof(*p),
-			       &trips);
+		err = run_walk(&t.rig.far, &t.rig.g, &walk);
 		assert_true(err == 0 || err == -EFAULT);
 		assert_true(err || p->rows == 1);
 		memcpy(row, before, t.rig.g.row_bytes);

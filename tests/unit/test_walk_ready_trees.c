@@ -21,8 +21,18 @@ struct tree {
 	uint32_t leaves;
 };
 
+/* What nodes have at leaf_at, as far as it fits there. */
+static uint64_t leaf_word(const struct arena *a, bool is_leaf)
+{
+	const uint64_t every = UINT64_MAX >> (64 - 8 * a->s.leaf_bytes);
+
+	return (is_leaf ? 0x1f0007006full : 0x1f0007005full) & every;
+}
+
 static void lay_out(struct tree *t, uint64_t seed, uint32_t kind)
 {
+	static const uint64_t masks[] = {0x30, UINT64_MAX, 0x100000030,
+					 0xf0030};
 	struct arena *a = &t->a;
 	struct aq_walk_shape *s = &a->s;
 
@@ -34,8 +44,8 @@ static void lay_out(struct tree *t, uint64_t seed, uint32_t kind)
 	s->count_at = arena_field(a, s->count_bytes);
 	s->leaf_bytes = 1u << rng_below(&a->r, 4);
 	s->leaf_at = arena_field(a, s->leaf_bytes);
-	s->leaf_mask = 0x30;
-	s->leaf_value = 0x20;
+	s->leaf_mask = masks[rng_below(&a->r, ARRAY_LEN(masks))];
+	s->leaf_value = leaf_word(a, true) & s->leaf_mask;
 	arena_key_and_value(a, s->fanout);
 	s->child_stride = 8 + (uint32_t)rng_below(&a->r, 8);
 	s->child_at = arena_field(a, s->child_stride * (s->fanout + 1));
@@ -48,7 +58,7 @@ static uint64_t new_node(struct tree *t, uint64_t count, bool is_leaf)
 	const uint64_t node = arena_node(a);
 
 	arena_put(a, node + a->s.count_at, count, a->s.count_bytes);
-	arena_put(a, node + a->s.leaf_at, is_leaf ? 0x6f : 0x5f,
+	arena_put(a, node + a->s.leaf_at, leaf_word(a, is_leaf),
 		  a->s.leaf_bytes);
 	return node;
 }
@@ -62,7 +72,9 @@ static void put_child(struct tree *t, uint64_t node, uint64_t i, uint64_t child)
 static uint64_t make_leaf(struct tree *t, uint32_t lo, uint32_t hi)
 {
 	struct arena *a = &t->a;
-	const uint64_t node = new_node(t, hi - lo, true);
+	/* Whoever counts more than there is room for has no more than that. */
+	const bool boasts = hi - lo == a->s.fanout && rng_below(&a->r, 2);
+	const uint64_t node = new_node(t, hi - lo + boasts, true);
 
 	for (uint32_t i = lo; i < hi; i++)
 		arena_put_pair(a, node, i - lo, a->keys[i]);

@@ -3,6 +3,7 @@
 #include "index_walker.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -15,10 +16,17 @@ static int make(const void *ctx, unsigned which, struct walk_build **build,
 static int run(void *ctx, enum tree_walk walk, uint64_t start, void *pad,
 	       size_t pad_bytes, size_t send_bytes, uint32_t *trips)
 {
+	const struct traverse_ask ask = {.which = walk,
+					 .start = start,
+					 .pad = pad,
+					 .send_bytes = send_bytes};
 	struct index_walker *w = ctx;
+	void *back;
+	int err = traverse_set_run(w->set, &ask, &back, trips);
 
-	return traverse_set_run(w->set, walk, start, pad, pad_bytes, send_bytes,
-				trips);
+	if (!err)
+		memcpy(pad, back, pad_bytes);
+	return err;
 }
 
 int index_walker_init(struct index_walker *w, struct aq_rack *rack,

@@ -14,6 +14,21 @@
 #include "client/link.h"
 #include "slot.h"
 
+/* A walk that a structure wants executed. */
+struct kit_walk {
+	unsigned which;
+	uint64_t start; /* offset */
+	/* Its first bytes are sent; there is room for all of it, and the rest
+	 * is zero at the node. */
+	void *pad;
+	size_t pad_bytes, send_bytes;
+	uint64_t until_ns;
+	/* What came back, there or elsewhere, until the next walk; and how
+	 * often the node was asked. */
+	void *back;
+	uint32_t trips;
+};
+
 struct kit_remote {
 	struct client_link *link;
 	uint64_t addr; /* of the structure's first byte */
@@ -36,12 +51,8 @@ struct kit_remote {
 	int (*renew)(void *ctx, struct kit_remote *remote);
 	void (*close)(void *ctx, struct kit_remote *remote);
 	/* Has the memory node execute one of the structure's walks, made for
-	 * this geometry, from that offset on, with the first send_bytes of the
-	 * pad, whose rest is zero there; 0: it came to its end. *trips is how
-	 * often the node was asked. NULL: there are no walks. */
-	int (*walk)(void *ctx, const void *geometry, unsigned which,
-		    uint64_t start, void *pad, size_t pad_bytes,
-		    size_t send_bytes, uint32_t *trips);
+	 * this geometry; 0: it came to its end. NULL: there are no walks. */
+	int (*walk)(void *ctx, const void *geometry, struct kit_walk *walk);
 	void *ctx;
 };
 

@@ -35,10 +35,9 @@ static void fill_pad(struct kv_replica *c, const struct kv_get *g)
 }
 
 /* Whether what came back is what the program leaves. */
-static bool is_sane(const struct kv_replica *c, const struct kv_get *g)
+static bool is_sane(const struct kv_replica *c, const struct kv_get *g,
+		    const struct kv_pad *pad)
 {
-	const struct kv_pad *pad = c->pad;
-
 	return pad->rows >= 1 && pad->rows <= 2 &&
 	       pad->has_state == g->asks_state &&
 	       (!pad->has_extent || le64_get(pad->extent_bytes) <=
@@ -46,9 +45,8 @@ static bool is_sane(const struct kv_replica *c, const struct kv_get *g)
 }
 
 /* Gives the read what was brought, as rows that were read. */
-static void take_pad(struct kv_replica *c, struct kv_get *g)
+static void take_pad(struct kv_replica *c, struct kv_get *g, struct kv_pad *pad)
 {
-	struct kv_pad *pad = c->pad;
 	uint8_t *first = (uint8_t *)(pad + 1);
 	uint8_t *second = first + c->g.row_bytes;
 	uint64_t bytes = le64_get(pad->extent_bytes); /* 0: none was found */
@@ -74,22 +72,29 @@ static void take_pad(struct kv_replica *c, struct kv_get *g)
 bool kv_walk_get(struct kv_replica *c, struct kv_get *g)
 {
 	const struct kit_remote *remote = &c->kit.remote;
-	uint32_t trips = 0;
+	struct kit_walk walk = {
+		.which = c->walk,
+		.start = kv_row_at(&c->g, g->place.row[0]),
+		.pad = c->pad,
+		.pad_bytes = kv_pad_bytes(&c->g, c->walk),
+		.send_bytes = sizeof(*c->pad),
+		.until_ns = c->kit.deadline_ns,
+	};
 	int err;
 
 	if (!c->pad || c->gets_busy > 1)
 		return false;
-	g->asked_ns = kit_now_ns(&c->kit);
+	/* When the get began: no later than the walk, which is what counts, and
+	 * without another look at the clock. */
+	g->asked_ns = c->kit.start_ns;
 	g->asks_state = kv_state_is_due(c, g->asked_ns);
 	fill_pad(c, g);
-	err = remote->walk(
-		remote->ctx, &c->g, c->walk, kv_row_at(&c->g, g->place.row[0]),
-		c->pad, kv_pad_bytes(&c->g, c->walk), sizeof(*c->pad), &trips);
-	g->trips += trips;
-	if (err || !is_sane(c, g))
+	err = remote->walk(remote->ctx, &c->g, &walk);
+	g->trips += walk.trips;
+	if (err || !is_sane(c, g, walk.back))
 		return false;
 	c->stats.walks++;
 	c->kit.polled_ns = kit_now_ns(&c->kit);
-	take_pad(c, g);
+	take_pad(c, g, walk.back);
 	return true;
 }

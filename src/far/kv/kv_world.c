@@ -129,10 +129,13 @@ static int make_walk(const void *ctx, unsigned which, struct walk_build **build,
 	return kv_program_make(ctx, (enum kv_walk)which, build, image);
 }
 
-static int remote_walk(void *ctx, const void *geometry, unsigned which,
-		       uint64_t start, void *pad, size_t pad_bytes,
-		       size_t send_bytes, uint32_t *trips)
+static int remote_walk(void *ctx, const void *geometry, struct kit_walk *walk)
 {
+	const struct traverse_ask ask = {.which = walk->which,
+					 .start = walk->start,
+					 .pad = walk->pad,
+					 .send_bytes = walk->send_bytes,
+					 .until_ns = walk->until_ns};
 	char table[KIT_REGION_BYTES];
 	struct connection *c = ctx;
 
@@ -141,8 +144,8 @@ static int remote_walk(void *ctx, const void *geometry, unsigned which,
 		c->walks = traverse_set_create(c->kv->rack, table, make_walk,
 					       geometry);
 	}
-	return c->walks ? traverse_set_run(c->walks, which, start, pad,
-					   pad_bytes, send_bytes, trips)
+	return c->walks ? traverse_set_run(c->walks, &ask, &walk->back,
+					   &walk->trips)
 			: -ENOMEM;
 }
 

@@ -42,7 +42,8 @@ void job_end(struct aq_walks *w, struct job *j, int err)
 			 j->has_stored && err != -EFAULT && err != -ELOOP
 				 ? "; what it stores was done at most once"
 				 : "");
-	if (j->pad_bytes)
+	job_pad_fill(j);
+	if (j->pad)
 		memcpy(j->pad, job_pad(j), j->pad_bytes);
 	j->result.err = err;
 	j->state = JOB_ENDED;

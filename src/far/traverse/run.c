@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "traverse.h"
 #include "traverse_priv.h"
 
 enum {
@@ -39,13 +38,10 @@ static int wait_for(struct aq_walks *w, struct aq_walk_result *result)
 	return n < 0 ? n : result->err;
 }
 
-int traverse_run(struct aq_walks *w, struct aq_walk *walk,
-		 struct aq_region *region, const struct aq_walk_write *write,
-		 uint64_t start, void *pad, size_t pad_bytes, size_t send_bytes,
-		 struct aq_walk_result *result)
+int walks_run(struct aq_walks *w, const struct walks_begin *b,
+	      struct aq_walk_result *result)
 {
-	int err = traverse_submit(w, walk, region, write, start, pad, pad_bytes,
-				  send_bytes, NULL);
+	int err = walks_submit(w, b);
 
 	return err ? err : wait_for(w, result);
 }
@@ -62,14 +58,21 @@ int aq_walk_run_after(struct aq_walk *walk, struct aq_region *region,
 		      void *pad, size_t pad_bytes,
 		      struct aq_walk_result *result)
 {
+	const struct walks_begin b = {.walk = walk,
+				      .region = region,
+				      .write = write,
+				      .start = start,
+				      .pad = pad,
+				      .send_bytes = pad_bytes,
+				      .back = pad,
+				      .back_bytes = pad_bytes};
 	struct aq_walk_result r = {.at = start};
 	int err;
 
 	pthread_mutex_lock(&walk->lock);
 	err = own(walk);
 	if (!err)
-		err = traverse_run(walk->own, walk, region, write, start, pad,
-				   pad_bytes, pad_bytes, &r);
+		err = walks_run(walk->own, &b, &r);
 	pthread_mutex_unlock(&walk->lock);
 	r.err = err;
 	if (result)

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "traverse.h"
+#include "traverse_priv.h"
 
 struct traverse_set {
 	struct aq_rack *rack;
@@ -94,10 +95,14 @@ static bool is_refusal(int err)
 	}
 }
 
-int traverse_set_run(struct traverse_set *set, unsigned which, uint64_t start,
-		     void *pad, size_t pad_bytes, size_t send_bytes,
-		     uint32_t *requests)
+int traverse_set_run(struct traverse_set *set, const struct traverse_ask *ask,
+		     void **pad, uint32_t *requests)
 {
+	const unsigned which = ask->which;
+	struct walks_begin b = {.start = ask->start,
+				.pad = ask->pad,
+				.send_bytes = ask->send_bytes,
+				.until_ns = ask->until_ns};
 	struct aq_walk_result result = {0};
 	int err;
 
@@ -107,10 +112,12 @@ int traverse_set_run(struct traverse_set *set, unsigned which, uint64_t start,
 	err = load(set, which);
 	if (!err)
 		err = connect_set(set);
+	b.walk = set->walk[which];
+	b.region = set->region;
 	if (!err)
-		err = traverse_run(set->walks, set->walk[which], set->region,
-				   NULL, start, pad, pad_bytes, send_bytes,
-				   &result);
+		err = walks_run(set->walks, &b, &result);
+	if (!err)
+		*pad = job_pad(&set->walks->job[0]); /* there is one */
 	*requests = result.requests;
 	if (is_refusal(err)) {
 		set->is_refused[which] = true;

@@ -200,7 +200,9 @@ void there_take(struct aq_walks *w, struct job *j)
 	took = u64_min(r.took, j->left);
 	j->result.iterations += took;
 	j->left -= took;
-	j->send_bytes = j->walk->program->image.pad_bytes;
+	j->has_bytes = r.pad_bytes;
+	job_pad_fill(j);
+	j->send_bytes = j->has_bytes;
 	if (r.took)
 		j->write_bytes = 0;
 	if (r.status != AQDV_WALK_NO_PROGRAM)

@@ -15,17 +15,6 @@
 int traverse_load(struct aq_rack *rack, const struct walk_image *image,
 		  const struct aq_walk_options *options,
 		  struct aq_walk **walk) MUST_CHECK;
-/* As aq_walks_submit_after, where `write` may be NULL; only the first
- * send_bytes of the pad go to the node, and the rest of it is zero there. */
-int traverse_submit(struct aq_walks *walks, struct aq_walk *walk,
-		    struct aq_region *region, const struct aq_walk_write *write,
-		    uint64_t start, void *pad, size_t pad_bytes,
-		    size_t send_bytes, void *user) MUST_CHECK;
-/* The same, and waits for it, in a queue that has nothing else under way. */
-int traverse_run(struct aq_walks *walks, struct aq_walk *walk,
-		 struct aq_region *region, const struct aq_walk_write *write,
-		 uint64_t start, void *pad, size_t pad_bytes, size_t send_bytes,
-		 struct aq_walk_result *result) MUST_CHECK;
 
 /*
  * The walks of one structure, a region: made and connected when first used, and
@@ -42,16 +31,27 @@ typedef int (*traverse_make_fn)(const void *ctx, unsigned which,
 				struct walk_build **build,
 				struct walk_image *image);
 
+/* What is asked of one of them. */
+struct traverse_ask {
+	unsigned which;
+	uint64_t start;
+	/* Only the first bytes of the pad go to the node, the rest is zero
+	 * there. */
+	const void *pad;
+	size_t send_bytes;
+	uint64_t until_ns; /* 0: for as long as the rack allows */
+};
+
 /* NULL: no memory. The region's name is copied, `ctx` is not. */
 struct traverse_set *traverse_set_create(struct aq_rack *rack,
 					 const char *region,
 					 traverse_make_fn make,
 					 const void *ctx);
 void traverse_set_destroy(struct traverse_set *set); /* NULL: nothing */
-/* As traverse_run; *requests is how often the node was asked. -EOPNOTSUPP: that
- * walk does not run there, now and for this set. */
-int traverse_set_run(struct traverse_set *set, unsigned which, uint64_t start,
-		     void *pad, size_t pad_bytes, size_t send_bytes,
-		     uint32_t *requests) MUST_CHECK;
+/* As aq_walk_run. *pad is where all of it is when it has ended well, until the
+ * next one of the set; *requests is how often the node was asked. -EOPNOTSUPP:
+ * that walk does not run there, now and for this set. */
+int traverse_set_run(struct traverse_set *set, const struct traverse_ask *ask,
+		     void **pad, uint32_t *requests) MUST_CHECK;
 
 #endif

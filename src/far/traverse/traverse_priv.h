@@ -15,6 +15,7 @@
 #include <aquifer/aqdv.h>
 #include <aquifer/walk.h>
 #include <pthread.h>
+#include <string.h>
 
 #include "client/keepalive.h"
 #include "client/link.h"
@@ -91,6 +92,7 @@ struct job {
 	void *pad; /* the caller's */
 	uint32_t pad_bytes;
 	uint32_t send_bytes; /* of the pad, for the next request */
+	uint32_t has_bytes;  /* of it in the area; what follows reads as 0 */
 	uint32_t idle;	     /* requests in a row that made no iteration */
 	/* What is to be written before it begins, in the place of the window;
 	 * 0 bytes: nothing, or it was. */
@@ -100,8 +102,8 @@ struct job {
 	bool is_forwarded; /* the switch may carry on what is under way */
 	bool stays;	   /* nor is it to any more: that failed */
 	uint32_t piece;	   /* where it ran last; NO_PIECE: not known */
-	char words[TRAVERSE_WORDS]; /* of its failure */
 	struct aq_walk_result result;
+	char words[TRAVERSE_WORDS]; /* of its failure; the last member */
 };
 
 struct aq_walks {
@@ -198,6 +200,16 @@ static inline uint8_t *job_node(const struct job *j)
 	return j->area + TRAVERSE_PAD_ROOM;
 }
 
+/* Puts zeros where nothing is of the pad. */
+static inline void job_pad_fill(struct job *j)
+{
+	const uint32_t all = j->walk->program->image.pad_bytes;
+
+	if (j->has_bytes < all)
+		memset(job_pad(j) + j->has_bytes, 0, all - j->has_bytes);
+	j->has_bytes = all;
+}
+
 uint64_t job_wr_id(const struct aq_walks *w, const struct job *j);
 /* A request of the job is under way on that lane. */
 void job_posted(struct job *j, struct lane *lane);
@@ -221,7 +233,26 @@ void job_retry(struct aq_walks *w, struct job *j);
 /* Ends jobs whose lanes are silent; looks now and then only. */
 void jobs_look_for_silence(struct aq_walks *w);
 
-/* ---- walks.c ------------------------------------------------------------- */
+/* ---- walks.c, run.c ------------------------------------------------------ */
+
+/* What begins: as for aq_walks_submit_after, where `write` may be NULL. */
+struct walks_begin {
+	struct aq_walk *walk;
+	struct aq_region *region;
+	const struct aq_walk_write *write;
+	uint64_t start;
+	const void *pad; /* its first bytes go with the request */
+	size_t send_bytes;
+	void *back; /* where it goes in the end; NULL: it stays in the area */
+	size_t back_bytes;
+	uint64_t until_ns; /* 0: for as long as the rack allows */
+	void *user;
+};
+
+int walks_submit(struct aq_walks *w, const struct walks_begin *b) MUST_CHECK;
+/* The same, and waits for it, in a queue that has nothing else under way. */
+int walks_run(struct aq_walks *w, const struct walks_begin *b,
+	      struct aq_walk_result *result) MUST_CHECK;
 
 /* What is known of a walk on that region without asking a node. */
 struct plan_facts walks_facts(const struct aq_walks *w,

@@ -190,16 +190,15 @@ static int decide(struct aq_walks *w, const struct aq_walk *walk,
 }
 
 /* What a job needs to begin. */
-static int prepare(struct aq_walks *w, const struct aq_walk *walk,
-		   struct aq_region *region, uint64_t start, size_t pad_bytes,
+static int prepare(struct aq_walks *w, const struct walks_begin *b,
 		   struct place **place, uint32_t *where)
 {
-	int err = place_get(w, region, place);
+	int err = place_get(w, b->region, place);
 
 	if (!err)
-		err = check(w, walk, *place, pad_bytes);
+		err = check(w, b->walk, *place, b->send_bytes);
 	if (!err)
-		err = decide(w, walk, *place, start, where);
+		err = decide(w, b->walk, *place, b->start, where);
 	if (err != -EFAULT)
 		return err;
 	/* A start outside of the region fails as a pointer does. */
@@ -227,10 +226,37 @@ static int take_write(struct job *j, const struct aq_walk_write *write)
 	return 0;
 }
 
-int traverse_submit(struct aq_walks *w, struct aq_walk *walk,
-		    struct aq_region *region, const struct aq_walk_write *write,
-		    uint64_t start, void *pad, size_t pad_bytes,
-		    size_t send_bytes, void *user)
+/* But for the words, which are long, and written when it fails. */
+static void clear(struct job *j)
+{
+	const uint32_t generation = j->generation;
+	uint8_t *area = j->area;
+
+	memset(j, 0, offsetof(struct job, words));
+	j->area = area;
+	j->generation = generation;
+}
+
+static void begin(const struct aq_walks *w, struct job *j, struct place *p,
+		  uint32_t where, const struct walks_begin *b)
+{
+	clear(j);
+	j->generation++;
+	j->walk = b->walk;
+	j->place = p;
+	j->left = b->walk->iterations;
+	j->deadline_ns = w->until_ns;
+	j->start = b->start;
+	j->pad = b->back;
+	j->pad_bytes = (uint32_t)b->back_bytes;
+	j->has_bytes = j->send_bytes = (uint32_t)b->send_bytes;
+	j->piece = NO_PIECE;
+	j->result.user = b->user;
+	j->result.at = b->start;
+	j->result.where = where;
+}
+
+int walks_submit(struct aq_walks *w, const struct walks_begin *b)
 {
 	struct job *j = free_job(w);
 	struct place *p;
@@ -240,42 +266,29 @@ int traverse_submit(struct aq_walks *w, struct aq_walk *walk,
 	if (!j)
 		return error_set(-EAGAIN, "%u walks are under way; poll first",
 				 w->depth);
-	w->until_ns = walks_deadline_ns(w);
-	err = prepare(w, walk, region, start, pad_bytes, &p, &where);
+	w->until_ns = b->until_ns ? b->until_ns : walks_deadline_ns(w);
+	err = prepare(w, b, &p, &where);
 	/* Perhaps it has only changed since somebody looked at it. */
 	if (err == -ESTALE) {
-		err = client_keep_refresh(region, w->until_ns);
+		err = client_keep_refresh(b->region, w->until_ns);
 		if (!err)
-			err = prepare(w, walk, region, start, pad_bytes, &p,
-				      &where);
+			err = prepare(w, b, &p, &where);
 	}
-	if (!err && write)
-		err = check_write(p, write);
+	if (!err && b->write)
+		err = check_write(p, b->write);
 	if (err)
 		return err;
-	*j = (struct job){
-		.area = j->area,
-		.generation = j->generation + 1,
-		.walk = walk,
-		.place = p,
-		.left = walk->iterations,
-		.deadline_ns = w->until_ns,
-		.start = start,
-		.pad = pad,
-		.pad_bytes = (uint32_t)pad_bytes,
-		.send_bytes = (uint32_t)send_bytes,
-		.piece = NO_PIECE,
-		.result = {.user = user, .at = start, .where = where},
-	};
-	err = take_write(j, write);
+	begin(w, j, p, where, b);
+	err = take_write(j, b->write);
 	if (err)
 		return err;
 	p->jobs++;
 	w->pending++;
-	if (send_bytes)
-		memcpy(job_pad(j), pad, send_bytes);
-	memset(job_pad(j) + send_bytes, 0,
-	       walk->program->image.pad_bytes - send_bytes);
+	if (b->send_bytes)
+		memcpy(job_pad(j), b->pad, b->send_bytes);
+	/* Elsewhere the node has zeros in its place, and they come back. */
+	if (where == AQ_WALK_HERE)
+		job_pad_fill(j);
 	job_go(w, j);
 	return 0;
 }
@@ -284,8 +297,8 @@ int aq_walks_submit(struct aq_walks *w, struct aq_walk *walk,
 		    struct aq_region *region, uint64_t start, void *pad,
 		    size_t pad_bytes, void *user)
 {
-	return traverse_submit(w, walk, region, NULL, start, pad, pad_bytes,
-			       pad_bytes, user);
+	return aq_walks_submit_after(w, walk, region, NULL, start, pad,
+				     pad_bytes, user);
 }
 
 int aq_walks_submit_after(struct aq_walks *w, struct aq_walk *walk,
@@ -293,8 +306,17 @@ int aq_walks_submit_after(struct aq_walks *w, struct aq_walk *walk,
 			  const struct aq_walk_write *write, uint64_t start,
 			  void *pad, size_t pad_bytes, void *user)
 {
-	return traverse_submit(w, walk, region, write, start, pad, pad_bytes,
-			       pad_bytes, user);
+	return walks_submit(w, &(struct walks_begin){
+				       .walk = walk,
+				       .region = region,
+				       .write = write,
+				       .start = start,
+				       .pad = pad,
+				       .send_bytes = pad_bytes,
+				       .back = pad,
+				       .back_bytes = pad_bytes,
+				       .user = user,
+			       });
 }
 
 uint32_t aq_walks_pending(const struct aq_walks *w)

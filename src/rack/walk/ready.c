@@ -10,7 +10,6 @@
 enum {
 	OFFSET_MAX = 4095,
 	KEY_BYTES_MAX = 256,
-	FANOUT_MAX = 256,
 	LEVELS_MAX = 32,
 	PAIRS_MAX = 256,
 };
@@ -91,7 +90,7 @@ static int check_keys(const struct aq_walk_shape *s)
 static int check_arrays(const struct aq_walk_shape *s, uint32_t has)
 {
 	if (has & HAS_ARRAYS) {
-		if (s->fanout < 1 || s->fanout > FANOUT_MAX)
+		if (s->fanout < 1 || s->fanout > READY_FANOUT_MAX)
 			return refuse("a node has 1 to 256 keys (fanout)");
 		if (!is_integer(s->count_bytes))
 			return refuse("count_bytes is not 1, 2, 4 or 8");

@@ -89,10 +89,23 @@ void ready_count(struct ready *c)
 
 void ready_if_leaf(struct ready *c, int label)
 {
+	const uint64_t every = UINT64_MAX >> (64 - 8 * c->s->leaf_bytes);
+	const uint64_t mask = c->s->leaf_mask & every;
+	const uint64_t value = c->s->leaf_value;
+
 	ready_load(c, R_T, c->s->leaf_at, c->s->leaf_bytes);
-	walk_build_const(c->b, R_NEXT, c->s->leaf_mask);
-	walk_build_op(c->b, WALK_OP_AND, R_T, R_T, R_NEXT, 0);
-	walk_build_const(c->b, R_NEXT, c->s->leaf_value);
+	if (mask <= INT32_MAX && mask != every) {
+		walk_build_op(c->b, WALK_OP_ANDI, R_T, R_T, 0, (int32_t)mask);
+	} else if (mask != every) {
+		walk_build_const(c->b, R_NEXT, mask);
+		walk_build_op(c->b, WALK_OP_AND, R_T, R_T, R_NEXT, 0);
+	}
+	if (value <= INT16_MAX) {
+		walk_build_jump_imm(c->b, WALK_OP_JEQI, R_T, (int16_t)value,
+				    label);
+		return;
+	}
+	walk_build_const(c->b, R_NEXT, value);
 	walk_build_jump(c->b, WALK_OP_JEQ, R_T, R_NEXT, label);
 }
 

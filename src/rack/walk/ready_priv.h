@@ -42,6 +42,10 @@ enum {
 	R_MAX,
 };
 
+enum {
+	READY_FANOUT_MAX = 256,
+};
+
 struct ready {
 	const struct aq_walk_shape *s;
 	struct walk_build *b;
@@ -80,6 +84,22 @@ void ready_count(struct ready *c);
 void ready_if_leaf(struct ready *c, int label);
 /* Goes to the child that has R_KEY, in a B+ tree. */
 void ready_descend(struct ready *c);
+
+/* What is done with the keys of a leaf that are not below R_KEY and not above
+ * R_HIGH. `take` gets them in R_ORDER; it leaves R_FOUND alone, which counts
+ * them and is right at the labels, and goes to `full` to stop before key i. */
+struct ready_range {
+	void (*take)(struct ready *c, uint32_t i, int full);
+	/* Of a leaf that has no key below R_KEY, while there is room for all
+	 * keys of one: R_OFFSET is at most `room`, which `take_whole` may count
+	 * on. NULL: that is nothing special. */
+	void (*take_whole)(struct ready *c, uint32_t i);
+	uint32_t room;
+	int next; /* placed here: the leaf had no key above R_HIGH */
+	int end;  /* it had one */
+	int full; /* or -1: `take` never goes there */
+};
+void ready_range(struct ready *c, const struct ready_range *range);
 
 /* The walks themselves. */
 void ready_list(struct ready *c);

@@ -15,53 +15,64 @@ static void find_first_leaf(struct ready *c, int32_t low_at, int32_t high_at)
 	walk_build_op(c->b, WALK_OP_LDP8, R_HIGH, 0, 0, high_at);
 }
 
-/* Key i of a leaf: there is none (to `next`), it is too small (to `skip`), too
- * large (to `end`). */
-static void take_key(struct ready *c, uint32_t i, int next, int skip, int end)
+static uint32_t pair_bytes(const struct aq_walk_shape *s)
 {
-	walk_build_jump_imm(c->b, WALK_OP_JLEI, R_COUNT, (int16_t)i, next);
-	ready_load(c, R_ORDER, c->s->key_at + i * c->s->key_stride,
-		   c->s->key_bytes);
-	walk_build_jump(c->b, WALK_OP_JLT, R_ORDER, R_KEY, skip);
-	walk_build_jump(c->b, WALK_OP_JLT, R_HIGH, R_ORDER, end);
+	return 8 + ((s->value_bytes + 7) & ~7u);
+}
+
+static void put_pair(struct ready *c, uint32_t i, uint32_t at)
+{
+	const struct aq_walk_shape *s = c->s;
+
+	walk_build_op(c->b, WALK_OP_STPX8, 0, R_OFFSET, R_ORDER, (int32_t)at);
+	ready_copy(c, at + 8, s->value_at + i * s->value_stride, s->value_bytes,
+		   WALK_REG_NONE, R_OFFSET);
+}
+
+static void take_whole_pair(struct ready *c, uint32_t i)
+{
+	put_pair(c, i, PAD_SCAN_PAIRS + i * pair_bytes(c->s));
+}
+
+/* R_OFFSET is where the next pair goes, R_FOUND times the bytes of one. */
+static void take_pair(struct ready *c, uint32_t i, int full)
+{
+	const struct aq_walk_shape *s = c->s;
+	const uint32_t pair = pair_bytes(s);
+
+	walk_build_jump_imm(c->b, WALK_OP_JEQI, R_OFFSET,
+			    (int16_t)(s->scan_pairs * pair), full);
+	walk_build_op(c->b, WALK_OP_BND, 0, R_OFFSET, 0,
+		      (int32_t)((s->scan_pairs - 1) * pair));
+	put_pair(c, i, PAD_SCAN_PAIRS);
+	walk_build_op(c->b, WALK_OP_ADDI, R_OFFSET, R_OFFSET, 0, (int32_t)pair);
 }
 
 void ready_scan(struct ready *c)
 {
 	const struct aq_walk_shape *s = c->s;
-	const uint32_t pair = 8 + ((s->value_bytes + 7) & ~7u);
-	const int next = walk_build_label(c->b);
-	const int end = walk_build_label(c->b);
-	const int full = walk_build_label(c->b);
+	const bool has_room = s->scan_pairs >= s->fanout;
+	const struct ready_range range = {
+		.take = take_pair,
+		.take_whole = has_room ? take_whole_pair : NULL,
+		.room = (s->scan_pairs - s->fanout) * pair_bytes(s),
+		.next = walk_build_label(c->b),
+		.end = walk_build_label(c->b),
+		.full = walk_build_label(c->b),
+	};
 
 	find_first_leaf(c, PAD_SCAN_LOW, PAD_SCAN_HIGH);
 	walk_build_op(c->b, WALK_OP_LDP8, R_FOUND, 0, 0, PAD_FOUND);
-	for (uint32_t i = 0; i < s->fanout; i++) {
-		const int skip = walk_build_label(c->b);
-
-		take_key(c, i, next, skip, end);
-		walk_build_jump_imm(c->b, WALK_OP_JEQI, R_FOUND,
-				    (int16_t)s->scan_pairs, full);
-		walk_build_op(c->b, WALK_OP_BND, 0, R_FOUND, 0,
-			      (int32_t)s->scan_pairs - 1);
-		walk_build_op(c->b, WALK_OP_MULI, R_OFFSET, R_FOUND, 0,
-			      (int32_t)pair);
-		walk_build_op(c->b, WALK_OP_STPX8, 0, R_OFFSET, R_ORDER,
-			      PAD_SCAN_PAIRS);
-		ready_copy(c, PAD_SCAN_PAIRS + 8,
-			   s->value_at + i * s->value_stride, s->value_bytes,
-			   WALK_REG_NONE, R_OFFSET);
-		walk_build_op(c->b, WALK_OP_ADDI, R_FOUND, R_FOUND, 0, 1);
-		walk_build_place(c->b, skip);
-	}
-	walk_build_place(c->b, next);
+	walk_build_op(c->b, WALK_OP_MULI, R_OFFSET, R_FOUND, 0,
+		      (int32_t)pair_bytes(s));
+	ready_range(c, &range);
 	walk_build_op(c->b, WALK_OP_STP8, 0, R_FOUND, 0, PAD_FOUND);
 	ready_load(c, R_NEXT, s->next_at, 8);
 	ready_go(c);
-	walk_build_place(c->b, full);
+	walk_build_place(c->b, range.full);
 	walk_build_const(c->b, R_T, 1);
 	walk_build_op(c->b, WALK_OP_STP8, 0, R_T, 0, PAD_SCAN_MORE);
-	walk_build_place(c->b, end);
+	walk_build_place(c->b, range.end);
 	walk_build_op(c->b, WALK_OP_STP8, 0, R_FOUND, 0, PAD_FOUND);
 	walk_build_op(c->b, WALK_OP_RET, 0, 0, 0, 0);
 }
@@ -86,13 +97,12 @@ static void start_reduce(struct ready *c)
 	walk_build_place(c->b, go_on);
 }
 
-static void reduce_value(struct ready *c, uint32_t i)
+static void reduce_value(struct ready *c, uint32_t i, int full)
 {
 	const struct aq_walk_shape *s = c->s;
 	static const uint8_t extend[] = {WALK_OP_SX1, WALK_OP_SX2, WALK_OP_SX4};
 	int least, most;
 
-	walk_build_op(c->b, WALK_OP_ADDI, R_FOUND, R_FOUND, 0, 1);
 	if (s->value_bytes == 0)
 		return;
 	ready_load(c, R_T, s->value_at + i * s->value_stride, s->value_bytes);
@@ -133,24 +143,20 @@ static void keep_reduced(struct ready *c)
 
 void ready_reduce(struct ready *c)
 {
-	const struct aq_walk_shape *s = c->s;
-	const int next = walk_build_label(c->b);
-	const int end = walk_build_label(c->b);
+	const struct ready_range range = {
+		.take = reduce_value,
+		.next = walk_build_label(c->b),
+		.end = walk_build_label(c->b),
+		.full = -1,
+	};
 
 	find_first_leaf(c, PAD_REDUCE_LOW, PAD_REDUCE_HIGH);
 	start_reduce(c);
-	for (uint32_t i = 0; i < s->fanout; i++) {
-		const int skip = walk_build_label(c->b);
-
-		take_key(c, i, next, skip, end);
-		reduce_value(c, i);
-		walk_build_place(c->b, skip);
-	}
-	walk_build_place(c->b, next);
+	ready_range(c, &range);
 	keep_reduced(c);
-	ready_load(c, R_NEXT, s->next_at, 8);
+	ready_load(c, R_NEXT, c->s->next_at, 8);
 	ready_go(c);
-	walk_build_place(c->b, end);
+	walk_build_place(c->b, range.end);
 	keep_reduced(c);
 	walk_build_op(c->b, WALK_OP_RET, 0, 0, 0, 0);
 }
