@@ -321,6 +321,7 @@ void mind_apply(struct mind_world *w, const struct mind_event *e)
 		mind_node_told(w);
 		break;
 	case MIND_E_repair:
+	case MIND_E_spread:
 		mind_repair(w, e->at);
 		break;
 	case MIND_E_memory:
@@ -345,6 +346,8 @@ void mind_apply(struct mind_world *w, const struct mind_event *e)
 		reach_machine(w, e);
 		break;
 	}
-	if (w->doubt && !w->dir.unclean)
+	/* While all is lost nobody reads, and the keeper chooses a node first.
+	 */
+	if (w->doubt && !w->dir.unclean && !w->dir.lost)
 		mind_resolve_doubt(w);
 }

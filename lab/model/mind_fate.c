@@ -75,7 +75,7 @@ void mind_gone(struct mind_world *w, uint8_t machine)
 	more = coh_dir_gone(&w->dir, machine, &at, &out);
 	mind_dir_did(w, &out, false);
 	m->gone_at = (uint8_t)(more ? at : 0);
-	w->doubt |= w->config->keep_going;
+	w->doubt |= w->config->keep_going || w->config->goes_on;
 }
 
 void mind_join(struct mind_world *w, uint8_t machine)

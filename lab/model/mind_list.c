@@ -250,6 +250,8 @@ static void list_nodes(struct list *l)
 		add(l, MIND_E_single, 0, 0, 0);
 	if (w->kept_counts != w->counts)
 		add(l, MIND_E_told, 0, 0, 0);
+	if (w->config->goes_on && w->dir.lost && !w->dir.unclean)
+		add(l, MIND_E_spread, 0, 0, 0);
 }
 
 unsigned mind_events(const struct mind_world *w,

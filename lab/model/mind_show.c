@@ -159,6 +159,9 @@ static void say_progress(struct text *t, const struct mind_world *w,
 	case MIND_E_told:
 		say(t, "keeper: tells the switch so");
 		break;
+	case MIND_E_spread:
+		say(t, "keeper: goes on with memory's bytes");
+		break;
 	default:
 		say(t, "%c: connects to the new switch", c);
 		break;

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+static const struct coh_range all_pages = {0, MIND_PAGES_MAX};
+
 static void bind_machine(struct mind_machine *m)
 {
 	m->cache.pages = m->pages;
@@ -33,6 +35,8 @@ void mind_world_init(struct mind_world *w, const struct mind_config *config)
 	w->dir.bucket_count = 1;
 	w->dir.region_pages = config->region_pages;
 	w->dir.keep_going = config->keep_going;
+	w->dir.goes_on = &all_pages;
+	w->dir.goes_on_count = config->goes_on;
 	w->machine_may_die = config->machine_dies;
 	w->switch_may_die = config->switch_dies;
 	w->node_may_die = config->node_dies;

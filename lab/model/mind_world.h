@@ -51,6 +51,7 @@ struct mind_config {
 	bool read_only;			/* nobody writes the second page */
 	bool machine_dies, switch_dies; /* once each */
 	bool keep_going;		/* after a loss, with memory's bytes */
+	bool goes_on;			/* the same, said of the pages */
 	bool copies;			/* two nodes have the one page */
 	bool node_dies;			/* once, one of them */
 };
@@ -198,6 +199,7 @@ enum mind_event_kind {
 	MIND_E_noted,
 	MIND_E_single, /* the keeper notes which node counts, */
 	MIND_E_told,   /* and says so */
+	MIND_E_spread, /* it ends a loss of all where memory's bytes count */
 	MIND_E_connect,
 };
 

@@ -47,21 +47,15 @@ static uint8_t *given(const struct rig_coh *m, uint32_t slot)
 	return landing(m, m->cfg.lanes + slot);
 }
 
-static uint8_t *said(const struct rig_coh *m, uint32_t i)
-{
-	return given(m, COH_CACHE_GIVES_MAX) + i * COHERENCE_RECORD_BYTES;
-}
-
 static uint8_t *received(const struct rig_coh *m, uint32_t i)
 {
-	return said(m, RIG_COH_SAYS) + i * COHERENCE_INVAL_BYTES;
+	return given(m, COH_CACHE_GIVES_MAX) + i * COHERENCE_INVAL_BYTES;
 }
 
 static uint64_t buffer_bytes(const struct rig_coh *m)
 {
 	return (m->cfg.lanes + COH_CACHE_GIVES_MAX) *
 		       (uint64_t)COHERENCE_PAGE_BYTES +
-	       RIG_COH_SAYS * COHERENCE_RECORD_BYTES +
 	       RIG_COH_RECVS * COHERENCE_INVAL_BYTES;
 }
 
@@ -128,17 +122,16 @@ static void send_give(struct rig_coh *m, uint32_t page)
 
 static void say(struct rig_coh *m, const struct coh_record *r, uint64_t id)
 {
-	uint8_t *at = said(m, m->say_next++ % RIG_COH_SAYS);
 	uint8_t bytes[COHERENCE_INVAL_BYTES];
-	struct ibv_sge sge = {(uintptr_t)at, 0, m->buffer->mr->lkey};
+	struct ibv_sge sge = {.addr = (uintptr_t)bytes};
 	struct ibv_send_wr wr = {.wr_id = id,
 				 .sg_list = &sge,
 				 .num_sge = 1,
 				 .opcode = IBV_WR_SEND,
-				 .send_flags = IBV_SEND_SIGNALED};
+				 .send_flags =
+					 IBV_SEND_SIGNALED | IBV_SEND_INLINE};
 
 	sge.length = coh_record_build(r, bytes);
-	memcpy(at, bytes, sge.length);
 	post(m, m->talk, &wr);
 }
 
@@ -390,7 +383,8 @@ static int open_qp(struct rig_coh *m, struct ibv_cq *cq, uint32_t own_qpn,
 		.cap = {.max_send_wr = RIG_COH_SAYS + COH_CACHE_GIVES_MAX,
 			.max_recv_wr = RIG_COH_RECVS,
 			.max_send_sge = 1,
-			.max_recv_sge = 1}};
+			.max_recv_sge = 1,
+			.max_inline_data = COHERENCE_RECORD_BYTES}};
 	struct pair_end end = {.qpn = own_qpn,
 			       .psn = own_psn,
 			       .own_psn = psn,

@@ -83,7 +83,6 @@ struct rig_coh {
 	struct ibv_qp *talk, *lane[COH_LANES_MAX];
 	struct rig_region *buffer;
 	uint32_t turn; /* of connections */
-	uint32_t say_next;
 	bool is_connected;
 	bool lane_lost[COH_LANES_MAX];
 	int64_t give_page[COH_CACHE_GIVES_MAX]; /* -1: the slot is free */

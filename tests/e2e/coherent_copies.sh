@@ -4,7 +4,8 @@
 # is killed, then the other, which leads. No addition is lost, no program sees an
 # error, and a second copy comes by itself each time. What only the killed lead had
 # is gone, and says so; what only the other node had stays. And a segment that goes
-# on with memory's bytes when a machine dies. Arguments: the program.
+# on with memory's bytes when a machine dies, alone or together with the switch.
+# Arguments: the program.
 # shellcheck source=tests/e2e/lib.sh
 source "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/e2e/coherent_lib.sh
@@ -101,3 +102,18 @@ kill -KILL "${SERVER[a]}"
 ends_with 135 "$PID"
 sum_is 0 b
 is words 'd["lost"] == 0 and d["on_loss"] == "last"'
+
+# Together with the switch: nobody knows what the machine had. Who asks meanwhile
+# waits for its lease, and sees no error.
+serve a
+machines_are 2
+stored a store 7
+kill_node s1
+kill -KILL "${SERVER[a]}"
+ends_with 135 "$PID"
+expect 0 "$AQUIFER" up
+sum_is 0 b
+is words 'd["lost"] == 0'
+is three 'd["lost"] == d["size"] and d["lost_by"] == "a"'
+expect 0 "$AQUIFER" shared repair three
+expect 0 "$AQUIFER" shared check

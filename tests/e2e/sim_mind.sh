@@ -8,13 +8,13 @@ source "$(dirname "$0")/lib.sh"
 
 if [[ ${1:-} == full ]]; then
 	expect 0 "$AQUIFER" sim mind --model --full
-	[[ $(grep -c ' holds ' "$TMP/out") == 18 ]] || fail "not all cases"
+	[[ $(grep -c ' holds ' "$TMP/out") == 20 ]] || fail "not all cases"
 	expect 0 "$AQUIFER" sim mind --model --case split --bug join-owners
 	exit
 fi
 
 expect 0 "$AQUIFER" sim mind --model --json
-[[ $(json "$TMP/out" '[c["verdict"] for c in d["cases"]] == ["holds"] * 8 and
+[[ $(json "$TMP/out" '[c["verdict"] for c in d["cases"]] == ["holds"] * 9 and
 	all(c["states"] > 1000 for c in d["cases"])') == True ]] ||
 	fail "a promise is broken"
 

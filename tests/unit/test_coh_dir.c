@@ -377,6 +377,27 @@ static void a_member_that_dies_unclean_loses_all(void **state)
 	assert_string_equal(b.did, "lost2.0 lost2.0 read2.0");
 }
 
+/* Where memory's bytes shall count nobody is refused: these gets wait until the
+ * others are clean and the keeper has gone on. */
+static void gets_wait_where_memory_counts_after_a_loss_of_all(void **state)
+{
+	static const struct coh_range last = {2, 2};
+	static struct bed b;
+
+	bed_init(&b, ENTRIES, 3);
+	b.dir.goes_on = &last;
+	b.dir.goes_on_count = 1;
+	play(&b, "R2.0@2 R2.1@0 x0 R2.1@1");
+	assert_string_equal(b.did, "lost2.1 lost2.1");
+	assert_int_equal(coh_dir_repair(&b.dir, 0, &b.out), -EBUSY);
+	play(&b, "c1 R2.1@3");
+	assert_string_equal(b.did, "lost2.1 lost2.1");
+	assert_int_equal(b.dir.counters[COH_DIR_C_old_bytes], 0);
+	play(&b, "p@0");
+	assert_string_equal(b.did, "lost2.1 lost2.1 read2.0 read2.1");
+	assert_int_equal(b.dir.counters[COH_DIR_C_old_bytes], 1);
+}
+
 static void a_new_term_remembers_what_is_lost(void **state)
 {
 	static const struct coh_range left = {0, 2}, right = {2, 2};
@@ -478,6 +499,8 @@ int main(void)
 		cmocka_unit_test(an_inval_names_what_was_granted),
 		cmocka_unit_test(a_new_term_waits_for_all_to_be_clean),
 		cmocka_unit_test(a_member_that_dies_unclean_loses_all),
+		cmocka_unit_test(
+			gets_wait_where_memory_counts_after_a_loss_of_all),
 		cmocka_unit_test(a_new_term_remembers_what_is_lost),
 		cmocka_unit_test(a_machine_joins_when_nothing_is_read_for_it),
 		cmocka_unit_test(

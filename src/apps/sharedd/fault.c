@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "shd_priv.h"
 
@@ -66,6 +67,7 @@ void shd_fault_read(struct shd *s, struct shd_program *p)
 	struct uffd_msg msg[SHD_FAULTS];
 	ssize_t n;
 
+	shd_expect(s, &s->fault_ns, clock_mono_ns());
 	/* Where there is no room the kernel keeps them. */
 	while (s->wait_count + SHD_FAULTS <= SHD_WAITS) {
 		n = read(p->view.uffd, msg, sizeof(msg));

@@ -14,8 +14,7 @@ enum {
 	PAGE = COHERENCE_PAGE_BYTES,
 	LANDING_AT = 0,
 	GIVES_AT = LANDING_AT + COHERENCE_LANES * PAGE,
-	SAYS_AT = GIVES_AT + SHD_GIVES * PAGE,
-	RECVS_AT = SAYS_AT + SHD_SAYS * COHERENCE_RECORD_BYTES,
+	RECVS_AT = GIVES_AT + SHD_GIVES * PAGE,
 	BUFFER_BYTES = RECVS_AT + SHD_RECVS * COHERENCE_INVAL_BYTES,
 	CQ_DEPTH = 1024,
 	TIMEOUT = 18, /* 1.07 s until a NIC repeats */
@@ -100,14 +99,14 @@ uint64_t shd_nic_given(struct shd_nic *n, uint32_t slot)
 void shd_nic_say(struct shd_nic *n, const struct coh_record *r,
 		 enum shd_done_kind kind, uint32_t index)
 {
-	uint32_t at = SAYS_AT + n->say_next % SHD_SAYS * COHERENCE_RECORD_BYTES;
 	uint8_t bytes[COHERENCE_INVAL_BYTES];
-	struct ibv_sge sge = {(uintptr_t)n->buffer + at, 0, n->mr->lkey};
+	struct ibv_sge sge = {.addr = (uintptr_t)bytes};
 	struct ibv_send_wr wr = {.wr_id = id_of(n, kind, index),
 				 .sg_list = &sge,
 				 .num_sge = 1,
 				 .opcode = IBV_WR_SEND,
-				 .send_flags = IBV_SEND_SIGNALED};
+				 .send_flags =
+					 IBV_SEND_SIGNALED | IBV_SEND_INLINE};
 
 	/* Nobody asks for so many answers at once. */
 	if (n->says == SHD_SAYS) {
@@ -120,13 +119,11 @@ void shd_nic_say(struct shd_nic *n, const struct coh_record *r,
 		if (n->fins > FINS_QUIET)
 			n->fins = 0;
 		else
-			wr.send_flags = 0;
+			wr.send_flags = IBV_SEND_INLINE;
 	}
 	n->says++;
-	n->say_next++;
 	sge.length = coh_record_build(r, bytes);
 	ASSERT(sge.length <= COHERENCE_RECORD_BYTES);
-	memcpy(n->buffer + at, bytes, sge.length);
 	post(n, n->talk, &wr);
 }
 
@@ -225,13 +222,15 @@ void shd_nic_cut(struct shd_nic *n)
 static int make(struct shd_nic *n, uint32_t sends, uint32_t recvs,
 		struct ibv_qp **out)
 {
-	struct ibv_qp_init_attr attr = {.send_cq = n->cq,
-					.recv_cq = n->cq,
-					.qp_type = IBV_QPT_RC,
-					.cap = {.max_send_wr = sends,
-						.max_recv_wr = recvs,
-						.max_send_sge = 1,
-						.max_recv_sge = 1}};
+	struct ibv_qp_init_attr attr = {
+		.send_cq = n->cq,
+		.recv_cq = n->cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = {.max_send_wr = sends,
+			.max_recv_wr = recvs,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+			.max_inline_data = COHERENCE_RECORD_BYTES}};
 
 	*out = ibv_create_qp(n->pd, &attr);
 	return *out ? pair_init(ibv_modify_qp, *out, 0) : -errno;

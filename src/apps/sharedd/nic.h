@@ -42,7 +42,7 @@ struct shd_nic {
 	struct ibv_qp *talk, *lane[COHERENCE_LANES];
 	struct shd_place place;
 	uint32_t turn; /* of the connections; completions name it */
-	uint32_t says, say_next;
+	uint32_t says;
 	uint32_t fins; /* since one had a completion */
 	bool is_connected;
 	bool is_broken;

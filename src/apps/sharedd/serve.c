@@ -189,9 +189,17 @@ static bool is_idle(const struct shd *s, uint64_t now_ns)
 	       now_ns - s->used_ns > s->opt.idle_ms * (uint64_t)MS;
 }
 
-static bool is_waiting(const struct shd *s)
+/* Whether it looks for frames and faults itself instead of being woken for
+ * them: while a page is awaited, and while another machine takes one page after
+ * the other, or programs touch one after the other. A sleeper is woken by the
+ * NIC's thread, which sleeps, too, and whoever waits for the answer waits for
+ * both. */
+static bool is_looking(const struct shd *s, unsigned idle, uint64_t now_ns)
 {
-	return s->wait_count || s->cache.giving || s->held_count;
+	bool is_waiting = s->wait_count || s->cache.giving || s->held_count;
+
+	return ((is_waiting && idle < SPINS) || now_ns < s->soon_ns) &&
+	       !relax_is_crowded();
 }
 
 static int run(struct daemon *d)
@@ -216,7 +224,7 @@ static int run(struct daemon *d)
 			if (daemon_is_ending(d, 0) || is_idle(s, now_ns))
 				break;
 		}
-		if (is_waiting(s) && idle < SPINS && !relax_is_crowded()) {
+		if (is_looking(s, idle, now_ns)) {
 			slice_set(&has_short_slice, false);
 			relax_briefly();
 			shd_sleep(s, 0);

@@ -186,6 +186,9 @@ struct shd {
 	/* Of the largest regions: we asked for something there and have not
 	 * left it since. */
 	bool *touched;
+	/* When the last INVAL and the last fault came, and until when the next
+	 * one is expected. */
+	uint64_t inval_ns, fault_ns, soon_ns;
 	struct coh_inval held[COH_CACHE_JOBS_MAX];
 	unsigned held_count;
 	uint64_t held_ns; /* when the first may go; 0: not known */
@@ -390,6 +393,10 @@ void shd_member_lease(struct shd *s, uint64_t now_ns);
 bool shd_member_drain(struct shd *s);
 
 /* ---- turn.c: the loop ---------------------------------------------------- */
+
+/* An INVAL or a fault has come, the last one of its kind at *last_ns: another
+ * one may come as soon. */
+void shd_expect(struct shd *s, uint64_t *last_ns, uint64_t now_ns);
 
 /* Works once; returns whether there was something to do. */
 bool shd_turn(struct shd *s);

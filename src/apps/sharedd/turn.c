@@ -12,8 +12,16 @@
 enum {
 	EVENTS = 64,
 	LOOK_US = 20, /* between looks whether a process has run */
-	BATCH = 64,   /* completions between two looks at the rest */
+	SOON_NS = 300000,
+	BATCH = 64, /* completions between two looks at the rest */
 };
+
+void shd_expect(struct shd *s, uint64_t *last_ns, uint64_t now_ns)
+{
+	if (now_ns - *last_ns < SOON_NS)
+		s->soon_ns = now_ns + SOON_NS;
+	*last_ns = now_ns;
+}
 
 /* ---- INVALs that wait for threads ---------------------------------------- */
 
@@ -88,12 +96,14 @@ static void run_held(struct shd *s, uint64_t now_ns)
 static void take_inval(struct shd *s, const struct coh_inval *inval)
 {
 	struct shd_segment *g = shd_segment_of(s, inval->target);
+	uint64_t now_ns = clock_mono_ns();
 
 	shd_count(s, SHD_C_invals);
+	shd_expect(s, &s->inval_ns, now_ns);
 	if (g)
 		g->invals++;
 	if (inval->range.count > COH_REGION_PAGES_MAX ||
-	    !left_us(s, inval, shd_us(clock_mono_ns())) ||
+	    !left_us(s, inval, shd_us(now_ns)) ||
 	    s->held_count == COH_CACHE_JOBS_MAX) {
 		execute(s, inval);
 		return;

@@ -182,9 +182,9 @@ void coh_dir_get(struct coh_dir *d, const struct coh_get *get,
 	d->slots[slot].page = get->page;
 	d->slots[slot].serial = get->serial;
 	d->slots[slot].right = (uint8_t)get->right;
-	if (d->lost) {
+	if (d->lost && !coh_dir_goes_on(d, get->page)) {
 		coh_dir_refuse(d, slot, COH_DIR_REFUSE_LOST, out);
-	} else if (e) {
+	} else if (e && !d->lost) {
 		coh_dir_start(d, e, slot, out);
 	} else {
 		coh_room_wait(d, slot);

@@ -49,7 +49,9 @@
  * Terms: a switch that begins while machines may have copies of a former term
  * knows nothing about them. All gets wait until each of these machines has
  * given back what it stored and said CLEAN. If one is gone before, nobody knows
- * what it had: all is lost until repair (or memory's bytes count). So a keeper
+ * what it had: all is lost until repair (or memory's bytes count). Where they
+ * count for some ranges only, gets of these wait until the keeper has repaired,
+ * which it does by itself when all are clean; others are refused. So a keeper
  * outside the switch knows the members and what is lost. It counts a machine as
  * a member until coh_dir_gone has looked at all entries and the keeper has
  * noted what that lost; what it noted, it tells the next switch.

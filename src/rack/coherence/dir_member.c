@@ -36,6 +36,7 @@ void coh_dir_set_lost(struct coh_dir *d, const struct coh_range *region)
 	if (d->free == COH_ENTRY_NONE || 1u << order != region->count ||
 	    region->page % region->count ||
 	    !coh_pool_is_vacant(d, region->page, order)) {
+		d->counters[COH_DIR_C_lost]++; /* the keeper looks */
 		d->lost = true;
 		return;
 	}
@@ -71,8 +72,7 @@ void coh_dir_clean(struct coh_dir *d, uint8_t machine, uint32_t term,
 
 /* ---- the dead ------------------------------------------------------------ */
 
-/* Whether memory's bytes shall count for what an owner had at the page. */
-static bool may_go_on(const struct coh_dir *d, uint64_t page)
+bool coh_dir_goes_on(const struct coh_dir *d, uint64_t page)
 {
 	uint32_t low = 0, high = d->goes_on_count;
 
@@ -126,7 +126,7 @@ static void leave_entry(struct coh_dir *d, struct coh_dir_entry *e,
 
 	if (e->gainer == machine)
 		e->gainer = COH_NOBODY;
-	if (owner && !lose(d, may_go_on(d, e->page))) {
+	if (owner && !lose(d, coh_dir_goes_on(d, e->page))) {
 		mark_lost(d, e, out);
 		return;
 	}
@@ -182,7 +182,7 @@ static void leave(struct coh_dir *d, uint8_t machine, struct coh_dir_out *out)
 	d->unclean &= (uint16_t)~b;
 	d->lost |= !lose(d, d->keep_going);
 	if (d->lost)
-		coh_room_refuse(d, out);
+		coh_room_lost(d, out);
 	else
 		coh_room_serve(d, out);
 }
@@ -208,11 +208,15 @@ int coh_dir_repair(struct coh_dir *d, uint64_t page, struct coh_dir_out *out)
 	out->count = 0;
 	if (d->unclean)
 		return -EBUSY;
+	if (d->lost && d->goes_on_count)
+		d->counters[COH_DIR_C_old_bytes]++;
 	d->lost = false;
-	if (!e || e->state != COH_DIR_LOST)
-		return 0;
-	d->lost_count--;
-	e->state = COH_DIR_SHARED;
-	coh_dir_settle(d, e, out);
+	if (e && e->state == COH_DIR_LOST) {
+		d->lost_count--;
+		e->state = COH_DIR_SHARED;
+		coh_dir_settle(d, e, out);
+	}
+	coh_room_serve(d, out);
+	coh_pool_make_room(d, out);
 	return 0;
 }

@@ -251,7 +251,7 @@ void coh_room_leave(struct coh_dir *d, uint16_t slot)
 	d->room_count--;
 }
 
-void coh_room_refuse(struct coh_dir *d, struct coh_dir_out *out)
+static void refuse_all(struct coh_dir *d, struct coh_dir_out *out)
 {
 	while (d->first != COH_SLOT_NONE) {
 		uint16_t slot = coh_queue_pop(d, &d->first, &d->last);
@@ -261,11 +261,23 @@ void coh_room_refuse(struct coh_dir *d, struct coh_dir_out *out)
 	}
 }
 
+void coh_room_lost(struct coh_dir *d, struct coh_dir_out *out)
+{
+	for (uint16_t slot = d->first, next; slot != COH_SLOT_NONE;
+	     slot = next) {
+		next = d->slots[slot].next;
+		if (coh_dir_goes_on(d, d->slots[slot].page))
+			continue;
+		coh_room_leave(d, slot);
+		coh_dir_refuse(d, slot, COH_DIR_REFUSE_LOST, out);
+	}
+}
+
 /* The first one may wait for a region that has an entry by now, because the one
  * before it took that. */
 void coh_room_serve(struct coh_dir *d, struct coh_dir_out *out)
 {
-	if (d->unclean && !PLANTED(mind_no_clean))
+	if (d->lost || (d->unclean && !PLANTED(mind_no_clean)))
 		return;
 	/* Each may invalidate a whole entry. */
 	while (d->first != COH_SLOT_NONE &&
@@ -282,10 +294,11 @@ void coh_room_serve(struct coh_dir *d, struct coh_dir_out *out)
 	}
 }
 
-/* Who waits for the machines of a former term needs no entry yet. */
+/* Who waits for the machines of a former term, or until memory's bytes count,
+ * needs no entry yet. */
 bool coh_pool_is_wanted(const struct coh_dir *d)
 {
-	return !d->unclean && d->free == COH_ENTRY_NONE &&
+	return !d->unclean && !d->lost && d->free == COH_ENTRY_NONE &&
 	       d->recalls < d->room_count && !PLANTED(mind_no_room);
 }
 
@@ -301,7 +314,7 @@ void coh_pool_recall(struct coh_dir *d, struct coh_dir_entry *e,
 void coh_pool_make_room(struct coh_dir *d, struct coh_dir_out *out)
 {
 	if (d->lost_count == d->entry_count)
-		coh_room_refuse(d, out);
+		refuse_all(d, out);
 	if (!coh_pool_is_wanted(d))
 		return;
 	for (uint32_t n = 0; n < COH_DIR_SCAN_MAX && n < d->entry_count; n++) {

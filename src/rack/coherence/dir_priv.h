@@ -46,6 +46,10 @@ void coh_dir_settle(struct coh_dir *d, struct coh_dir_entry *e,
 void coh_dir_refuse(struct coh_dir *d, uint16_t slot,
 		    enum coh_dir_action_kind kind, struct coh_dir_out *out);
 
+/* ---- dir_member.c -------------------------------------------------------- */
+/* Whether memory's bytes shall count for what an owner had at the page. */
+bool coh_dir_goes_on(const struct coh_dir *d, uint64_t page);
+
 /* ---- dir_pool.c ---------------------------------------------------------- */
 struct coh_dir_entry *coh_dir_lookup(const struct coh_dir *d, uint64_t page);
 /* Queues; `first` and `last` are an entry's or the directory's. */
@@ -58,7 +62,8 @@ void coh_queue_remove(struct coh_dir *d, uint16_t *first, uint16_t *last,
 void coh_room_wait(struct coh_dir *d, uint16_t slot);
 void coh_room_leave(struct coh_dir *d, uint16_t slot);
 void coh_room_serve(struct coh_dir *d, struct coh_dir_out *out);
-void coh_room_refuse(struct coh_dir *d, struct coh_dir_out *out);
+/* All is lost: refuses who asks for what memory's bytes shall not count for. */
+void coh_room_lost(struct coh_dir *d, struct coh_dir_out *out);
 void coh_pool_init(struct coh_dir *d);
 /* There is a free one. */
 struct coh_dir_entry *coh_pool_take(struct coh_dir *d, uint64_t page,
