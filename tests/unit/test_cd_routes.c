@@ -573,9 +573,11 @@ static void try_value(const struct row *r, const struct field *f,
 static void try_kind(const struct row *r, const struct field *f)
 {
 	static const char *const wrong[] = {
-		[NUMBER] = "\"7\" true null [] {} -1 1.5",
-		[SIGNED] = "\"7\" true null [] {} -2 1.5",
-		[WORD] = "7 true null [] {}",
+		[NUMBER] = "\"7\" true null [] {} -1 1.5 "
+			   "9223372036854775808 1e999",
+		[SIGNED] = "\"7\" true null [] {} -2 1.5 "
+			   "-9223372036854775809",
+		[WORD] = "7 true null [] {} \"\\u0000\" \"\\ud800\"",
 		[TEXT] = "7 true null [] {}",
 		[FLAG] = "7 \"true\" null [] {}",
 		[LIST] = "7 \"x\" true null {} [7]",

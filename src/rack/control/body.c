@@ -12,6 +12,8 @@
 
 enum {
 	NUMBER_MAX = 0xffffff, /* of queue pairs and packets */
+	NAME_SHOWN = 40,       /* of a member's name */
+	MEMBER_MAX = NAME_SHOWN + 8,
 };
 
 /* jansson's own bound is 2048 levels, on the stack of a small thread. Counting
@@ -41,8 +43,41 @@ static bool too_deep(const char *body, size_t body_bytes)
 	return false;
 }
 
+/* In words, the member of the object in which that place is. */
+static void name_member(const char *body, size_t place, char out[MEMBER_MAX])
+{
+	size_t start = 0, end = 0;
+	bool in_string = false;
+	unsigned depth = 0;
+
+	*out = 0;
+	for (size_t i = 0; i < place; i++) {
+		char c = body[i];
+
+		if (in_string) {
+			if (c == '\\')
+				i++;
+			else if (c == '"')
+				in_string = false;
+			end = i;
+		} else if (c == '"') {
+			in_string = true;
+			start = end = i + 1;
+		} else if (c == ':' && depth == 1) {
+			(void)snprintf(out, MEMBER_MAX, ", in \"%.*s\"",
+				       (int)u64_min(end - start, NAME_SHOWN),
+				       body + start);
+		} else if (c == '{' || c == '[') {
+			depth++;
+		} else if ((c == '}' || c == ']') && depth) {
+			depth--;
+		}
+	}
+}
+
 int ctl_body_parse(const char *body, size_t body_bytes, json_t **out)
 {
+	char member[MEMBER_MAX];
 	json_error_t why;
 	json_t *tree;
 
@@ -58,9 +93,14 @@ int ctl_body_parse(const char *body, size_t body_bytes, json_t **out)
 					 CTL_DEPTH_MAX);
 		tree = json_loadb(body, body_bytes, JSON_REJECT_DUPLICATES,
 				  &why);
-		if (!tree)
-			return error_set(-EINVAL, "not valid JSON: line %d: %s",
-					 why.line, why.text);
+		if (!tree) {
+			name_member(body,
+				    u64_min((uint64_t)why.position, body_bytes),
+				    member);
+			return error_set(-EINVAL,
+					 "not valid JSON: line %d%s: %s",
+					 why.line, member, why.text);
+		}
 	}
 	if (!tree)
 		return error_set(-ENOMEM, "no memory for the request");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The HTTP server around a handler: a unix socket, and TCP with or without TLS
- * beside it. Few threads serve all connections: one accepts and watches, two
- * read and write, and the handlers run on threads of their own, so a request
- * that takes long (memory to be cleared) does not hold up another one's
- * heartbeat. A connection that is idle, or whose request is held, costs no
- * thread. The number of connections, also of one address, the size of a
+ * beside it. Few threads serve all connections: one accepts and watches, one
+ * (of TCP two) reads and writes, and the handlers run on threads of their own,
+ * so a request that takes long (memory to be cleared) does not hold up another
+ * one's heartbeat. A connection that is idle, or whose request is held, costs
+ * no thread. The number of connections, also of one address, the size of a
  * request, the time from its first byte to its last, and the time that a silent
  * connection may live are bounded. When all places are taken, a new connection
  * replaces one whose request is not complete (caller_priv.h). Answers to
@@ -22,7 +22,7 @@
 enum {
 	CTL_SERVER_CONNECTIONS = 8192, /* of each socket */
 	CTL_SERVER_IDLE_S = 60,
-	CTL_SERVER_THREADS = 2, /* of each socket, that read and write */
+	CTL_SERVER_THREADS = 2, /* of TCP, that read and write */
 	CTL_SERVER_STACK_BYTES = 256 << 10,
 	CTL_SERVER_MEMORY_BYTES = 8 << 10, /* headers of one connection */
 	CTL_SERVER_BACKLOG = 128,

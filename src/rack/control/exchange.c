@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "listener_priv.h"
+#include "plain_priv.h"
 
 /* ---- the budget -----------------------------------------------------------
  */
@@ -68,6 +69,7 @@ void exchange_destroy(struct ctl_exchange *e)
 	give_back(e);
 	ctl_reply_release(&e->reply);
 	free(e->body);
+	free(e->head);
 	free(e);
 }
 
@@ -112,8 +114,19 @@ void exchange_take_body(struct ctl_exchange *e, const char *data, size_t len)
 		memcpy(e->body + want - len, data, len);
 }
 
+void exchange_suspend(struct ctl_exchange *e)
+{
+	if (e->connection)
+		MHD_suspend_connection(e->connection);
+	/* Of a line nothing is read while it is served. */
+}
+
 void exchange_finish(struct ctl_exchange *e)
 {
+	if (e->line) {
+		plain_finish(e);
+		return;
+	}
 	callers_phase(&e->listener->callers, e->caller, CALLER_READS,
 		      clock_mono_ns());
 	e->has_reply = true;

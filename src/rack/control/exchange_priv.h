@@ -29,10 +29,13 @@ struct body_budget {
 };
 
 struct listener;
+struct line;
 
 struct ctl_exchange {
 	struct listener *listener;
+	/* One of them. */
 	struct MHD_Connection *connection;
+	struct line *line;
 	struct caller *caller;
 	struct list link; /* of what waits for a worker, or for its time */
 	uint64_t since_ns, due_ns;
@@ -43,6 +46,7 @@ struct ctl_exchange {
 	size_t capacity;
 	size_t charged; /* to the budget */
 	char *body;
+	char *head;	 /* of a line: what the request points to */
 	bool is_starved; /* the budget has nothing left for it */
 	bool *is_held; /* while the handler runs: whether it called ctl_hold */
 	bool is_reading; /* it runs on the HTTP library's thread */
@@ -57,6 +61,8 @@ struct ctl_exchange *exchange_create(struct listener *listener,
 				     struct caller *caller, size_t body_max);
 void exchange_destroy(struct ctl_exchange *e);
 void exchange_take_body(struct ctl_exchange *e, const char *data, size_t len);
+/* Nothing more is read before its reply. */
+void exchange_suspend(struct ctl_exchange *e);
 /* The reply is there: the HTTP library goes on with the connection. From here
  * on `e` may be gone. */
 void exchange_finish(struct ctl_exchange *e);

@@ -125,7 +125,7 @@ static int hold(const struct ctl_request *request, bool is_watched,
 		if (e->is_reading) {
 			callers_phase(&listener->callers, e->caller,
 				      CALLER_SERVED, clock_mono_ns());
-			MHD_suspend_connection(e->connection);
+			exchange_suspend(e);
 		}
 		ASSERT(!listener->held[place].id);
 		listener->held[place] =

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One listening socket: the thread that accepts, watches over deadlines, sends
- * what was delayed, and sees who hung up while his request is held; and
- * libmicrohttpd, whose few threads read and write all connections.
+ * what was delayed, and sees who hung up while his request is held; and who
+ * reads and writes: the thread of plain.c for a unix socket, libmicrohttpd's
+ * two for TCP.
  */
 #include "listener_priv.h"
 
@@ -18,6 +19,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "plain_priv.h"
 
 enum {
 	LOOK_MS = 500,	/* between looks for those that are late */
@@ -64,6 +66,14 @@ static int admit(struct listener *listener, int fd)
 			callers_leave(&listener->callers, c);
 		(void)close(fd); /* nothing was said */
 		return err ? err : -errno;
+	}
+	if (listener->plain) {
+		err = plain_add(listener->plain, fd, c);
+		if (err) {
+			callers_leave(&listener->callers, c);
+			(void)close(fd); /* nothing was said */
+		}
+		return err;
 	}
 	/* It closes the descriptor also when it fails. */
 	if (MHD_add_connection(listener->daemon, fd, (struct sockaddr *)&ss,
@@ -260,7 +270,8 @@ int listener_open(struct listener *listener, int fd, unsigned connections,
 		calloc(listener->callers.room, sizeof(*listener->held));
 	if (err || !listener->held)
 		return error_set(-ENOMEM, "no memory for connections");
-	err = start_daemon(listener);
+	err = listener->is_local ? plain_open(listener, &listener->plain)
+				 : start_daemon(listener);
 	return err ? err : start_thread(listener);
 }
 
@@ -290,11 +301,12 @@ void listener_close(struct listener *listener)
 	if (!listener->is_open)
 		return;
 	listener_quiesce(listener);
-	/* libmicrohttpd cannot stop while a connection is suspended. */
+	/* Neither can stop while somebody has a request. */
 	held_end(listener);
 	workers_stop(&listener->workers);
 	if (listener->daemon)
 		MHD_stop_daemon(listener->daemon);
+	plain_close(listener->plain);
 	workers_destroy(&listener->workers);
 	close_fd(listener->wake_fd);
 	close_fd(listener->watch_fd);

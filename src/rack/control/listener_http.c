@@ -10,7 +10,9 @@
 
 #include "base/clock.h"
 #include "ctl_http.h"
+#include "head_priv.h"
 #include "listener_priv.h"
+#include "plain_priv.h"
 
 static const char *bearer(struct MHD_Connection *connection)
 {
@@ -126,19 +128,23 @@ void listener_handle(struct ctl_exchange *e)
 
 /* ---- on a thread of libmicrohttpd ---------------------------------------- */
 
+static size_t body_max(const struct listener *listener, enum ctl_method method,
+		       const char *path)
+{
+	return listener->routes
+		       ? ctl_routes_body_max(listener->routes, method, path)
+		       : CTL_BODY_MAX;
+}
+
 static enum MHD_Result begin(struct listener *listener,
 			     struct MHD_Connection *connection,
 			     struct caller *c, const char *method,
 			     const char *url, void **request_cls)
 {
-	size_t body_max =
-		listener->routes
-			? ctl_routes_body_max(listener->routes,
-					      ctl_method_parse(method), url)
-			: CTL_BODY_MAX;
-
 	callers_phase(&listener->callers, c, CALLER_SENDS, clock_mono_ns());
-	*request_cls = exchange_create(listener, connection, c, body_max);
+	*request_cls = exchange_create(
+		listener, connection, c,
+		body_max(listener, ctl_method_parse(method), url));
 	return *request_cls ? MHD_YES : MHD_NO;
 }
 
@@ -193,21 +199,7 @@ static enum quick try_quick(struct ctl_exchange *e)
 	return QUICK_DONE;
 }
 
-/* The reply is there, and nobody else had to be asked. */
-static enum MHD_Result answer_quick(struct ctl_exchange *e)
-{
-	if (e->reply.status == 401) {
-		/* It may have to be delayed, as those of workers are. */
-		MHD_suspend_connection(e->connection);
-		finish(e);
-		return MHD_YES;
-	}
-	callers_phase(&e->listener->callers, e->caller, CALLER_READS,
-		      clock_mono_ns());
-	return send_reply(e->connection, &e->reply);
-}
-
-static enum MHD_Result submit(struct ctl_exchange *e)
+bool listener_serve(struct ctl_exchange *e)
 {
 	struct listener *listener = e->listener;
 	bool waits = false;
@@ -218,17 +210,59 @@ static enum MHD_Result submit(struct ctl_exchange *e)
 	if (e->request.token)
 		warn_clear(listener, e->caller);
 	how = try_quick(e);
-	if (how != QUICK_NOT)
-		return how == QUICK_HELD ? MHD_YES : answer_quick(e);
+	if (how == QUICK_HELD)
+		return false;
+	if (how == QUICK_DONE && e->reply.status == 401) {
+		/* It may have to be delayed, as those of workers are. */
+		exchange_suspend(e);
+		finish(e);
+		return false;
+	}
+	if (how == QUICK_DONE)
+		return true;
 	callers_phase(&listener->callers, e->caller, CALLER_SERVED,
 		      clock_mono_ns());
 	if (workers_submit(&listener->workers, e, &waits)) {
 		if (waits)
 			look_after_workers(listener);
-		return MHD_YES;
+		return false;
 	}
 	ctl_reply_error(&e->reply, -ECANCELED, "the server ends");
-	callers_phase(&listener->callers, e->caller, CALLER_READS,
+	return true;
+}
+
+struct ctl_exchange *listener_begin(struct listener *listener,
+				    struct line *line, const struct head *h,
+				    char *text)
+{
+	enum ctl_method method = ctl_method_parse(h->method);
+	struct caller *c = line->caller;
+	struct ctl_exchange *e = exchange_create(
+		listener, NULL, c, body_max(listener, method, h->path));
+
+	if (!e) {
+		free(text);
+		return NULL;
+	}
+	e->line = line;
+	e->head = text;
+	e->request = (struct ctl_request){
+		.method = method,
+		.path = h->path,
+		.token = h->token,
+		.is_local = listener->is_local,
+		.peer = c->text,
+		.origin = c->origin,
+		.exchange = e,
+	};
+	return e;
+}
+
+/* ---- for libmicrohttpd --------------------------------------------------- */
+
+static enum MHD_Result answer_now(struct ctl_exchange *e)
+{
+	callers_phase(&e->listener->callers, e->caller, CALLER_READS,
 		      clock_mono_ns());
 	return send_reply(e->connection, &e->reply);
 }
@@ -257,9 +291,7 @@ enum MHD_Result listener_request(void *cls, struct MHD_Connection *connection,
 	if (listener->tls && tls_needs_caller(listener->tls) &&
 	    !knows_caller(listener, connection, c)) {
 		ctl_reply_last_error(&e->reply, -EACCES);
-		callers_phase(&listener->callers, c, CALLER_READS,
-			      clock_mono_ns());
-		return send_reply(connection, &e->reply);
+		return answer_now(e);
 	}
 	e->request = (struct ctl_request){
 		.method = ctl_method_parse(method),
@@ -271,7 +303,7 @@ enum MHD_Result listener_request(void *cls, struct MHD_Connection *connection,
 		.certificate = c->certificate[0] ? c->certificate : NULL,
 		.exchange = e,
 	};
-	return submit(e);
+	return listener_serve(e) ? answer_now(e) : MHD_YES;
 }
 
 void listener_completed(void *cls, struct MHD_Connection *connection,

@@ -15,6 +15,9 @@
 #include "tls_priv.h"
 #include "worker_priv.h"
 
+struct head;
+struct plain;
+
 /* A held request, in the place of its connection in the table of callers. */
 struct held {
 	uint64_t id; /* 0: none */
@@ -40,7 +43,8 @@ struct listener {
 	atomic_bool ends;   /* the thread */
 	atomic_bool is_set; /* the thread will look after the workers */
 	pthread_t thread;
-	struct MHD_Daemon *daemon;
+	struct MHD_Daemon *daemon; /* or, of a unix socket: */
+	struct plain *plain;
 	struct callers callers;
 	struct strangers strangers;
 	struct workers workers;
@@ -97,6 +101,15 @@ void listener_log(void *cls, const char *fmt, va_list ap)
  * is compared is what was sent. */
 size_t listener_keep_escapes(void *cls, struct MHD_Connection *connection,
 			     char *text);
+/* The request is whole; on the thread that has read it. True: its reply is
+ * there, and the caller sends it. False: somebody else does, and by now it may
+ * be gone. */
+bool listener_serve(struct ctl_exchange *e) MUST_CHECK;
+/* The request with this head, which is in `text`; takes that over. NULL: no
+ * memory. */
+struct ctl_exchange *listener_begin(struct listener *listener,
+				    struct line *line, const struct head *h,
+				    char *text) MUST_CHECK;
 /* Runs the handler; on a worker. */
 void listener_handle(struct ctl_exchange *e);
 

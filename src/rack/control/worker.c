@@ -155,7 +155,7 @@ bool workers_submit(struct workers *w, struct ctl_exchange *e, bool *waits)
 	taken = !w->stops && w->count;
 	if (taken) {
 		e->since_ns = clock_mono_ns();
-		MHD_suspend_connection(e->connection);
+		exchange_suspend(e);
 		list_append(&w->queue, &e->link);
 		*waits = ++w->queue_count > w->idle_count;
 		pthread_cond_signal(&w->work);
