@@ -15,7 +15,7 @@ enum {
 	/* Blocks are asked for when those that are there will be full so soon
 	 * as appends go; a node makes them in 10 to 30 ms. */
 	AHEAD_MS = 50,
-	ASK_MS = 100, /* for an answer that can wait */
+	ANSWER_MS = 6, /* a question, and the order that follows */
 	PACE_PARTS = 8,
 	STRUCK_MS = 2000, /* until the controller has heard of a block */
 };
@@ -194,8 +194,11 @@ uint64_t aq_file_record_max(const struct aq_file *f)
 static int find_end(struct aq_file *f, uint64_t deadline_ns,
 		    struct el_block **out)
 {
-	int err = find_block(f, UINT64_MAX, deadline_ns, out);
+	int err;
 
+	/* More of them may be on their way. */
+	el_ahead_take(&f->object, true);
+	err = find_block(f, UINT64_MAX, deadline_ns, out);
 	if (!err && !*out) {
 		err = el_grow(&f->object, UINT64_MAX, 1, deadline_ns);
 		if (!err)
@@ -231,14 +234,15 @@ static void go_on(struct aq_file *f, uint64_t end)
 	f->at = next->number;
 }
 
-/* How many blocks are missing for what will be appended soon. No more are ahead
- * than the file has filled, as nobody knows how long it will be. */
+/* How many blocks are missing for what will be appended soon. No more are asked
+ * for at a time, and none while as many are ahead, than the file has filled, or
+ * will fill until they are made: nobody knows how long it will be. */
 static unsigned missing(struct aq_file *f, uint64_t end, uint64_t bytes)
 {
 	const struct el_object *o = &f->object;
 	const struct el_block *b = el_find(&f->object, f->at);
-	uint64_t now_ns = el_now_ns(), left, used, ahead;
-	double soon;
+	uint64_t now_ns = el_now_ns(), left, used, ahead, most;
+	double pace, soon; /* bytes in a millisecond, and to come */
 
 	if (!f->pace_ns) {
 		f->pace_ns = now_ns;
@@ -253,12 +257,14 @@ static unsigned missing(struct aq_file *f, uint64_t end, uint64_t bytes)
 	ahead = o->block_count - used;
 	left = o->block_bytes * (ahead + 1) -
 	       u64_min(end + BLOCK_HEAD_BYTES, o->block_bytes);
-	soon = (double)f->pace_bytes * AHEAD_MS * 1e6 /
+	pace = (double)f->pace_bytes * 1e6 /
 	       (double)u64_max(now_ns - f->pace_ns, 1);
-	if (soon <= (double)left || ahead >= used)
+	soon = pace * AHEAD_MS;
+	most = u64_max(used, (uint64_t)(pace * ANSWER_MS) / o->block_bytes);
+	if (soon <= (double)left || ahead >= most)
 		return 0;
 	soon = (soon - (double)left) / (double)o->block_bytes + 1;
-	return (unsigned)u64_min((uint64_t)soon, used - ahead);
+	return (unsigned)u64_min((uint64_t)soon, most);
 }
 
 /* Asks for blocks before they are needed. Nobody waits for them, and whoever
@@ -266,13 +272,14 @@ static unsigned missing(struct aq_file *f, uint64_t end, uint64_t bytes)
 static void look_ahead(struct aq_file *f, uint64_t end, uint64_t bytes)
 {
 	struct el_object *o = &f->object;
-	unsigned most = missing(f, end, bytes);
+	unsigned most;
 
+	el_ahead_take(o, false);
+	most = missing(f, end, bytes);
 	if (!most)
 		return;
 	f->asked = o->block[o->block_count - 1].number;
-	if (el_grow(o, f->asked, most, el_now_ns() + ASK_MS * 1000000ull))
-		error_clear();
+	el_ahead_ask(o, f->asked, most);
 }
 
 /* Some of the records, into one block. */
