@@ -26,9 +26,9 @@ struct shelf {
 	struct memory *ready;
 	unsigned count, room;
 	unsigned used; /* the last ones of them; to be cleared */
-	/* Taken in the span that began then, and in the one before. */
+	/* Taken in the span that began then, and in the busiest one before. */
 	uint64_t span_ns;
-	unsigned taken, before;
+	unsigned taken, most;
 };
 
 struct mem_stock {
@@ -43,25 +43,25 @@ struct mem_stock {
 
 /* ---- demand -------------------------------------------------------------- */
 
+static bool is_idle(const struct shelf *f, uint64_t now_ns)
+{
+	return now_ns - f->span_ns > STOCK_IDLE_S * SECOND_NS;
+}
+
 static void turn_span(struct shelf *f, uint64_t now_ns)
 {
 	uint64_t age_ns = now_ns - f->span_ns;
 
 	if (age_ns < SPAN_S * SECOND_NS)
 		return;
-	f->before = age_ns < 2 * SPAN_S * SECOND_NS ? f->taken : 0;
+	f->most = is_idle(f, now_ns) ? 0 : u32_max(f->most, f->taken);
 	f->taken = 0;
 	f->span_ns = now_ns;
 }
 
 static unsigned wanted(const struct shelf *f)
 {
-	return u32_min(u32_max(f->taken, f->before), PIECES_MAX);
-}
-
-static bool is_idle(const struct shelf *f, uint64_t now_ns)
-{
-	return now_ns - f->span_ns > STOCK_IDLE_S * SECOND_NS;
+	return u32_min(u32_max(f->taken, f->most), PIECES_MAX);
 }
 
 /* ---- shelves ------------------------------------------------------------- */
@@ -120,7 +120,7 @@ static struct shelf *shelf_of(struct mem_stock *s, uint64_t size_bytes,
 	}
 	if (other) {
 		other->size_bytes = size_bytes;
-		other->taken = other->before = 0;
+		other->taken = other->most = 0;
 		other->span_ns = now_ns;
 	}
 	return other;

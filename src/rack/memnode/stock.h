@@ -2,12 +2,12 @@
 /*
  * Memory for blocks that come next: its pages are there and zeros, so that
  * whoever waits for a block does not wait for the kernel to clear them. A
- * thread makes as much of each size as was taken within a second, within a
- * limit, first of all from memory of blocks that were freed and that no peer
- * has ever had mapped: the kernel need not find pages for it again; after some
- * seconds without a new block all of it goes back. It is nobody's and is
- * charged to nobody, but it never takes room from those who want some: then it
- * goes back first.
+ * thread makes as much of each size as was taken in its busiest second, within
+ * a limit, first of all from memory of blocks that were freed and that no peer
+ * has ever had mapped: the kernel need not find pages for it again. After a
+ * minute without a new block all of it goes back. It is nobody's and is charged
+ * to nobody, but it never takes room from those who want some: then it goes
+ * back first.
  */
 #ifndef AQ_MEM_STOCK_H
 #define AQ_MEM_STOCK_H
@@ -18,7 +18,7 @@ struct mem_stock;
 
 enum {
 	STOCK_POOL_PART = 8, /* of the pool, at most */
-	STOCK_IDLE_S = 5,
+	STOCK_IDLE_S = 60,
 };
 
 /* `limit_bytes` 0: there never is any. */
