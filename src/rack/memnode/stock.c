@@ -334,7 +334,12 @@ static void *run(void *arg)
 			continue;
 		(void)clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_sec += SPAN_S;
-		(void)pthread_cond_timedwait(&s->wake, &s->of->lock, &until);
+		/* What is there goes some time. */
+		if (s->bytes)
+			(void)pthread_cond_timedwait(&s->wake, &s->of->lock,
+						     &until);
+		else
+			(void)pthread_cond_wait(&s->wake, &s->of->lock);
 	}
 	pthread_mutex_unlock(&s->of->lock);
 	return NULL;
