@@ -53,16 +53,17 @@ static int loop_grant_alloc(struct nic_host *host, size_t len_bytes,
 
 static int loop_grant_free(struct nic_host *host, void *addr)
 {
-	struct loop_grant *g = loop_grant_find(addr);
+	struct loop_grant *g, gone = {0};
 
-	struct loop_grant gone;
-
-	if (!addr || !g)
-		return -EINVAL;
 	pthread_mutex_lock(&loop_grants_lock);
-	gone = *g;
-	*g = (struct loop_grant){0};
+	g = addr ? loop_grant_find(addr) : NULL;
+	if (g) {
+		gone = *g;
+		*g = (struct loop_grant){0};
+	}
 	pthread_mutex_unlock(&loop_grants_lock);
+	if (!g)
+		return -EINVAL;
 	munmap(gone.addr, gone.len_bytes);
 	close(gone.fd);
 	return 0;
@@ -81,9 +82,22 @@ static int loop_grant_used(struct nic_host *host, void *addr, uint64_t *used)
 
 static int loop_grant_private(struct nic_host *host, void *addr)
 {
-	const struct loop_grant *g = loop_grant_find(addr);
+	const struct loop_grant *g;
+	int rc;
 
-	return addr && g ? !g->was_handed : -EINVAL;
+	pthread_mutex_lock(&loop_grants_lock);
+	g = addr ? loop_grant_find(addr) : NULL;
+	rc = g ? !g->was_handed : -EINVAL;
+	pthread_mutex_unlock(&loop_grants_lock);
+	return rc;
+}
+
+/* As when a peer has asked for it. */
+static inline void loop_grant_hand(void *addr)
+{
+	pthread_mutex_lock(&loop_grants_lock);
+	loop_grant_find(addr)->was_handed = true;
+	pthread_mutex_unlock(&loop_grants_lock);
 }
 
 #endif

@@ -11,7 +11,7 @@
 
 enum {
 	BLOCK = 256 << 10,
-	POOL = 64 * BLOCK,
+	POOL = 128 * BLOCK,
 	TRIES = 5000,
 };
 
@@ -124,7 +124,7 @@ static void there_is_a_limit(void **state)
 	struct rig r;
 
 	(void)state;
-	start(&r, 2 * BLOCK);
+	start(&r, 2 * STOCK_FRESH_PART * BLOCK);
 	for (unsigned i = 0; i < 6; i++)
 		(void)take(&r, BLOCK);
 	until(&r, 2 * BLOCK);
@@ -133,7 +133,7 @@ static void there_is_a_limit(void **state)
 	start(&r, POOL);
 	for (unsigned i = 0; i < POOL / BLOCK; i++)
 		(void)take(&r, BLOCK);
-	until(&r, POOL / STOCK_POOL_PART);
+	until(&r, POOL / STOCK_POOL_PART / STOCK_FRESH_PART);
 	stop(&r);
 	start(&r, 0);
 	for (unsigned i = 0; i < 6; i++)
@@ -175,7 +175,8 @@ static bool give(struct rig *r, bool was_handed, void **at)
 	assert_int_equal(memory_prepare(r->node, BLOCK, &m), 0);
 	*at = m.addr;
 	memset(m.addr, 7, BLOCK);
-	loop_grant_find(m.addr)->was_handed = was_handed;
+	if (was_handed)
+		loop_grant_hand(m.addr);
 	pthread_mutex_lock(&r->node->lock);
 	is_taken = mem_stock_give(r->stock, &m);
 	pthread_mutex_unlock(&r->node->lock);

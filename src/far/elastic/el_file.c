@@ -234,9 +234,9 @@ static void go_on(struct aq_file *f, uint64_t end)
 	f->at = next->number;
 }
 
-/* How many blocks are missing for what will be appended soon. No more are asked
- * for at a time, and none while as many are ahead, than the file has filled, or
- * will fill until they are made: nobody knows how long it will be. */
+/* How many blocks are missing for what will be appended soon. No more are ahead
+ * than the file has filled, or will fill until they are made, as nobody knows
+ * how long it will be. */
 static unsigned missing(struct aq_file *f, uint64_t end, uint64_t bytes)
 {
 	const struct el_object *o = &f->object;
@@ -264,7 +264,7 @@ static unsigned missing(struct aq_file *f, uint64_t end, uint64_t bytes)
 	if (soon <= (double)left || ahead >= most)
 		return 0;
 	soon = (soon - (double)left) / (double)o->block_bytes + 1;
-	return (unsigned)u64_min((uint64_t)soon, most);
+	return (unsigned)u64_min((uint64_t)soon, most - ahead);
 }
 
 /* Asks for blocks before they are needed. Nobody waits for them, and whoever

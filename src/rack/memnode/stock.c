@@ -167,9 +167,10 @@ void mem_stock_yield(struct mem_stock *s, uint64_t bytes)
 }
 
 /* A part of the pool stays free for others. */
-static bool fits(const struct mem_stock *s, uint64_t bytes)
+static bool fits(const struct mem_stock *s, uint64_t bytes,
+		 uint64_t limit_bytes)
 {
-	return s->bytes + bytes <= s->limit_bytes &&
+	return s->bytes + bytes <= limit_bytes &&
 	       s->bytes + bytes + s->of->pool_bytes / STOCK_POOL_PART <=
 		       pool_left(s);
 }
@@ -199,8 +200,8 @@ bool mem_stock_give(struct mem_stock *s, const struct memory *m)
 	lock_assert_mutex_held(&s->of->lock);
 	now_ns = env_now_ns(s->of->env);
 	f = find_shelf(s, m->size_bytes);
-	/* More than is filled ahead: it costs least. */
-	if (!f || is_idle(f, now_ns) || !fits(s, m->size_bytes) ||
+	if (!f || is_idle(f, now_ns) ||
+	    !fits(s, m->size_bytes, s->limit_bytes) ||
 	    aqdv_alloc_private(s->of->context, m->addr) != 1 || make_room(f))
 		return false;
 	s->bytes += m->size_bytes;
@@ -230,7 +231,7 @@ static struct shelf *find_empty(struct mem_stock *s, uint64_t now_ns)
 
 		/* The one that lacks most of what it wants. */
 		if (!is_idle(f, now_ns) && f->count < wanted(f) &&
-		    fits(s, f->size_bytes) &&
+		    fits(s, f->size_bytes, s->limit_bytes / STOCK_FRESH_PART) &&
 		    (!best || (uint64_t)f->count * wanted(best) <
 				      (uint64_t)best->count * wanted(f)))
 			best = f;

@@ -17,7 +17,9 @@
 struct mem_stock;
 
 enum {
-	STOCK_POOL_PART = 8, /* of the pool, at most */
+	STOCK_POOL_PART = 8,  /* of the pool, at most */
+	STOCK_FRESH_PART = 2, /* of that is made: there is room for what comes
+			       * back */
 	STOCK_IDLE_S = 60,
 };
 
