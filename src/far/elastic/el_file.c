@@ -15,7 +15,6 @@ enum {
 	/* Blocks are asked for when those that are there will be full so soon
 	 * as appends go; a node makes them in 10 to 30 ms. */
 	AHEAD_MS = 50,
-	ANSWER_MS = 6, /* a question, and the order that follows */
 	PACE_PARTS = 8,
 	STRUCK_MS = 2000, /* until the controller has heard of a block */
 };
@@ -235,14 +234,13 @@ static void go_on(struct aq_file *f, uint64_t end)
 }
 
 /* How many blocks are missing for what will be appended soon. No more are ahead
- * than the file has filled, or will fill until they are made, as nobody knows
- * how long it will be. */
+ * than the file has filled, as nobody knows how long it will be. */
 static unsigned missing(struct aq_file *f, uint64_t end, uint64_t bytes)
 {
 	const struct el_object *o = &f->object;
 	const struct el_block *b = el_find(&f->object, f->at);
-	uint64_t now_ns = el_now_ns(), left, used, ahead, most;
-	double pace, soon; /* bytes in a millisecond, and to come */
+	uint64_t now_ns = el_now_ns(), left, used, ahead;
+	double soon;
 
 	if (!f->pace_ns) {
 		f->pace_ns = now_ns;
@@ -257,14 +255,12 @@ static unsigned missing(struct aq_file *f, uint64_t end, uint64_t bytes)
 	ahead = o->block_count - used;
 	left = o->block_bytes * (ahead + 1) -
 	       u64_min(end + BLOCK_HEAD_BYTES, o->block_bytes);
-	pace = (double)f->pace_bytes * 1e6 /
+	soon = (double)f->pace_bytes * AHEAD_MS * 1e6 /
 	       (double)u64_max(now_ns - f->pace_ns, 1);
-	soon = pace * AHEAD_MS;
-	most = u64_max(used, (uint64_t)(pace * ANSWER_MS) / o->block_bytes);
-	if (soon <= (double)left || ahead >= most)
+	if (soon <= (double)left || ahead >= used)
 		return 0;
 	soon = (soon - (double)left) / (double)o->block_bytes + 1;
-	return (unsigned)u64_min((uint64_t)soon, most - ahead);
+	return (unsigned)u64_min((uint64_t)soon, used - ahead);
 }
 
 /* Asks for blocks before they are needed. Nobody waits for them, and whoever

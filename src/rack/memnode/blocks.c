@@ -229,7 +229,7 @@ static int make(struct mem_node *node, struct mem_tenant *t,
 	uint64_t bytes = o->options.size_bytes;
 	uint64_t charged =
 		bytes + region_pages(blk_own_bytes(o->options.kind, bytes));
-	bool is_spilled = false, is_ready;
+	bool is_spilled = false, is_ready, is_used = false;
 	struct memory ready;
 	struct mem_block *m;
 	int err = charge(node, t, charged, o, &is_spilled);
@@ -251,9 +251,12 @@ static int make(struct mem_node *node, struct mem_tenant *t,
 	list_append(&b->list, &m->node);
 	b->count++;
 	t->block_count++;
-	is_ready = !is_spilled && mem_stock_take(node->stock, bytes, &ready);
+	is_ready = !is_spilled &&
+		   mem_stock_take(node->stock, bytes, &ready, &is_used);
 	mem_stock_yield(node->stock, 0);
 	pthread_mutex_unlock(&node->lock);
+	if (is_ready && is_used)
+		memset(ready.addr, 0, bytes);
 	err = is_spilled ? memory_make_spilled(node, t->pd, bytes, &m->memory)
 	      : is_ready
 		      ? memory_enter_readable(node, t->pd, &ready, &m->memory)

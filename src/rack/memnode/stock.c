@@ -36,8 +36,10 @@ struct mem_stock {
 	uint64_t limit_bytes;
 	uint64_t bytes; /* what is on shelves, and on its way there */
 	struct shelf shelf[SHELVES];
+	uint64_t taken_ns; /* the last time */
 	pthread_cond_t wake;
 	bool stops, has_thread;
+	bool sleeps; /* until somebody wakes it */
 	pthread_t thread;
 };
 
@@ -126,8 +128,14 @@ static struct shelf *shelf_of(struct mem_stock *s, uint64_t size_bytes,
 	return other;
 }
 
+static void wake(struct mem_stock *s)
+{
+	if (s->sleeps)
+		pthread_cond_signal(&s->wake);
+}
+
 bool mem_stock_take(struct mem_stock *s, uint64_t size_bytes,
-		    struct memory *out)
+		    struct memory *out, bool *is_used)
 {
 	uint64_t now_ns;
 	struct shelf *f;
@@ -141,10 +149,12 @@ bool mem_stock_take(struct mem_stock *s, uint64_t size_bytes,
 		return false;
 	turn_span(f, now_ns);
 	f->taken++;
-	pthread_cond_signal(&s->wake);
-	if (!ready_count(f))
+	s->taken_ns = now_ns;
+	wake(s);
+	if (!f->count)
 		return false;
-	*out = pop_ready(s, f);
+	*is_used = !ready_count(f);
+	*out = *is_used ? pop(s, f) : pop_ready(s, f);
 	return true;
 }
 
@@ -207,7 +217,7 @@ bool mem_stock_give(struct mem_stock *s, const struct memory *m)
 	s->bytes += m->size_bytes;
 	f->ready[f->count++] = *m;
 	f->used++;
-	pthread_cond_signal(&s->wake);
+	wake(s);
 	return true;
 }
 
@@ -309,38 +319,57 @@ static bool clear_some(struct mem_stock *s, uint64_t now_ns)
 	return has_more;
 }
 
+static void sleep_ms(struct mem_stock *s, uint64_t ms)
+{
+	struct timespec until;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += (time_t)(ms / 1000);
+	until.tv_nsec += (long)(ms % 1000) * 1000000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	(void)pthread_cond_timedwait(&s->wake, &s->of->lock, &until);
+}
+
+/* One step of what there is to do; false: nothing. */
+static bool work(struct mem_stock *s, uint64_t now_ns, bool *has_failed)
+{
+	struct shelf *f = find_used(s);
+
+	if (f) {
+		clear_one(s, f);
+		return true;
+	}
+	f = *has_failed ? NULL : find_empty(s, now_ns);
+	if (f)
+		*has_failed = fill_one(s, f) != 0;
+	return f || clear_some(s, now_ns);
+}
+
+/* While blocks are taken it stays out of the way: it would want the processor,
+ * and the lock of the process's memory, at the same time. */
 static void *run(void *arg)
 {
 	struct mem_stock *s = arg;
-	bool failed = false;
+	bool has_failed = false;
 
 	(void)pthread_setname_np(pthread_self(), "aq-stock");
 	pthread_mutex_lock(&s->of->lock);
 	while (!s->stops) {
 		uint64_t now_ns = env_now_ns(s->of->env);
-		struct shelf *f = find_used(s);
-		struct timespec until;
 
-		if (f) {
-			clear_one(s, f);
-			continue;
+		if (now_ns - s->taken_ns < STOCK_QUIET_MS * 1000000ull) {
+			sleep_ms(s, STOCK_QUIET_MS);
+		} else if (!work(s, now_ns, &has_failed)) {
+			has_failed = false;
+			s->sleeps = true;
+			/* What is there goes some time. */
+			if (s->bytes)
+				sleep_ms(s, SPAN_S * 1000);
+			else
+				(void)pthread_cond_wait(&s->wake, &s->of->lock);
+			s->sleeps = false;
 		}
-		f = failed ? NULL : find_empty(s, now_ns);
-		failed = false;
-		if (f) {
-			failed = fill_one(s, f) != 0;
-			continue;
-		}
-		if (clear_some(s, now_ns))
-			continue;
-		(void)clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_sec += SPAN_S;
-		/* What is there goes some time. */
-		if (s->bytes)
-			(void)pthread_cond_timedwait(&s->wake, &s->of->lock,
-						     &until);
-		else
-			(void)pthread_cond_wait(&s->wake, &s->of->lock);
 	}
 	pthread_mutex_unlock(&s->of->lock);
 	return NULL;

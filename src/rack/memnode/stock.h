@@ -4,10 +4,10 @@
  * whoever waits for a block does not wait for the kernel to clear them. A
  * thread makes as much of each size as was taken in its busiest second, within
  * a limit, first of all from memory of blocks that were freed and that no peer
- * has ever had mapped: the kernel need not find pages for it again. After a
- * minute without a new block all of it goes back. It is nobody's and is charged
- * to nobody, but it never takes room from those who want some: then it goes
- * back first.
+ * has ever had mapped: the kernel need not find pages for it again. It works
+ * when no block has been taken for a moment. After a minute without a new block
+ * all of it goes back. It is nobody's and is charged to nobody, but it never
+ * takes room from those who want some: then it goes back first.
  */
 #ifndef AQ_MEM_STOCK_H
 #define AQ_MEM_STOCK_H
@@ -20,6 +20,7 @@ enum {
 	STOCK_POOL_PART = 8,  /* of the pool, at most */
 	STOCK_FRESH_PART = 2, /* of that is made: there is room for what comes
 			       * back */
+	STOCK_QUIET_MS = 100, /* since the last block was taken */
 	STOCK_IDLE_S = 60,
 };
 
@@ -34,9 +35,9 @@ void mem_stock_destroy(struct mem_stock *s);
 /* With the node's lock, from here on. */
 
 /* A block of that size is about to be made: true, its memory is there, without
- * a key. */
+ * a key; the caller clears what *is_used. */
 bool mem_stock_take(struct mem_stock *s, uint64_t size_bytes,
-		    struct memory *out);
+		    struct memory *out, bool *is_used);
 /* Memory of a block that was freed; its key has ended. True: it is the stock's
  * now, which clears it. */
 bool mem_stock_give(struct mem_stock *s, const struct memory *m);
