@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory for blocks that come next: its pages are there and zeros, so that
- * whoever waits for a block does not wait for the kernel to clear them. A
- * thread makes as much of each size as was taken in its busiest second, within
- * a limit, first of all from memory of blocks that were freed and that no peer
- * has ever had mapped: the kernel need not find pages for it again. It works
- * when no block has been taken for a moment. After a minute without a new block
- * all of it goes back. It is nobody's and is charged to nobody, but it never
- * takes room from those who want some: then it goes back first.
+ * Memory for blocks that come next: its pages are there, so that whoever waits
+ * for a block does not wait for the kernel to clear new ones. It is what was
+ * freed and no peer has ever had mapped; what lacks to as much of each size as
+ * was taken in its busiest second is made by a thread, within a limit and when
+ * no block has been taken for a moment. After a minute without a new block all
+ * of it goes back. It is nobody's and is charged to nobody, but it never takes
+ * room from those who want some: then it goes back first.
  */
 #ifndef AQ_MEM_STOCK_H
 #define AQ_MEM_STOCK_H
