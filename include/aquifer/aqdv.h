@@ -131,6 +131,10 @@ int aqdv_free(struct ibv_context *context, void *addr);
 int aqdv_alloc_used(struct ibv_context *context, void *addr,
 		    uint64_t *used_bytes);
 
+/* Whether no peer ever had pages of that address mapped: 1 or 0. Once nothing
+ * is registered there, they can serve another purpose without being freed. */
+int aqdv_alloc_private(struct ibv_context *context, void *addr);
+
 /* One READ that is done at once. */
 struct aqdv_read {
 	uint64_t remote_addr;
@@ -149,6 +153,16 @@ struct aqdv_read {
  */
 int aqdv_read_now(struct ibv_qp *qp, const struct aqdv_read *reads,
 		  unsigned count);
+
+/*
+ * For a thread that waits for completions and has nothing else to do: moves the
+ * NIC's frames, and if there are none sleeps until one comes, at most for
+ * max_us. It is woken by the frame itself, and not by the NIC's thread, which
+ * would have to be woken before. 0: look at the queues; with 0 as max_us: the
+ * thread will sleep otherwise now. -EAGAIN: it cannot sleep now; -EOPNOTSUPP:
+ * not on this NIC.
+ */
+int aqdv_doze(struct ibv_context *context, uint32_t max_us);
 
 /*
  * Whether the process at the other end of a connection is known to be gone: 1

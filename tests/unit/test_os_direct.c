@@ -136,14 +136,20 @@ static void test_dereg_takes_back(void **state)
 	struct fixture f;
 	struct end *a = &f.end[0], *b = &f.end[1];
 	uint64_t before;
+	struct nic_host *host;
 
 	fixture_init(&f, END_GRANT);
+	host = f.host[1];
+	assert_int_equal(host->ops->grant_private(host, b->mem), 1);
 	assert_true(become_direct(&f));
+	/* And stays so: the peer has its descriptor. */
+	assert_int_equal(host->ops->grant_private(host, b->mem), 0);
 	before = direct_ops(&f);
 	lock_take(&b->host->lock);
 	assert_int_equal(nic_mr_dereg(b->mr), 0);
 	lock_drop(&b->host->lock);
 	b->mr = NULL;
+	assert_int_equal(host->ops->grant_private(host, b->mem), 0);
 	assert_int_equal(test_stats(f.host[1]).direct_revokes, 1);
 	/* As with frames: no such key. */
 	assert_int_equal(end_do(a, &b->card, IBV_WR_RDMA_READ, 0, 8),

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "base/thread.h"
 #include "os/cable.h"
 #include "os/os_priv.h"
 #include "os_end.h"
@@ -82,6 +83,76 @@ static void test_nobody_drives(void **state)
 	assert_true(test_stats(f->host[0]).engine_sleeps > 0);
 }
 
+/* The cable to a peer that has introduced itself. */
+static struct cable *known_cable(struct os_host *h)
+{
+	struct cable *c = NULL;
+
+	for (unsigned i = 0; i < 10000 && !c; i++) {
+		lock_take(&h->base.lock);
+		for (c = h->cables; c && !c->peer.page; c = c->next)
+			;
+		lock_drop(&h->base.lock);
+		test_sleep_ms(1);
+	}
+	assert_non_null(c);
+	return c;
+}
+
+struct dozer {
+	struct end *end;
+	unsigned count;
+	atomic_uint heard;
+};
+
+static void *doze_for_all(void *arg)
+{
+	struct dozer *d = arg;
+	struct nic_host *host = d->end->host;
+
+	for (unsigned i = 0; i < d->count; i++) {
+		while (!nic_cq_peek(d->end->cq))
+			if (!host->ops->doze(host, 60000000000ull))
+				sched_yield(); /* the NIC thread has the lock */
+		nic_cq_pop(d->end->cq);
+		atomic_fetch_add_explicit(&d->heard, 1, memory_order_relaxed);
+	}
+	NEED(host->ops->doze(host, 0));
+	return NULL;
+}
+
+/* Frames end the sleep of a thread that has nothing else to do, which would be
+ * a minute each; then the NIC thread hears them again. */
+static void test_dozer(void **state)
+{
+	struct fixture *f = *state;
+	struct end *a = &f->end[0], *b = &f->end[1];
+	struct dozer d = {.end = b, .count = 20};
+	pthread_t thread;
+
+	/* Both know each other. */
+	assert_int_equal(end_do(a, &b->card, IBV_WR_RDMA_WRITE, 0, 64), 0);
+	(void)known_cable(host_of(f->host[1]));
+	for (unsigned i = 0; i < d.count; i++)
+		end_post_recv(b, 64 * i, 64);
+	atomic_init(&d.heard, 0);
+	assert_int_equal(thread_start(&thread, doze_for_all, &d), 0);
+	for (unsigned i = 0; i < d.count; i++) {
+		test_sleep_ms(i % 5 == 4 ? 150 : 1);
+		assert_int_equal(end_do(a, &b->card, IBV_WR_SEND, 0, 64), 0);
+		while (atomic_load_explicit(&d.heard, memory_order_relaxed) <=
+		       i)
+			test_sleep_ms(1);
+	}
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(test_stats(f->host[1]).dozes > 0);
+	for (unsigned i = 0; i < 3; i++) {
+		test_sleep_ms(50);
+		end_post(a, &b->card, IBV_WR_RDMA_READ, 0, 64);
+		assert_int_equal(end_wait(a, false, 2000), 0);
+	}
+}
+
 static void test_one_cable_per_pair(void **state)
 {
 	struct fixture *f = *state;
@@ -102,22 +173,6 @@ static void test_one_cable_per_pair(void **state)
 	assert_int_equal(test_stats(f->host[1]).connects, s[1].connects);
 	end_release(&more[0]);
 	end_release(&more[1]);
-}
-
-/* The cable to a peer that has introduced itself. */
-static struct cable *known_cable(struct os_host *h)
-{
-	struct cable *c = NULL;
-
-	for (unsigned i = 0; i < 10000 && !c; i++) {
-		lock_take(&h->base.lock);
-		for (c = h->cables; c && !c->peer.page; c = c->next)
-			;
-		lock_drop(&h->base.lock);
-		test_sleep_ms(1);
-	}
-	assert_non_null(c);
-	return c;
 }
 
 /* A peer whose page says at every frame that it has slept again. */
@@ -366,6 +421,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_nobody_drives, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_dozer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_one_cable_per_pair, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_wakes_of_a_turn, setup,

@@ -164,6 +164,7 @@ static const struct nic_host_ops loop_ops = {
 	.grant_alloc = loop_grant_alloc,
 	.grant_free = loop_grant_free,
 	.grant_used = loop_grant_used,
+	.grant_private = loop_grant_private,
 #endif
 	.close = loop_close,
 };

@@ -12,6 +12,10 @@
 #include "probe/probe.h"
 #include "tier/sysfs.h"
 
+enum {
+	READY_BYTES = 128 << 20, /* as rack.ini(5) says */
+};
+
 struct memory_args {
 	struct cli_daemon base;
 	struct mem_serve serve;
@@ -64,6 +68,9 @@ const struct opt cmd_memory_options[] = {
 		 "the pool lies on this NUMA node, as CXL memory does"),
 	OPT_CALL(take_spill, "spill", "DIR:SIZE",
 		 "where blocks go that find no room in the pool"),
+	OPT_SIZE(struct memory_args, serve.ready_bytes, "ready", "SIZE", 0,
+		 1ull << 40,
+		 "memory that is made before blocks need it, at most (128M)"),
 	CLI_DAEMON_NAME(struct memory_args, "the node's name (default m0)"),
 	CLI_DAEMON_HTTP(struct memory_args),
 	CLI_DAEMON_CONFINE(struct memory_args),
@@ -144,7 +151,8 @@ static int check_numa(const struct mem_serve *s)
 
 int cmd_memory(const struct cli_command *self, int argc, char **argv)
 {
-	struct memory_args a = {.base.daemon.options.name = "m0"};
+	struct memory_args a = {.base.daemon.options.name = "m0",
+				.serve.ready_bytes = READY_BYTES};
 	int code = cli_daemon_parse(self, argc, argv, &a.base);
 
 	if (code == CLI_GO && !a.serve.pool_bytes) {

@@ -27,7 +27,7 @@
 enum {
 	READY_MS = 15000,
 	LOOK_MS = 20,
-	ARG_MAX_COUNT = 28,
+	ARG_MAX_COUNT = 32,
 	LOG_TAIL_BYTES = 2000,
 };
 
@@ -37,15 +37,15 @@ struct kind {
 	const char *name;
 	const char *suffix;   /* of its name in the socket's */
 	const char *fallback; /* the one without configuration */
-	const char *keys[12];
+	const char *keys[13];
 };
 
 static const struct kind memory_kind = {
 	"memory",
 	".sock",
 	"m0",
-	{"size", "shared", "lead", "numa", "spill", "listen", "tls_cert",
-	 "tls_key", "tls_ca", "insecure", "audit", NULL}};
+	{"size", "shared", "lead", "numa", "spill", "ready", "listen",
+	 "tls_cert", "tls_key", "tls_ca", "insecure", "audit", NULL}};
 static const struct kind engine_kind = {
 	"engine",
 	".engine.sock",

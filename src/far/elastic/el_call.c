@@ -8,6 +8,11 @@
 #include "el_priv.h"
 #include "wire/block_watch.h"
 
+enum {
+	SOON_TRIES = 40,
+	SOON_GROWS = 3, /* to 400 us */
+};
+
 /* Whether another connection may help. */
 static bool may_repeat(int err)
 {
@@ -165,6 +170,17 @@ static int call_block(struct el_object *o, const struct el_block *b,
 				  deadline_ns);
 }
 
+/* A new block is there after some milliseconds, so the pauses begin to grow
+ * only after as long. */
+static bool pause_soon(unsigned *tries, uint64_t deadline_ns)
+{
+	unsigned at = *tries < SOON_TRIES ? u32_min(*tries, SOON_GROWS)
+					  : *tries - SOON_TRIES;
+
+	++*tries;
+	return el_pause(&at, deadline_ns);
+}
+
 /* The first result asks for patience, or for a ticket that holds. */
 static int settle(struct el_object *o, enum block_status status,
 		  unsigned *tries, bool *is_renewed, uint64_t deadline_ns)
@@ -180,7 +196,7 @@ static int settle(struct el_object *o, enum block_status status,
 		}
 		return el_refresh(o, deadline_ns);
 	}
-	if (status != BLOCK_BUSY || !el_pause(tries, deadline_ns))
+	if (status != BLOCK_BUSY || !pause_soon(tries, deadline_ns))
 		return el_error(o, status);
 	/* A block that the node could not make leaves the map. */
 	return *tries % 8 ? 0 : el_refresh(o, deadline_ns);

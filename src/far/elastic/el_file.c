@@ -15,7 +15,6 @@ enum {
 	/* Blocks are asked for when those that are there will be full so soon
 	 * as appends go; a node makes them in 10 to 30 ms. */
 	AHEAD_MS = 50,
-	ASK_MS = 100, /* for an answer that can wait */
 	PACE_PARTS = 8,
 	STRUCK_MS = 2000, /* until the controller has heard of a block */
 };
@@ -194,8 +193,11 @@ uint64_t aq_file_record_max(const struct aq_file *f)
 static int find_end(struct aq_file *f, uint64_t deadline_ns,
 		    struct el_block **out)
 {
-	int err = find_block(f, UINT64_MAX, deadline_ns, out);
+	int err;
 
+	/* More of them may be on their way. */
+	el_ahead_take(&f->object, true);
+	err = find_block(f, UINT64_MAX, deadline_ns, out);
 	if (!err && !*out) {
 		err = el_grow(&f->object, UINT64_MAX, 1, deadline_ns);
 		if (!err)
@@ -266,13 +268,14 @@ static unsigned missing(struct aq_file *f, uint64_t end, uint64_t bytes)
 static void look_ahead(struct aq_file *f, uint64_t end, uint64_t bytes)
 {
 	struct el_object *o = &f->object;
-	unsigned most = missing(f, end, bytes);
+	unsigned most;
 
+	el_ahead_take(o, false);
+	most = missing(f, end, bytes);
 	if (!most)
 		return;
 	f->asked = o->block[o->block_count - 1].number;
-	if (el_grow(o, f->asked, most, el_now_ns() + ASK_MS * 1000000ull))
-		error_clear();
+	el_ahead_ask(o, f->asked, most);
 }
 
 /* Some of the records, into one block. */

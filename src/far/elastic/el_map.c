@@ -223,35 +223,52 @@ static int gone(const struct el_object *o, int err)
 		       : err;
 }
 
-static int ask(struct el_object *o, const char *method, const char *route,
-	       json_t *body, uint64_t deadline_ns)
+static int take(struct el_object *o, int err, json_t *map)
 {
-	char path[EL_PATH_MAX + 32];
-	json_t *reply = NULL;
-	int err;
-
-	(void)snprintf(path, sizeof(path), "/v1/%s%s", route, o->path);
-	err = client_control_call(o->rack, method, path, body, deadline_ns,
-				  &reply);
-	err = err ? gone(o, err) : take_map(o, reply);
-	json_decref(reply);
+	err = err ? gone(o, err) : take_map(o, map);
+	json_decref(map);
 	return err;
 }
 
 int el_refresh(struct el_object *o, uint64_t deadline_ns)
 {
-	return ask(o, "GET", "map", NULL, deadline_ns);
+	char path[EL_PATH_MAX + 32];
+	json_t *map = NULL;
+	int err;
+
+	(void)snprintf(path, sizeof(path), "/v1/map%s", o->path);
+	err = client_control_call(o->rack, "GET", path, NULL, deadline_ns,
+				  &map);
+	return take(o, err, map);
+}
+
+int el_map_grow(struct aq_rack *rack, const char *object, uint64_t after,
+		unsigned most, uint64_t deadline_ns, json_t **map)
+{
+	char path[EL_PATH_MAX + 32];
+	json_t *body = json_pack("{s:I, s:i}", "after",
+				 after == UINT64_MAX ? (json_int_t)-1
+						     : (json_int_t)after,
+				 "most", (int)most);
+
+	(void)snprintf(path, sizeof(path), "/v1/blocks%s", object);
+	return client_control_call(rack, "POST", path, body, deadline_ns, map);
 }
 
 int el_grow(struct el_object *o, uint64_t after, unsigned most,
 	    uint64_t deadline_ns)
 {
-	return ask(o, "POST", "blocks",
-		   json_pack("{s:I, s:i}", "after",
-			     after == UINT64_MAX ? (json_int_t)-1
-						 : (json_int_t)after,
-			     "most", (int)most),
-		   deadline_ns);
+	json_t *map = NULL;
+	int err = el_map_grow(o->rack, o->path, after, most, deadline_ns, &map);
+
+	return take(o, err, map);
+}
+
+int el_map_take_longer(struct el_object *o, const json_t *map)
+{
+	return json_array_size(json_object_get(map, "blocks")) > o->block_count
+		       ? take_map(o, map)
+		       : 0;
 }
 
 /* ---- opening ------------------------------------------------------------- */

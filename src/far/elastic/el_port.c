@@ -368,6 +368,7 @@ static void say_bye(struct el_object *o, struct el_port *p)
 
 void el_close(struct el_object *o)
 {
+	el_ahead_drop(o);
 	for (unsigned i = 0; i < o->port_count; i++) {
 		say_bye(o, o->port[i]);
 		el_port_hang_up(o->port[i]);

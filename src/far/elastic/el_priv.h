@@ -8,6 +8,9 @@
 #define AQ_EL_PRIV_H
 
 #include <aquifer/elastic.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
 
 #include "client/client.h"
 #include "client/link.h"
@@ -23,6 +26,7 @@ enum {
 	EL_PAUSE_MAX_US = 5000,
 	EL_LOAD_MS = 60000,  /* from the vault, at most */
 	EL_MEMBER_MS = 1000, /* for the answer of a member of a chain */
+	EL_AHEAD_MS = 100,   /* for an answer that can wait */
 };
 
 /* Where a block is, or a copy of it. */
@@ -77,6 +81,20 @@ struct el_stage {
 	bool is_doubtful;  /* a node may still fetch from it */
 };
 
+/* A question for more blocks, under way beside the rest. */
+struct el_ahead {
+	bool is_asked;
+	atomic_bool is_over; /* ELAHEAD-1 */
+	pthread_t thread;
+	pid_t by;
+	struct aq_rack *rack;
+	const char *path;
+	uint64_t after;
+	unsigned most;
+	int err;
+	json_t *map;
+};
+
 struct el_object {
 	struct aq_rack *rack;
 	char path[EL_PATH_MAX];
@@ -99,6 +117,7 @@ struct el_object {
 	struct ibv_mr *mr;
 	const struct client_verbs *verbs;
 	struct el_stage stage;
+	struct el_ahead ahead;
 };
 
 /* ---- el_map.c ------------------------------------------------------------ */
@@ -113,6 +132,11 @@ int el_refresh(struct el_object *o, uint64_t deadline_ns) MUST_CHECK;
  * at most. */
 int el_grow(struct el_object *o, uint64_t after, unsigned most,
 	    uint64_t deadline_ns) MUST_CHECK;
+/* The same, as the controller answers it; any thread. */
+int el_map_grow(struct aq_rack *rack, const char *path, uint64_t after,
+		unsigned most, uint64_t deadline_ns, json_t **map) MUST_CHECK;
+/* Takes a map that has come late, unless there is one with as many blocks. */
+int el_map_take_longer(struct el_object *o, const json_t *map) MUST_CHECK;
 struct el_block *el_find(struct el_object *o, uint64_t number);
 /* The first one after that number, or NULL. */
 struct el_block *el_next(struct el_object *o, uint64_t number);
@@ -121,6 +145,16 @@ uint64_t el_deadline_ns(const struct el_object *o);
 uint64_t el_now_ns(void);
 /* Waits a little, each time longer; false: the time is over. */
 bool el_pause(unsigned *tries, uint64_t deadline_ns);
+
+/* ---- el_ahead.c ---------------------------------------------------------- */
+
+/* Asks for more blocks, as el_grow does, and does not wait. One question is
+ * under way at most. */
+void el_ahead_ask(struct el_object *o, uint64_t after, unsigned most);
+/* Takes the answer, if it is here, or waits for it. Blocks that the caller has
+ * found may lie elsewhere afterwards. */
+void el_ahead_take(struct el_object *o, bool waits);
+void el_ahead_drop(struct el_object *o);
 
 /* ---- el_port.c ----------------------------------------------------------- */
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <aquifer/aqdv.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,11 @@
 enum {
 	TICK_MS = 500, /* how soon a node that is gone is noticed */
 	TICK_MIN_MS = 5,
+	DOZE_US = 500, /* at most, on the next frame */
 };
+
+/* After an event the next one is often near. */
+#define DOZY_NS 2000000ull
 
 STATIC_ASSERT((int)AQ_EVENT_APPEND == (int)BLOCK_EVENT_APPEND &&
 		      (int)AQ_EVENT_SEAL == (int)BLOCK_EVENT_SEAL,
@@ -178,6 +183,28 @@ static void settle(struct aq_watch *w, const struct epoll_event *on)
 	}
 }
 
+/* Woken by the frame itself: one wake-up instead of two. False: there has been
+ * no event for a while, or it cannot be. */
+static bool doze(struct aq_watch *w, uint64_t wait_ns)
+{
+	uint64_t now_ns = el_now_ns();
+	const struct ibv_mr *mr = w->object.mr;
+
+	uint64_t us = (wait_ns - now_ns) / 1000 + 1;
+	bool is_soon = now_ns - w->heard_ns < DOZY_NS && !w->map_ns;
+
+	if (mr && is_soon && now_ns < wait_ns) {
+		w->dozes = aqdv_doze(mr->context,
+				     (uint32_t)u64_min(us, DOZE_US)) == 0;
+		return w->dozes;
+	}
+	/* From now on its channel wakes it. */
+	if (w->dozes)
+		(void)aqdv_doze(mr->context, 0);
+	w->dozes = false;
+	return false;
+}
+
 static int sleep_until(struct aq_watch *w, uint64_t wait_ns)
 {
 	struct epoll_event on[16];
@@ -205,12 +232,16 @@ int aq_watch_next(struct aq_watch *w, struct aq_event *event,
 	error_clear();
 	for (;;) {
 		n = look(w, event);
+		if (!n && doze(w, wait_ns))
+			continue;
 		if (!n) {
 			el_ears_arm(w);
 			n = look(w, event);
 		}
-		if (n == 1)
+		if (n == 1) {
+			w->heard_ns = el_now_ns();
 			return 0;
+		}
 		if (n < 0)
 			return n == -ESTALE ? el_error(&w->object, BLOCK_STALE)
 					    : n;

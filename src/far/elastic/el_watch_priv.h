@@ -42,6 +42,8 @@ struct aq_watch {
 	struct el_ear *ear[CLIENT_NODE_MAX];
 	int epoll, timer;
 	uint64_t tick_ns;   /* of the timer, now */
+	uint64_t heard_ns;  /* the last event */
+	bool dozes;	    /* nobody else is woken by frames */
 	uint64_t map_ns;    /* when to ask for the map again; 0: not */
 	unsigned map_tries; /* in vain */
 	int err;	    /* what is told when nothing else is left */

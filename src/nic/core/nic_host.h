@@ -26,6 +26,13 @@ struct nic_host_ops {
 	 * channel.
 	 */
 	void (*leave)(struct nic_host *host);
+	/*
+	 * As drive, by a thread that has nothing else to do: it sleeps until a
+	 * frame comes, at most for this long; 0: it will not come again soon,
+	 * whatever is outstanding. False: that cannot be done now. NULL: not
+	 * on this host.
+	 */
+	bool (*doze)(struct nic_host *host, uint64_t max_ns);
 	/* Memory for the direct port: see aqdv_alloc. NULL where there is
 	 * none. */
 	int (*grant_alloc)(struct nic_host *host, size_t len_bytes,
@@ -33,6 +40,8 @@ struct nic_host_ops {
 	int (*grant_free)(struct nic_host *host, void *addr);
 	int (*grant_used)(struct nic_host *host, void *addr,
 			  uint64_t *used_bytes);
+	/* 1: no peer ever had it mapped; 0: one had. */
+	int (*grant_private)(struct nic_host *host, void *addr);
 	/*
 	 * Called without the lock, before a memory region is made and after it
 	 * has ended. While memory is watched, nic_memory_gone is called before

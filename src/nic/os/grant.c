@@ -177,6 +177,19 @@ int grant_used(struct nic_host *host, void *addr, uint64_t *used_bytes)
 	return err;
 }
 
+int grant_private(struct nic_host *host, void *addr)
+{
+	struct os_host *h = host_of(host);
+	const struct grant *g;
+	int rc;
+
+	lock_take(&host->lock);
+	g = grant_find(&h->grants, addr);
+	rc = g ? !g->was_handed : -EINVAL;
+	lock_drop(&host->lock);
+	return rc;
+}
+
 bool grant_has(struct nic_host *host, const void *addr)
 {
 	const struct grant_table *t = &host_of(host)->grants;
@@ -348,6 +361,7 @@ static int decide(struct cable *c, const struct cable_map_req *req,
 	rep->length = attr.length;
 	rep->word = (uint32_t)place;
 	rep->generation = c->handed[place].generation;
+	g->was_handed = true;
 	*out = g;
 	return 0;
 }

@@ -30,6 +30,7 @@ struct grant {
 	int fd;
 	int peer_fd; /* what peers get: fd, or its read-only twin */
 	bool read_only;
+	bool was_handed; /* a peer had its descriptor */
 };
 
 /* Sorted by address. */
@@ -52,6 +53,7 @@ int grant_alloc(struct nic_host *host, size_t len_bytes, unsigned flags,
 /* -EINVAL: not a grant. */
 int grant_free(struct nic_host *host, void *addr);
 int grant_used(struct nic_host *host, void *addr, uint64_t *used_bytes);
+int grant_private(struct nic_host *host, void *addr);
 /* Is this memory in a grant? Takes the lock. */
 bool grant_has(struct nic_host *host, const void *addr);
 void grant_table_release(struct os_host *h);

@@ -249,9 +249,11 @@ static void host_close(struct nic_host *host)
 static const struct nic_host_ops host_ops = {
 	.drive = nic_thread_drive,
 	.leave = nic_thread_leave,
+	.doze = nic_thread_doze_driver,
 	.grant_alloc = grant_alloc,
 	.grant_free = grant_free,
 	.grant_used = grant_used,
+	.grant_private = grant_private,
 	.memory_watch = unmap_watch,
 	.memory_unwatch = unmap_unwatch,
 	.close = host_close,
@@ -347,6 +349,7 @@ static const struct nic_host_ops forgotten_ops = {
 	.grant_alloc = grant_alloc,
 	.grant_free = grant_free,
 	.grant_used = grant_used,
+	.grant_private = grant_private,
 	.close = host_close,
 };
 

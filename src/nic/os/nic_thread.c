@@ -187,18 +187,24 @@ static bool handle_events(struct os_host *h, const struct epoll_event *ev,
 /* The NIC thread sleeps and its bell is armed, but the application polls:
  * disarm it. The NIC thread must not sleep long beside an application that may
  * stop. */
-static void take_bell(struct os_host *h)
+static void take_bell_now(struct os_host *h)
 {
 	struct nic_thread *t = &h->nic_thread;
-	bool eager = atomic_load_explicit(&t->eager, memory_order_relaxed);
 
-	if (++t->drives < DRIVES_TO_TAKE && !eager)
-		return;
 	bell_wake(&h->bell);
 	host_arm(h, false);
 	t->taken = true;
 	if (t->wake_ns > host_now(h) + 2 * OS_TICK_NS)
 		nic_thread_kick(h);
+}
+
+static void take_bell(struct os_host *h)
+{
+	struct nic_thread *t = &h->nic_thread;
+	bool eager = atomic_load_explicit(&t->eager, memory_order_relaxed);
+
+	if (++t->drives >= DRIVES_TO_TAKE || eager)
+		take_bell_now(h);
 }
 
 /*
@@ -373,19 +379,17 @@ static void kick_if_late(struct os_host *h)
 		nic_thread_kick(h);
 }
 
-void nic_thread_leave(struct nic_host *host)
+/* From here on the NIC thread hears what comes. `really`: no thread will drive
+ * soon. */
+static void give_bell(struct os_host *h, bool really)
 {
-	struct os_host *h = host_of(host);
 	struct nic_thread *t = &h->nic_thread;
 
-	/* Nothing outstanding: perhaps a program that does one READ after the
-	 * other, which comes through here each time and must not pay. If it
-	 * really goes, peers nudge and the NIC thread looks within a
-	 * millisecond; that makes the host eager. */
-	if (!atomic_load_explicit(&t->eager, memory_order_relaxed) &&
-	    nic_outstanding(h->base.nic) == 0 && !nic_held_acks(h->base.nic))
-		return;
-	lock_take(&host->lock);
+	lock_take(&h->base.lock);
+	if (really) {
+		t->drive_seen = t->drive_seq;
+		t->drive_ns = 0;
+	}
 	nic_release_acks(h->base.nic);
 	host_tx_flush(h);
 	if (t->sleeping && t->taken) {
@@ -398,7 +402,49 @@ void nic_thread_leave(struct nic_host *host)
 			nic_thread_kick(h);
 	}
 	kick_if_late(h);
-	lock_drop(&host->lock);
+	lock_drop(&h->base.lock);
+}
+
+void nic_thread_leave(struct nic_host *host)
+{
+	struct os_host *h = host_of(host);
+	struct nic_thread *t = &h->nic_thread;
+
+	/* Nothing outstanding: perhaps a program that does one READ after the
+	 * other, which comes through here each time and must not pay. If it
+	 * really goes, peers nudge and the NIC thread looks within a
+	 * millisecond; that makes the host eager. */
+	if (atomic_load_explicit(&t->eager, memory_order_relaxed) ||
+	    nic_outstanding(h->base.nic) || nic_held_acks(h->base.nic))
+		give_bell(h, false);
+}
+
+/* Whoever is woken by the frame itself, and not by the NIC thread, which has to
+ * be woken before, has it a wake-up sooner. */
+bool nic_thread_doze_driver(struct nic_host *host, uint64_t max_ns)
+{
+	struct os_host *h = host_of(host);
+	struct nic_thread *t = &h->nic_thread;
+	uint64_t now_ns;
+
+	if (!max_ns) {
+		give_bell(h, true);
+		return true;
+	}
+	if (!lock_try(&host->lock))
+		return false;
+	now_ns = host_now(h);
+	t->drive_seq++;
+	t->drive_ns = now_ns;
+	t->drive_cpu = sched_getcpu();
+	if (turn(h, OS_DRIVE_BATCH, now_ns, false)) {
+		t->empties = 0;
+		lock_drop(&host->lock);
+		return true;
+	}
+	if (t->sleeping && bell_is_asleep(&h->bell))
+		take_bell_now(h);
+	return doze(h, now_ns, max_ns);
 }
 
 /* ---- the NIC thread ----------------------------------------------------- */

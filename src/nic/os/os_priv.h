@@ -231,6 +231,7 @@ void nic_thread_stop(struct os_host *h);
 void nic_thread_kick(struct os_host *h);
 void nic_thread_drive(struct nic_host *host);
 void nic_thread_leave(struct nic_host *host);
+bool nic_thread_doze_driver(struct nic_host *host, uint64_t max_ns);
 
 /* loop.c */
 int loop_open(struct os_host *h, struct env_path **out) MUST_CHECK;

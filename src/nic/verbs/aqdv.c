@@ -166,6 +166,20 @@ VERBS_EXPORT HOT int aqdv_read_now(struct ibv_qp *ibqp,
 	return (int)done;
 }
 
+VERBS_EXPORT int aqdv_doze(struct ibv_context *context, uint32_t max_us)
+{
+	struct nic_host *host;
+
+	if (!verbs_is_own(context))
+		return -EOPNOTSUPP;
+	host = verbs_host(context);
+	if (!host)
+		return -EIO;
+	if (!host->ops->doze)
+		return -EOPNOTSUPP;
+	return host->ops->doze(host, max_us * 1000ull) ? 0 : -EAGAIN;
+}
+
 VERBS_EXPORT int aqdv_alloc(struct ibv_context *context, size_t len_bytes,
 			    unsigned flags, void **addr)
 {
@@ -209,6 +223,20 @@ VERBS_EXPORT int aqdv_alloc_used(struct ibv_context *context, void *addr,
 	if (!host->ops->grant_used)
 		return -EOPNOTSUPP;
 	return host->ops->grant_used(host, addr, used_bytes);
+}
+
+VERBS_EXPORT int aqdv_alloc_private(struct ibv_context *context, void *addr)
+{
+	struct nic_host *host;
+	int rc = own_host(context, &host);
+
+	if (rc)
+		return rc;
+	if (!addr)
+		return -EINVAL;
+	if (!host->ops->grant_private)
+		return -EOPNOTSUPP;
+	return host->ops->grant_private(host, addr);
 }
 
 VERBS_EXPORT int aqdv_peer_gone(struct ibv_qp *ibqp)

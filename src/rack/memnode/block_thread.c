@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread that executes messages about blocks, and whether it believes a
  * ticket. */
+#include <aquifer/aqdv.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -71,9 +72,23 @@ static bool looks_on(unsigned idle)
 				  : idle < MEM_PAGE_YIELDS;
 }
 
+/* While messages come it sleeps on the next frame, which wakes it sooner than
+ * the NIC's thread could. */
+static bool dozes(struct mem_blocks *b, uint64_t served_ns)
+{
+	struct ibv_context *context = b->of->context;
+
+	if (now_ns(b) - served_ns < BLOCKS_DOZY_MS * 1000000ull)
+		return aqdv_doze(context, BLOCKS_DOZE_US) == 0;
+	(void)aqdv_doze(context, 0); /* no such NIC: nothing is to be done */
+	return false;
+}
+
 static void *run(void *arg)
 {
 	struct mem_blocks *b = arg;
+	uint64_t served_ns = 0;
+	bool is_dozy = false; /* it has dozed since it looked */
 	unsigned idle = 0;
 
 	/* By itself, as a confined process can. */
@@ -82,10 +97,17 @@ static void *run(void *arg)
 	while (!atomic_load_explicit(&b->stops, memory_order_relaxed)) {
 		if (blk_server_step(b->server)) {
 			idle = 0;
+			is_dozy = false;
 		} else if (looks_on(++idle)) {
 			if (!relax_is_crowded())
 				relax_briefly();
 		} else {
+			/* It has looked for some microseconds since. */
+			if (!is_dozy)
+				served_ns = now_ns(b);
+			is_dozy = dozes(b, served_ns);
+			if (is_dozy)
+				continue;
 			blk_server_wait(b->server, BLOCKS_SLEEP_MS);
 			idle = 0;
 		}

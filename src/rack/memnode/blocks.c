@@ -16,6 +16,7 @@
 #include "control/ctl_metrics.h"
 #include "ruled.h"
 #include "spill.h"
+#include "stock.h"
 #include "task.h"
 
 /* ---- life ---------------------------------------------------------------- */
@@ -126,22 +127,20 @@ static void uncharge(struct mem_node *node, struct mem_block *m)
 	node->used_bytes -= m->is_spilled ? 0 : m->charged_bytes;
 }
 
-/* Runs of blocks are made before they are needed, so whoever grows into one
- * waits for no page to be cleared. */
-static void touch(const struct memory *memory)
-{
-	if (madvise(memory->addr, memory->size_bytes, MADV_POPULATE_WRITE))
-		memset(memory->addr, 0, memory->size_bytes);
-}
-
 /* Off the list, and given back; lets the lock go. */
 static void give_back(struct mem_node *node, struct mem_block *m)
 {
 	struct mem_tenant *t = m->tenant;
 
 	pthread_mutex_unlock(&node->lock);
-	memory_free(node, &m->memory);
+	if (m->memory.mr)
+		memory_close(&m->memory);
 	pthread_mutex_lock(&node->lock);
+	if (!mem_stock_give(node->stock, &m->memory)) {
+		pthread_mutex_unlock(&node->lock);
+		memory_free(node, &m->memory);
+		pthread_mutex_lock(&node->lock);
+	}
 	node->bytes_scrubbed += m->charged_bytes;
 	uncharge(node, m);
 	t->block_count--;
@@ -230,8 +229,9 @@ static int make(struct mem_node *node, struct mem_tenant *t,
 	uint64_t bytes = o->options.size_bytes;
 	uint64_t charged =
 		bytes + region_pages(blk_own_bytes(o->options.kind, bytes));
+	bool is_spilled = false, is_ready, is_used = false;
+	struct memory ready;
 	struct mem_block *m;
-	bool is_spilled = false;
 	int err = charge(node, t, charged, o, &is_spilled);
 
 	if (err)
@@ -251,11 +251,16 @@ static int make(struct mem_node *node, struct mem_tenant *t,
 	list_append(&b->list, &m->node);
 	b->count++;
 	t->block_count++;
+	is_ready = !is_spilled &&
+		   mem_stock_take(node->stock, bytes, &ready, &is_used);
+	mem_stock_yield(node->stock, 0);
 	pthread_mutex_unlock(&node->lock);
+	if (is_ready && is_used)
+		memset(ready.addr, 0, bytes);
 	err = is_spilled ? memory_make_spilled(node, t->pd, bytes, &m->memory)
-			 : memory_make_readable(node, t->pd, bytes, &m->memory);
-	if (!err && !is_spilled)
-		touch(&m->memory);
+	      : is_ready
+		      ? memory_enter_readable(node, t->pd, &ready, &m->memory)
+		      : memory_make_readable(node, t->pd, bytes, &m->memory);
 	pthread_mutex_lock(&node->lock);
 	m->is_busy = false;
 	if (!err && t->state == MEM_TENANT_ENDING)
@@ -653,13 +658,13 @@ static int bring_back(struct mem_node *node, struct mem_block *m)
 
 	m->is_busy = true;
 	node->used_bytes += m->charged_bytes;
+	mem_stock_yield(node->stock, 0);
 	list_remove(&m->node);
 	list_append(&b->list, &m->node);
 	pthread_mutex_unlock(&node->lock);
 	err = memory_make_readable(node, m->tenant->pd, m->memory.size_bytes,
 				   &to);
 	if (!err) {
-		touch(&to);
 		/* So that the server need not wait for the disk, if it can. */
 		(void)madvise(m->memory.addr, m->memory.size_bytes,
 			      MADV_POPULATE_READ);
@@ -721,6 +726,9 @@ void mem_blocks_metrics(struct ctl_metrics *m, const struct mem_node *node)
 	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_blocks",
 			"Blocks of elastic files and queues.",
 			b ? b->count : 0);
+	ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_blocks_ready_bytes",
+			"Memory that is made for blocks that come.",
+			mem_stock_bytes(node->stock));
 	if (node->spill) {
 		ctl_metrics_one(m, CTL_METRIC_GAUGE, "aquifer_spill_size_bytes",
 				"Limit of the spill tier.",

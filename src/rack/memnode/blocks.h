@@ -17,6 +17,8 @@ enum {
 	BLOCKS_TOLD = 512, /* of a list in a beat, as the controller has it */
 	BLOCKS_TRIES = 20, /* of an order that lacks an allowance */
 	BLOCKS_SLEEP_MS = 100,
+	BLOCKS_DOZE_US = 500, /* at most, on the next frame */
+	BLOCKS_DOZY_MS = 2,   /* after the last message */
 	/* Larger ones stay in the spill tier: others would wait for the copy.
 	 */
 	BLOCKS_BACK_MAX = 64 << 20,

@@ -352,8 +352,9 @@ struct mem_node {
 	char incarnation[CTL_INCARNATION_TEXT];
 	uint64_t pool_bytes;
 	uint64_t used_bytes;
-	struct spill *spill; /* where blocks go without room; or NULL */
-	bool has_numa;	     /* the pool lies on NUMA node `numa` */
+	struct spill *spill;	 /* where blocks go without room; or NULL */
+	struct mem_stock *stock; /* memory for blocks that come */
+	bool has_numa;		 /* the pool lies on NUMA node `numa` */
 	uint32_t numa;
 	uint64_t total[MEM_LIMIT_COUNT]; /* that all tenants share */
 	struct ctl_token_hash admin;

@@ -75,6 +75,8 @@ struct mem_node_config {
 	 * much of it. NULL: nowhere. */
 	const char *spill_dir;
 	uint64_t spill_bytes;
+	/* Memory that is made before blocks need it, at most; 0: none. */
+	uint64_t ready_bytes;
 	/* The vault that orders of the controller may name; NULL: none. */
 	const char *vault;
 	/* Where S3 is, and its region; NULL or "": the default ones. */
@@ -124,7 +126,8 @@ struct mem_serve {
 	const char *lead;      /* NULL: as rack.ini says */
 	char spill_dir[256];   /* "": there is no spill tier */
 	uint64_t spill_bytes;
-	bool has_numa; /* see mem_node_config */
+	uint64_t ready_bytes; /* see mem_node_config */
+	bool has_numa;	      /* see mem_node_config */
 	uint32_t numa;
 	struct env env;	       /* its own */
 	struct uplink *uplink; /* to the controller; or NULL */

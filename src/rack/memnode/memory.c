@@ -147,6 +147,14 @@ static int enter(struct mem_node *node, struct ibv_pd *pd, int access,
 	return 0;
 }
 
+/* The machine has less than the pool was promised. */
+static int no_memory(int err, uint64_t size_bytes)
+{
+	return error_set(err == -ENOMEM ? -ENOSPC : err,
+			 "no memory on the node for %s: %s",
+			 SIZE_TEXT(size_bytes), strerror(-err));
+}
+
 static int make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
 		unsigned flags, int access, struct memory *out)
 {
@@ -155,10 +163,8 @@ static int make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
 			   .can_bind = access & IBV_ACCESS_MW_BIND};
 	int err = take_pages(node, flags, &m);
 
-	if (err) /* the machine has less than the pool was promised */
-		return error_set(err == -ENOMEM ? -ENOSPC : err,
-				 "no memory on the node for %s: %s",
-				 SIZE_TEXT(size_bytes), strerror(-err));
+	if (err)
+		return no_memory(err, size_bytes);
 	return enter(node, pd, access, &m, out);
 }
 
@@ -168,12 +174,35 @@ int memory_make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
 	return make(node, pd, size_bytes, 0, REGION_ACCESS, out);
 }
 
+int memory_prepare(struct mem_node *node, uint64_t size_bytes,
+		   struct memory *out)
+{
+	struct memory m = {.size_bytes = size_bytes, .from_aqdv = true};
+	/* Peers map only what says so: decision 80. */
+	int err = take_pages(node, AQDV_ALLOC_READ_ONLY, &m);
+
+	if (err)
+		return no_memory(err, size_bytes);
+	/* Whoever writes there waits for no page to be cleared. */
+	if (madvise(m.addr, size_bytes, MADV_POPULATE_WRITE))
+		memset(m.addr, 0, size_bytes);
+	*out = m;
+	return 0;
+}
+
+int memory_enter_readable(struct mem_node *node, struct ibv_pd *pd,
+			  struct memory *m, struct memory *out)
+{
+	return enter(node, pd, READABLE_ACCESS, m, out);
+}
+
 int memory_make_readable(struct mem_node *node, struct ibv_pd *pd,
 			 uint64_t size_bytes, struct memory *out)
 {
-	/* Peers map only what says so: decision 80. */
-	return make(node, pd, size_bytes, AQDV_ALLOC_READ_ONLY, READABLE_ACCESS,
-		    out);
+	struct memory m;
+	int err = memory_prepare(node, size_bytes, &m);
+
+	return err ? err : memory_enter_readable(node, pd, &m, out);
 }
 
 int memory_make_spilled(struct mem_node *node, struct ibv_pd *pd,

@@ -23,9 +23,15 @@ struct memory {
 
 int memory_make(struct mem_node *node, struct ibv_pd *pd, uint64_t size_bytes,
 		struct memory *out) MUST_CHECK;
-/* The same, of which others can only read. */
+/* The same, of which others can only read; its pages are touched. */
 int memory_make_readable(struct mem_node *node, struct ibv_pd *pd,
 			 uint64_t size_bytes, struct memory *out) MUST_CHECK;
+/* Its first half, without a key, and its second one, which gives the memory
+ * back if it fails. */
+int memory_prepare(struct mem_node *node, uint64_t size_bytes,
+		   struct memory *out) MUST_CHECK;
+int memory_enter_readable(struct mem_node *node, struct ibv_pd *pd,
+			  struct memory *m, struct memory *out) MUST_CHECK;
 /* The same in the spill tier. */
 int memory_make_spilled(struct mem_node *node, struct ibv_pd *pd,
 			uint64_t size_bytes, struct memory *out) MUST_CHECK;

@@ -16,6 +16,7 @@
 #include "move.h"
 #include "ruled.h"
 #include "spill.h"
+#include "stock.h"
 #include "task.h"
 #include "walks_priv.h"
 
@@ -328,6 +329,8 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	if (!err)
 		err = open_spill(node, c);
 	if (!err)
+		err = mem_stock_create(node, c->ready_bytes, &node->stock);
+	if (!err)
 		err = walks_open(node);
 	if (!err)
 		err = add_default_tenant(node, c->default_token);
@@ -353,6 +356,7 @@ void mem_node_destroy(struct mem_node *node)
 	int err;
 
 	mem_tasks_stop(node);
+	mem_stock_stop(node->stock);
 	node_enter(node, &visit);
 	for (unsigned i = 0; i < MEM_CONN_MAX; i++)
 		if (node->conns[i])
@@ -373,6 +377,7 @@ void mem_node_destroy(struct mem_node *node)
 	node_leave(node, &visit);
 	page_thread_stop(node);
 	mem_blocks_stop(node);
+	mem_stock_destroy(node->stock);
 	if (node->cq)
 		(void)ibv_destroy_cq(node->cq); /* unused by now */
 	if (node->context)

@@ -14,6 +14,7 @@
 #include "base/size.h"
 #include "memory_priv.h"
 #include "ruled.h"
+#include "stock.h"
 
 uint64_t region_pages(uint64_t size_bytes)
 {
@@ -79,6 +80,7 @@ static int charge(struct mem_node *node, struct mem_region *r, uint64_t more)
 				 SIZE_TEXT(more));
 	t->used_bytes += more;
 	node->used_bytes += more;
+	mem_stock_yield(node->stock, 0);
 	r->charged_bytes += more;
 	return 0;
 }

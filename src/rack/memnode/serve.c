@@ -83,6 +83,7 @@ static int open_node(struct daemon *d)
 		.shared_lead = find_lead(d, s->lead),
 		.spill_dir = s->spill_dir[0] ? s->spill_dir : NULL,
 		.spill_bytes = s->spill_bytes,
+		.ready_bytes = s->ready_bytes,
 		.has_numa = s->has_numa,
 		.numa = s->numa,
 		.default_token = token,

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/size.h"
 #include "ruled.h"
+#include "stock.h"
 
 /* ---- what is charged ---------------------------------------------------- */
 
@@ -44,6 +45,7 @@ int space_charge(struct mem_node *node, struct mem_tenant *t,
 				 SIZE_TEXT(own_bytes));
 	t->page_bytes += all;
 	node->used_bytes += own_bytes;
+	mem_stock_yield(node->stock, 0);
 	return 0;
 }
 
@@ -111,6 +113,7 @@ static void settle(struct mem_node *node, struct mem_pframes *f)
 	node->used_bytes -= f->charged_bytes;
 	f->charged_bytes = region_pages(bytes) + f->pending_bytes;
 	node->used_bytes += f->charged_bytes;
+	mem_stock_yield(node->stock, 0);
 }
 
 /* One less uses it; the last one ends it. Lets the lock go. */
