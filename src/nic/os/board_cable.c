@@ -78,6 +78,18 @@ HOT static bool cable_link_tx(struct os_link *l, const uint8_t *frame,
 	return true;
 }
 
+HOT static uint8_t *cable_link_tx_begin(struct os_link *l, size_t len_bytes)
+{
+	return LIKELY(len_bytes <= OS_FRAME_MAX)
+		       ? ring_reserve(&cable_of_link(l)->tx, len_bytes)
+		       : NULL;
+}
+
+HOT static void cable_link_tx_end(struct os_link *l, size_t len_bytes)
+{
+	ring_publish(&cable_of_link(l)->tx, len_bytes);
+}
+
 /* Once for a batch: the NIC sees the frames without it if it polls. */
 HOT static void cable_link_flush(struct os_link *l)
 {
@@ -243,6 +255,8 @@ static const struct link_ops cable_link_ops = {
 	.poll = cable_link_poll,
 	.ready = cable_link_ready,
 	.tx = cable_link_tx,
+	.tx_begin = cable_link_tx_begin,
+	.tx_end = cable_link_tx_end,
 	.flush = cable_link_flush,
 	.nudge = cable_link_nudge,
 	.event = cable_link_event,
