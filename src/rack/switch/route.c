@@ -31,14 +31,20 @@ static bool look_up(struct tor *t, struct tor_route *route,
 
 /* Builds the frame where it leaves. */
 HOT static void send(struct tor_port *port, const struct wire_stamp *stamp,
-		     const struct wire_vary *vary)
+		     const struct wire_pkt *wire)
 {
+	/* Not a copy of it: what was stored in small pieces is not at hand in
+	 * large ones for a while. */
+	struct wire_vary v = wire_vary_of(wire);
 	struct tor *t = port->tor;
 	uint8_t *frame;
 
+	/* The payload is a frame's, or the switch's own. */
+	v.is_frame = true;
+
 	if (UNLIKELY(!port->up || !port->ops->tx_begin)) {
 		tor_forward(t, NULL, port, t->tx,
-			    wire_stamp_build(stamp, vary, t->tx), NULL);
+			    wire_stamp_build(stamp, &v, t->tx), NULL);
 		return;
 	}
 	count(t, TOR_C_forwarded);
@@ -47,7 +53,7 @@ HOT static void send(struct tor_port *port, const struct wire_stamp *stamp,
 		port->counters[TOR_P_tx_full]++;
 		return;
 	}
-	(void)wire_stamp_build(stamp, vary, frame); /* frame_len */
+	(void)wire_stamp_build(stamp, &v, frame); /* frame_len */
 	port->ops->tx_end(port->ctx, stamp->frame_len);
 	tor_port_sent(port, stamp->frame_len);
 }
@@ -56,7 +62,6 @@ HOT bool tor_route_leave(struct tor *t, struct tor_route *route,
 			 const struct wire_pkt *wire)
 {
 	const struct wire_stamp *stamp;
-	struct wire_vary v;
 
 	if (UNLIKELY(!is_known(t, route) && !look_up(t, route, wire)))
 		return false;
@@ -64,11 +69,8 @@ HOT bool tor_route_leave(struct tor *t, struct tor_route *route,
 				 wire->solicited, wire->payload_len);
 	if (UNLIKELY(!stamp))
 		return false;
-	v = wire_vary_of(wire);
-	/* Or of the switch itself. */
-	v.is_frame = true;
 	count(t, TOR_C_rewritten);
-	send(route->out, stamp, &v);
+	send(route->out, stamp, wire);
 	return true;
 }
 
