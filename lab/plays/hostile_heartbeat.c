@@ -244,6 +244,7 @@ static void request_ends(struct sim *sim, struct sim_event *ev)
 	case HEARTBEAT_LOSS_SOME:
 		heartbeat_plan_lose(&a->plan, n->index, &a->bonds, is_named, n);
 		break;
+	case HEARTBEAT_LOSS_SILENT: /* of engines; there are none here */
 	case HEARTBEAT_LOSS_NONE:
 		break;
 	}

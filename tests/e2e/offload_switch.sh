@@ -78,24 +78,37 @@ json "$TMP/out" 'd["engines"][0]["switch"] == "s1"' >/dev/null || fail "$(<"$TMP
 AQUIFER_NIC_PORT=auto client lines one 600 </dev/null >"$TMP/lines" 2>"$TMP/err" || true
 grep -q "is not at this switch" "$TMP/err" || fail "$(<"$TMP/lines") $(<"$TMP/err")"
 
-# The control process is killed: the switch serves on until the application,
-# which finds no engine, cuts it off. A new one finds what the old one left.
+# The control process is killed, and is away for longer than an engine may be
+# silent: the switch serves on. A new one finds what the old one left.
 mkfifo "$TMP/in"
 client lines one 1200 <"$TMP/in" >"$TMP/lines" 2>"$TMP/errors" &
 PIDS+=("$!")
 exec 3>"$TMP/in"
 [[ $(wait_line "$TMP/lines" 1) == ready ]] || fail "not ready"
 until_ok first
-for served in {1..20}; do
-	kill_node e0
-	ask served
-	up
-	[[ $code != 0 ]] || break
-	until_ok back
-done
-((served < 20)) || fail "the switch serves nobody without its engine"
+serves_on() {
+	for _ in {1..12}; do
+		ask "$1"
+		[[ $code == 0 ]] || fail "$1: $code: $(<"$TMP/errors")"
+		sleep 0.5
+	done
+}
+cow_soon 'len(d["sessions"]) == 1'
+epoch=$(json "$TMP/cow" 'd["sessions"][0]["epoch"]')
+kill_node e0
+serves_on without
+cow "[s['epoch'] for s in d['sessions']] == [$epoch]" || fail "not $epoch: $(<"$TMP/cow")"
+up
+cow_soon "len(d['sessions']) == 1 and d['sessions'][0]['epoch'] != $epoch and d['sessions'][0]['state'] == 'run'"
 until_ok back
-cow_soon 'len(d["sessions"]) == 1 and d["sessions"][0]["state"] == "run"'
+
+# It hangs: no data stops, and the session is the same one afterwards.
+epoch=$(json "$TMP/cow" 'd["sessions"][0]["epoch"]')
+kill -STOP "$(node_pid e0)"
+serves_on beside
+kill -CONT "$(node_pid e0)"
+serves_on again
+cow "[s['epoch'] for s in d['sessions']] == [$epoch]" || fail "not $epoch: $(<"$TMP/cow")"
 
 # The switch hangs: the control process says so soon, and then goes on.
 sock=$RUNDIR/e0.engine.sock

@@ -162,7 +162,8 @@ static void test_who_is_lost(void **state)
 	assert_int_equal(end(&r, 0, -EPROTO), HEARTBEAT_LOSS_NONE);
 	r.now_ns += CLIENT_HEARTBEAT_TIMEOUT_MS * MS;
 	assert_int_equal(end(&r, 0, -EHOSTDOWN), HEARTBEAT_LOSS_NONE);
-	assert_int_equal(end(&r, ENGINE, -EHOSTDOWN), HEARTBEAT_LOSS_ALL);
+	assert_int_equal(end(&r, ENGINE, -EHOSTDOWN), HEARTBEAT_LOSS_SILENT);
+	assert_int_equal(end(&r, ENGINE, -ESTALE), HEARTBEAT_LOSS_ALL);
 
 	heartbeat_plan_lose(&r.plan, 0, &r.bonds, is_b, NULL);
 	assert_false(client_bond_is_lost(&r.bond[0]));
@@ -172,6 +173,27 @@ static void test_who_is_lost(void **state)
 	assert_false(client_bond_is_lost(&r.bond[2]));
 }
 
+/* Who keeps alive what another process does is not lost by silence. */
+static void test_who_is_patient(void **state)
+{
+	const uint32_t targets[] = {ENGINE, ENGINE, ENGINE + 1};
+	struct rig r;
+
+	begin(&r, 3, targets);
+	r.bond[0].is_patient = r.bond[2].is_patient = true;
+	(void)look(&r, 0);
+	heartbeat_plan_hear(&r.plan, ENGINE, &r.bonds, true);
+	assert_true(client_bond_is_silent(&r.bond[0]));
+	assert_false(client_bond_is_lost(&r.bond[0]));
+	assert_true(client_bond_is_lost(&r.bond[1]));
+	assert_false(client_bond_is_silent(&r.bond[2]));
+	heartbeat_plan_hear(&r.plan, ENGINE, &r.bonds, false);
+	assert_false(client_bond_is_silent(&r.bond[0]));
+	/* What the engine says itself is certain. */
+	heartbeat_plan_lose(&r.plan, ENGINE, &r.bonds, NULL, NULL);
+	assert_true(client_bond_is_lost(&r.bond[0]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -179,6 +201,7 @@ int main(void)
 		cmocka_unit_test(test_those_that_did_not_fit_are_next),
 		cmocka_unit_test(test_what_cannot_be_sent_is_tried_again),
 		cmocka_unit_test(test_who_is_lost),
+		cmocka_unit_test(test_who_is_patient),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

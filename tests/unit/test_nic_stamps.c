@@ -56,7 +56,7 @@ static unsigned stamps_used(const struct nic *nic)
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < STAMP_COUNT; i++)
+	for (unsigned i = 0; i < WIRE_STAMP_COUNT; i++)
 		n += (nic->stamps.tx[i].key != 0) +
 		     (nic->stamps.rx[i].stamp.frame_len != 0);
 	return n;
@@ -87,7 +87,7 @@ static void test_twice(void **state)
 	conn_init(&c, IBV_MTU_1024);
 	for (i = 0; i < 2 * ROUNDS; i++)
 		do_one(&c, IBV_WR_RDMA_WRITE, 0, i % 2 ? 64 : 68);
-	for (i = 0; i < STAMP_COUNT; i++)
+	for (i = 0; i < WIRE_STAMP_COUNT; i++)
 		assert_true((c.p.side[0].nic->stamps.tx[i].key >> 24 & 0xff) !=
 			    WIRE_RC_WRITE_ONLY);
 	conn_release(&c);
@@ -139,7 +139,7 @@ static void test_damaged(void **state)
 static void test_flows(void **state)
 {
 	struct conn c;
-	struct stamps *st;
+	struct wire_stamps *st;
 	struct wire_pkt out;
 	uint32_t first, n;
 
@@ -150,23 +150,23 @@ static void test_flows(void **state)
 	out = c.e[0].qp->out;
 	first = c.e[0].qp->flow;
 	assert_int_not_equal(first, 0);
-	assert_int_equal(flow_number(st, &out), first);
+	assert_int_equal(wire_stamps_flow(st, &out), first);
 	out.tos = 0x60;
-	n = flow_number(st, &out);
+	n = wire_stamps_flow(st, &out);
 	assert_int_not_equal(n, first);
-	assert_int_equal(flow_number(st, &out), n);
+	assert_int_equal(wire_stamps_flow(st, &out), n);
 	/* More flows than are remembered: never a number twice. */
-	for (unsigned i = 0; i < 3 * FLOW_COUNT; i++) {
+	for (unsigned i = 0; i < 3 * WIRE_FLOW_COUNT; i++) {
 		uint32_t next;
 
 		out.src_port = (uint16_t)(i + 1);
-		next = flow_number(st, &out);
+		next = wire_stamps_flow(st, &out);
 		assert_true(next > n);
 		n = next;
 	}
 	st->flow_last = UINT32_MAX;
 	out.ttl++;
-	assert_int_equal(flow_number(st, &out), 0);
+	assert_int_equal(wire_stamps_flow(st, &out), 0);
 
 	/* Without a number there is no stamp, and all works. */
 	c.e[0].qp->flow = 0;

@@ -30,6 +30,7 @@ struct both {
 	/* What was asked, and what came. */
 	uint64_t va;
 	uint32_t len_bytes, first_psn;
+	const uint8_t *payload; /* of WRITEs, 64 bytes; or NULL */
 	uint32_t got_bytes;
 	uint8_t got[4096];
 	unsigned lost;
@@ -54,6 +55,8 @@ static bool describe(struct end_tx *e, uint32_t psn, struct wire_pkt *w)
 	w->rkey = 5;
 	w->va = b->va + at;
 	w->dma_len = b->len_bytes - at;
+	w->payload = b->payload;
+	w->payload_len = b->payload ? 64 : 0;
 	return true;
 }
 
@@ -61,6 +64,8 @@ static void executed(struct end_tx *e, uint32_t psn, const struct wire_pkt *w)
 {
 	struct both *b = container_of(e, struct both, tx);
 
+	if (!w)
+		return;
 	memcpy(b->got + b->got_bytes, w->payload, w->payload_len);
 	b->got_bytes += w->payload_len;
 }
@@ -420,6 +425,178 @@ static void answers_of_another_length_are_none(void **state)
 	destroy(r, &b);
 }
 
+/* ---- frames of which the beginning is known -------------------------------
+ */
+
+/* The i-th frame of a port is what wire_build makes of the packet in it. */
+static struct wire_pkt got_as_built(const struct rig *r, unsigned port,
+				    unsigned i)
+{
+	struct wire_pkt w = rig_got(r, port, i);
+	uint8_t again[WIRE_FRAME_MAX];
+
+	assert_int_equal(wire_build(&w, again), r->ports[port].len[i]);
+	assert_memory_equal(again, r->ports[port].frame[i],
+			    r->ports[port].len[i]);
+	return w;
+}
+
+static void send_one(struct rig *r, struct both *b, uint64_t va,
+		     const uint8_t *payload)
+{
+	b->va = va;
+	b->payload = payload;
+	b->len_bytes = 64;
+	b->first_psn = b->tx.next_psn;
+	tor_begin(r->tor);
+	end_tx_send(&b->tx, payload ? WIRE_RC_WRITE_ONLY : WIRE_RC_READ_REQ,
+		    64);
+	tor_end(r->tor);
+}
+
+static unsigned stamps_made(const struct rig *r, unsigned port)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < WIRE_STAMP_COUNT; i++)
+		n += r->ports[port].port->stamps.tx[i].key != 0;
+	return n;
+}
+
+static void what_an_end_sends_often_is_as_it_was(void **state)
+{
+	uint8_t bytes[64];
+	struct both b;
+	struct rig *r = make(&b, "swordbox", "swordbox");
+	uint64_t sent = tor_port_counter(r->ports[0].port, TOR_P_tx_frames);
+
+	for (unsigned i = 0; i < 40; i++) {
+		struct wire_pkt w;
+
+		for (unsigned k = 0; k < sizeof(bytes); k++)
+			bytes[k] = (uint8_t)(k * i);
+		send_one(r, &b, 0x1000 + i, i % 2 ? bytes : NULL);
+		w = got_as_built(r, 0, i);
+		assert_int_equal(w.va, 0x1000 + i);
+		assert_int_equal(w.rkey, 5);
+		assert_int_equal(w.dma_len, 64);
+		assert_int_equal(w.psn, b.first_psn);
+		assert_int_equal(w.dest_qpn, PEER_QPN);
+		assert_true(w.ack_req);
+		assert_int_equal(w.payload_len, i % 2 ? 64 : 0);
+		if (i % 2)
+			assert_memory_equal(w.payload, bytes, 64);
+	}
+	assert_int_equal(stamps_made(r, 0), 2);
+	assert_int_equal(tor_counter(r->tor, TOR_C_rewritten), 40);
+	assert_int_equal(tor_port_counter(r->ports[0].port, TOR_P_tx_frames),
+			 sent + 40);
+	/* There is no room, or the port is down. */
+	r->ports[0].full = true;
+	send_one(r, &b, 0, NULL);
+	assert_int_equal(tor_port_counter(r->ports[0].port, TOR_P_tx_full), 1);
+	r->ports[0].full = false;
+	tor_port_set_up(r->ports[0].port, false);
+	send_one(r, &b, 0, NULL);
+	assert_int_equal(tor_port_counter(r->ports[0].port, TOR_P_tx_down), 1);
+	assert_int_equal(r->ports[0].got, 40);
+	destroy(r, &b);
+}
+
+/* Its address is heard by another port: what is sent leaves there. */
+static void an_end_follows_its_peer(void **state)
+{
+	struct both b;
+	struct rig *r = make(&b, "swordbox:open", "swordbox:open");
+	struct wire_pkt w = {.opcode = WIRE_RC_ACK};
+
+	for (unsigned i = 0; i < 4; i++)
+		send_one(r, &b, i, NULL);
+	assert_int_equal(r->ports[0].got, 4);
+	rig_addresses(&w, PEER, OTHER);
+	rig_send(r, 2, &w);
+	for (unsigned i = 0; i < 4; i++)
+		send_one(r, &b, i, NULL);
+	assert_int_equal(r->ports[0].got, 4);
+	assert_int_equal(r->ports[2].got, 4);
+	tor_port_remove(r->ports[2].port);
+	send_one(r, &b, 7, NULL);
+	/* Nobody knows where: it is sent to all that are left. */
+	assert_int_equal(got_as_built(r, 0, 4).va, 7);
+	destroy(r, &b);
+}
+
+static size_t answer_frame(const struct both *b, const uint8_t *bytes,
+			   uint8_t *frame)
+{
+	struct wire_pkt w = from_peer(WIRE_RC_READ_RESP_ONLY, b->first_psn);
+
+	w.payload = bytes;
+	w.payload_len = 64;
+	return wire_build(&w, frame);
+}
+
+/* One bit of an answer is wrong: it has no effect, or it is one that the ICRC
+ * leaves out and that says nothing. */
+static void flip(struct rig *r, struct both *b, const uint8_t *bytes,
+		 size_t bit)
+{
+	uint8_t frame[WIRE_FRAME_MAX];
+	size_t n;
+
+	send_one(r, b, 0x1000, NULL);
+	n = answer_frame(b, bytes, frame);
+	assert_true(bit / 8 < n);
+	frame[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	b->got_bytes = 0;
+	rig_input(r, 0, frame, n);
+	if (b->got_bytes == 0) {
+		n = answer_frame(b, bytes, frame);
+		rig_input(r, 0, frame, n);
+	}
+	assert_int_equal(b->got_bytes, 64);
+	assert_memory_equal(b->got, bytes, 64);
+	assert_int_equal(b->tx.una_psn, b->tx.next_psn);
+}
+
+static void answers_of_a_known_kind_are_checked_as_ever(void **state)
+{
+	uint8_t bytes[64], frame[WIRE_FRAME_MAX];
+	struct both b;
+	struct rig *r = make(&b, "swordbox", "swordbox");
+	uint64_t forged, roce;
+	size_t n;
+
+	fill(bytes, sizeof(bytes));
+	for (unsigned i = 0; i < 4; i++) {
+		b.got_bytes = 0;
+		send_one(r, &b, 0x1000, NULL);
+		n = answer_frame(&b, bytes, frame);
+		rig_input(r, 0, frame, n);
+		assert_int_equal(b.got_bytes, 64);
+	}
+	for (size_t bit = 0; bit < n * 8; bit++)
+		flip(r, &b, bytes, bit);
+	/* From another port, and for an end that is gone. */
+	send_one(r, &b, 0x1000, NULL);
+	n = answer_frame(&b, bytes, frame);
+	b.got_bytes = 0;
+	forged = tor_counter(r->tor, TOR_C_forged);
+	for (unsigned i = 0; i < 4; i++)
+		rig_input(r, 1, frame, n);
+	assert_int_equal(tor_counter(r->tor, TOR_C_forged), forged + 4);
+	assert_int_equal(b.got_bytes, 0);
+	roce = tor_port_counter(r->ports[0].port, TOR_P_rx_roce);
+	rig_input(r, 0, frame, n);
+	assert_int_equal(b.got_bytes, 64);
+	assert_int_equal(tor_port_counter(r->ports[0].port, TOR_P_rx_roce),
+			 roce + 1);
+	tor_end_remove(&b.at);
+	rig_input(r, 0, frame, n);
+	assert_int_equal(b.got_bytes, 64);
+	destroy(r, &b);
+}
+
 /* ---- messages that are heard ----------------------------------------------
  */
 
@@ -622,6 +799,9 @@ int main(void)
 		cmocka_unit_test(a_read_has_as_many_answers_as_the_path_wants),
 		cmocka_unit_test(a_read_goes_on_where_it_broke),
 		cmocka_unit_test(answers_of_another_length_are_none),
+		cmocka_unit_test(what_an_end_sends_often_is_as_it_was),
+		cmocka_unit_test(an_end_follows_its_peer),
+		cmocka_unit_test(answers_of_a_known_kind_are_checked_as_ever),
 		cmocka_unit_test(messages_are_put_together),
 		cmocka_unit_test(parts_that_fit_nothing_are_wrong),
 		cmocka_unit_test(arp_finds_the_switch),

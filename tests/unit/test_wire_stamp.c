@@ -51,9 +51,10 @@ static void check_same(const struct wire_pkt *a, const struct wire_pkt *b)
 static void check_flow(uint64_t *seed, uint8_t opcode, uint32_t len)
 {
 	uint8_t payload[WIRE_MTU_MAX], slow[WIRE_FRAME_MAX];
-	uint8_t fast[WIRE_FRAME_MAX + 1];
+	uint8_t fast[WIRE_FRAME_MAX + 1], shifted[WIRE_MTU_MAX + 8];
 	struct wire_pkt pkt, known, parsed;
 	struct wire_stamp s;
+	struct wire_vary v;
 	size_t n;
 
 	test_random_bytes(seed, payload, sizeof(payload));
@@ -68,6 +69,15 @@ static void check_flow(uint64_t *seed, uint8_t opcode, uint32_t len)
 		assert_int_equal(wire_build(&pkt, slow), n);
 		memset(fast, 0x55, sizeof(fast));
 		assert_int_equal(stamp_build(&s, &pkt, fast), n);
+		assert_memory_equal(fast, slow, n);
+		assert_int_equal(fast[n], 0x55);
+		/* The payload in another frame, wherever it lies there. */
+		memcpy(shifted + i % 8, payload, len);
+		v = wire_vary_of(&pkt);
+		v.payload = shifted + i % 8;
+		v.is_frame = true;
+		memset(fast, 0x55, sizeof(fast));
+		assert_int_equal(wire_stamp_build(&s, &v, fast), n);
 		assert_memory_equal(fast, slow, n);
 		assert_int_equal(fast[n], 0x55);
 		/* The payload in place. */

@@ -47,20 +47,36 @@ static inline void rig_random(struct env *env, void *buf, size_t len_bytes)
 	rng_fill(&container_of(env, struct rig, env)->rng, buf, len_bytes);
 }
 
-static inline bool rig_tx(void *ctx, const uint8_t *frame, size_t len_bytes,
-			  const void *hint)
+static inline uint8_t *rig_tx_begin(void *ctx, size_t len_bytes)
 {
 	struct rig_port *p = ctx;
 
 	if (p->full)
-		return false;
+		return NULL;
 	assert_true(p->got < RIG_KEPT);
 	/* Exactly as long, so that ASan guards its end. */
 	free(p->frame[p->got]);
 	p->frame[p->got] = malloc(len_bytes);
 	assert_non_null(p->frame[p->got]);
-	memcpy(p->frame[p->got], frame, len_bytes);
+	return p->frame[p->got];
+}
+
+static inline void rig_tx_end(void *ctx, size_t len_bytes)
+{
+	struct rig_port *p = ctx;
+
 	p->len[p->got++] = len_bytes;
+}
+
+static inline bool rig_tx(void *ctx, const uint8_t *frame, size_t len_bytes,
+			  const void *hint)
+{
+	uint8_t *to = rig_tx_begin(ctx, len_bytes);
+
+	if (!to)
+		return false;
+	memcpy(to, frame, len_bytes);
+	rig_tx_end(ctx, len_bytes);
 	return true;
 }
 
@@ -70,6 +86,8 @@ static inline void rig_flush(void *ctx)
 }
 
 static const struct tor_port_ops rig_port_ops = {.tx = rig_tx,
+						 .tx_begin = rig_tx_begin,
+						 .tx_end = rig_tx_end,
 						 .flush = rig_flush};
 static const struct env_ops rig_env_ops = {.now_ns = rig_now,
 					   .random = rig_random};

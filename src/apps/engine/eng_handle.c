@@ -63,12 +63,13 @@ static void answer_open(struct eng *eng, struct ctl_call *call,
 				  "write", qp_json(&s->node[i][1])));
 	ctl_bond_format(s->nonce, s->slot, id);
 	tree = json_pack(
-		"{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:i, s:o, s:b}", "proto",
-		CTL_PROTO, "session", id, "gid", text, "qpn",
+		"{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:i, s:o, s:b, s:b}",
+		"proto", CTL_PROTO, "session", id, "gid", text, "qpn",
 		(json_int_t)s->ring.qpn, "psn", (json_int_t)s->ring.psn, "mtu",
 		128 << s->application.mtu, "rd_atomic",
 		(int)s->application.rd_atomic, "heartbeat_ms", ENG_HEARTBEAT_MS,
-		"nodes", nodes, "can_auth", eng->can_auth);
+		"nodes", nodes, "can_auth", eng->can_auth, "in_switch",
+		eng->at_switch != NULL);
 	add_auth(tree, &s->application);
 	ctl_reply_json(call->reply, 200, tree);
 }

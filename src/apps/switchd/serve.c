@@ -47,8 +47,22 @@ static bool port_tx_traced(void *ctx, const uint8_t *frame, size_t len_bytes,
 	return os_link_tx(ctx, frame, len_bytes, hint);
 }
 
+static uint8_t *port_tx_begin(void *ctx, size_t len_bytes)
+{
+	return os_link_tx_begin(ctx, len_bytes);
+}
+
+static void port_tx_end(void *ctx, size_t len_bytes)
+{
+	os_link_tx_end(ctx, len_bytes);
+}
+
 static const struct tor_port_ops port_ops = {.tx = port_tx,
 					     .flush = port_flush};
+static const struct tor_port_ops roomy_ops = {.tx = port_tx,
+					      .tx_begin = port_tx_begin,
+					      .tx_end = port_tx_end,
+					      .flush = port_flush};
 static const struct tor_port_ops traced_ops = {.tx = port_tx_traced,
 					       .flush = port_flush};
 
@@ -74,13 +88,21 @@ static int claim(struct switchd *s, struct tor_port *port,
 	return 0;
 }
 
+static const struct tor_port_ops *ops_of(const struct switchd *s,
+					 const struct os_link *link)
+{
+	if (s->trace)
+		return &traced_ops;
+	return os_link_has_room(link) ? &roomy_ops : &port_ops;
+}
+
 static int link_up(void *ctx, struct os_link *link)
 {
 	struct switchd *s = ctx;
 	char prefix[COUNTER_NAME_MAX];
 	struct tor_port_config cfg = {
 		.name = os_link_name(link),
-		.ops = s->trace ? &traced_ops : &port_ops,
+		.ops = ops_of(s, link),
 		.ctx = link,
 		.takes_hints = os_link_takes_hints(link),
 	};

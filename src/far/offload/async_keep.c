@@ -39,7 +39,39 @@ static bool is_forgotten(const struct aq_async *a)
 	return false;
 }
 
-static bool is_healthy(const struct aq_async *a)
+static uint64_t word_at(const void *p)
+{
+	/* Nothing hangs on it. */
+	return atomic_load_explicit((const _Atomic uint64_t *)p,
+				    memory_order_relaxed);
+}
+
+/*
+ * An engine in a switch that does not answer is one whose control process hangs
+ * or is gone, and the switch serves on; or the switch is gone as well, and no
+ * request ends. Each ends or fails while somebody serves: nodes that do not
+ * answer are given up before.
+ */
+static bool is_stuck(struct aq_async *a)
+{
+	const struct offload_preamble *p = a->memory;
+	uint64_t now_ns = client_keep_now_ns(a->rack);
+	uint64_t done = word_at(&p->red.done);
+	uint64_t word = word_at(&p->green);
+	struct offload_green green;
+
+	memcpy(&green, &word, sizeof(green));
+	if (!client_bond_is_silent(&a->bond) ||
+	    green.tail == (uint32_t)word_at(&p->red.head) ||
+	    done != a->seen_done || a->stuck_ns == 0) {
+		a->seen_done = done;
+		a->stuck_ns = now_ns;
+	}
+	return now_ns - a->stuck_ns >
+	       async_share_ms(a, ASYNC_ENGINE_SHARE) * 1000000ull;
+}
+
+static bool is_healthy(struct aq_async *a)
 {
 	uint32_t err = state_err(a);
 
@@ -48,7 +80,8 @@ static bool is_healthy(const struct aq_async *a)
 			 error_text((int)err));
 		return false;
 	}
-	return aqdv_peer_gone(a->end.qp) != 1 && !is_forgotten(a);
+	return aqdv_peer_gone(a->end.qp) != 1 && !is_forgotten(a) &&
+	       !is_stuck(a);
 }
 
 static bool has_lost_node(const struct aq_async *a)

@@ -75,7 +75,8 @@ struct async_qp {
 struct async_session {
 	struct client_node engine;
 	char id[CLIENT_ID_MAX];
-	bool can_auth; /* its packets can carry a MAC */
+	bool can_auth;	/* its packets can carry a MAC */
+	bool in_switch; /* another process moves the data */
 };
 
 struct aq_async {
@@ -109,6 +110,10 @@ struct aq_async {
 	char served_by[CLIENT_NODE_NAME_MAX]; /* the engine; "": none yet */
 	uint64_t lost_ns; /* since when there is no engine */
 	uint64_t retry_ns;
+	/* While the engine is silent: what it had done when that was looked at
+	 * last, and since when that has not changed; 0: not yet. */
+	uint64_t seen_done;
+	uint64_t stuck_ns;
 	uint32_t node_count;
 	uint32_t region_count;
 	struct async_node node[OFFLOAD_NODES_MAX];

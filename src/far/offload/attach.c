@@ -225,6 +225,9 @@ static void set_bounds(struct aq_async *a)
 static int start_heartbeat(struct aq_async *a)
 {
 	atomic_store_explicit(&a->bond.is_lost, false, memory_order_relaxed);
+	atomic_store_explicit(&a->bond.is_silent, false, memory_order_relaxed);
+	a->bond.is_patient = a->now.in_switch;
+	a->stuck_ns = 0;
 	memcpy(a->bond.id, a->now.id, sizeof(a->bond.id));
 	return client_bond_add_engine(a->rack, &a->bond, &a->now.engine,
 				      a->engine_token, ASYNC_HEARTBEAT_MS);
@@ -247,8 +250,11 @@ static int attach_to(struct aq_async *a, const struct client_caller *caller,
 		err = offload_async_end_parse(reply, &far);
 	if (!err)
 		err = client_auth_parse(a->rack, reply, "engine", &auth);
-	if (!err)
+	if (!err) {
+		a->now.in_switch =
+			json_is_true(json_object_get(reply, "in_switch"));
 		err = start_heartbeat(a);
+	}
 	if (!err)
 		err = client_auth_use(a->device.verbs, a->end.qp, &auth);
 	if (!err)

@@ -41,7 +41,7 @@ static bool send_short(struct nic_qp *qp, uint8_t opcode, uint8_t syndrome,
 		       uint32_t psn)
 {
 	const struct wire_stamp *stamp =
-		stamp_for(&qp->nic->stamps, qp->flow, opcode, false, 0);
+		wire_stamps_find(&qp->nic->stamps, qp->flow, opcode, false, 0);
 
 	if (LIKELY(stamp && !qp->rsp.marked)) {
 		struct wire_vary v = {
@@ -82,8 +82,8 @@ static int send_read_data(struct nic_qp *qp, const struct resp_res *res,
 	struct wire_pkt *out = &qp->out;
 	uint8_t opcode =
 		read_opcode(res->restart, res->next_psn == res->last_psn);
-	const struct wire_stamp *stamp =
-		stamp_for(&qp->nic->stamps, qp->flow, opcode, false, len);
+	const struct wire_stamp *stamp = wire_stamps_find(
+		&qp->nic->stamps, qp->flow, opcode, false, len);
 
 	if (LIKELY(stamp && !qp->rsp.marked)) {
 		struct wire_vary v = {

@@ -190,8 +190,8 @@ static size_t build(struct nic_qp *qp, uint8_t *frame)
 {
 	const struct wire_pkt *out = &qp->out;
 	const struct wire_stamp *stamp =
-		stamp_for(&qp->nic->stamps, qp->flow, out->opcode,
-			  out->solicited, out->payload_len);
+		wire_stamps_find(&qp->nic->stamps, qp->flow, out->opcode,
+				 out->solicited, out->payload_len);
 	size_t len;
 
 	if (LIKELY(stamp != NULL)) {
@@ -202,7 +202,7 @@ static size_t build(struct nic_qp *qp, uint8_t *frame)
 	if (UNLIKELY(out->has_mac))
 		auth_sign(qp, frame);
 	len = wire_build(out, frame);
-	stamp_learn_tx(qp);
+	wire_stamps_learn_tx(&qp->nic->stamps, qp->flow, out);
 	return len;
 }
 
@@ -375,7 +375,8 @@ static COLD void input_with_mac(struct nic_qp *qp, const struct wire_pkt *pkt)
 
 /* A packet; the one of `stamp`, if that is not NULL. */
 static void input(struct nic *nic, const struct wire_pkt *pkt,
-		  const uint8_t *frame, struct rx_stamp *stamp, uint32_t from)
+		  const uint8_t *frame, struct wire_rx_stamp *stamp,
+		  uint32_t from)
 {
 	struct nic_qp *qp;
 	enum nic_counter drop;
@@ -411,7 +412,7 @@ static void input(struct nic *nic, const struct wire_pkt *pkt,
 
 /* The same, for what comes most: queue pairs of one flow have one answer to
  * what the filter asks about the packet. */
-static inline void input_stamped(struct nic *nic, struct rx_stamp *stamp,
+static inline void input_stamped(struct nic *nic, struct wire_rx_stamp *stamp,
 				 const uint8_t *frame, uint32_t from)
 {
 	struct nic_qp *qp = qp_find(nic, stamp->pkt.dest_qpn);
@@ -460,7 +461,7 @@ static void input_unknown(struct nic *nic, const uint8_t *frame,
 	enum wire_error err = wire_parse(frame, len_bytes, &pkt);
 
 	if (LIKELY(!err)) {
-		stamp_learn_rx(&nic->stamps, &pkt, frame, len_bytes);
+		wire_stamps_learn_rx(&nic->stamps, &pkt, frame, len_bytes);
 		input(nic, &pkt, frame, NULL, from);
 	} else if (err == WIRE_E_ICRC && PLANTED(skip_icrc)) {
 		input_anyway(nic, frame, len_bytes, from);
@@ -472,7 +473,8 @@ static void input_unknown(struct nic *nic, const uint8_t *frame,
 HOT void nic_input(struct nic *nic, const uint8_t *frame, size_t len_bytes,
 		   uint32_t from)
 {
-	struct rx_stamp *stamp = stamp_parse(&nic->stamps, frame, len_bytes);
+	struct wire_rx_stamp *stamp =
+		wire_stamps_parse(&nic->stamps, frame, len_bytes);
 
 	count(nic, NIC_C_rx_frames);
 	nic->counters[NIC_C_rx_bytes] += len_bytes;

@@ -16,8 +16,8 @@
 #include "key_priv.h"
 #include "nic.h"
 #include "nic_limits.h"
-#include "stamps.h"
 #include "ud_priv.h"
+#include "wire/wire_stamps.h"
 
 struct nic {
 	struct env *env;
@@ -63,7 +63,7 @@ struct nic {
 	uint32_t walking; /* walks that run or wait */
 	struct nic_walker walker;
 	struct list walk_waits; /* domains whose walks wait */
-	struct stamps stamps;
+	struct wire_stamps stamps;
 };
 
 static inline void count(struct nic *nic, enum nic_counter c)

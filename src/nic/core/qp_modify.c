@@ -374,9 +374,9 @@ int nic_qp_modify(struct nic_qp *qp, const struct ibv_qp_attr *attr, int mask)
 		if (qp->auth)
 			auth_start(qp, mask);
 		/* Stamps know nothing of MACs. */
-		qp->flow = auth_is_on(qp)
-				   ? 0
-				   : flow_number(&qp->nic->stamps, &qp->out);
+		qp->flow = auth_is_on(qp) ? 0
+					  : wire_stamps_flow(&qp->nic->stamps,
+							     &qp->out);
 	}
 	enter(qp, next);
 	return 0;

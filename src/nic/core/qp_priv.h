@@ -39,7 +39,7 @@ struct nic_qp {
 	enum ibv_qp_state state;
 	enum ibv_qp_type type;
 	uint32_t mtu;
-	uint32_t flow; /* see flow_number; 0: none, as of datagrams */
+	uint32_t flow; /* see wire_stamps_flow; 0: none, as of datagrams */
 	struct nic *nic;
 	struct nic_pd *pd;
 	struct env_path *path;

@@ -332,8 +332,8 @@ static bool send_response_request(struct nic_qp *qp,
 				  uint32_t end)
 {
 	const struct wire_stamp *stamp =
-		stamp_for(&qp->nic->stamps, qp->flow,
-			  op->info->wire[WQE_WIRE_ONLY], false, 0);
+		wire_stamps_find(&qp->nic->stamps, qp->flow,
+				 op->info->wire[WQE_WIRE_ONLY], false, 0);
 	struct wire_vary v;
 
 	if (!stamp || qp->lossy) {
@@ -598,8 +598,8 @@ static inline bool run_read(struct nic_qp *qp)
 	uint32_t at = slot->block * (uint32_t)WQE_BLOCK_BYTES;
 	const struct plain_wqe *wqe = sendq_seg(q, at);
 	uint32_t length = be32_get(wqe->data.byte_count);
-	const struct wire_stamp *stamp = stamp_for(&qp->nic->stamps, qp->flow,
-						   WIRE_RC_READ_REQ, false, 0);
+	const struct wire_stamp *stamp = wire_stamps_find(
+		&qp->nic->stamps, qp->flow, WIRE_RC_READ_REQ, false, 0);
 	struct wire_vary v = {
 		.ecn_qpn = qp->dest_qpn,
 		.ack_psn = wire_vary_ack(qp->req.next_psn),
@@ -682,7 +682,8 @@ static inline bool run_message(struct nic_qp *qp)
 	if (!offset || length > qp->mtu || !is_plain(qp, slot, &wqe->ctrl) ||
 	    !fits_window(qp, qp->req.next_psn, 1, false))
 		return false;
-	stamp = stamp_for(&qp->nic->stamps, qp->flow, packet, false, length);
+	stamp = wire_stamps_find(&qp->nic->stamps, qp->flow, packet, false,
+				 length);
 	if (!stamp ||
 	    (length && key_check(qp, be32_get(data->lkey), be64_get(data->addr),
 				 length, 0, &host) != KEY_OK))

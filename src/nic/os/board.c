@@ -251,6 +251,21 @@ HOT bool os_link_tx(struct os_link *l, const uint8_t *frame, size_t len_bytes,
 	return l->ops->tx(l, frame, len_bytes, hint);
 }
 
+bool os_link_has_room(const struct os_link *l)
+{
+	return l->ops->tx_begin;
+}
+
+HOT uint8_t *os_link_tx_begin(struct os_link *l, size_t len_bytes)
+{
+	return l->ops->tx_begin(l, len_bytes);
+}
+
+HOT void os_link_tx_end(struct os_link *l, size_t len_bytes)
+{
+	l->ops->tx_end(l, len_bytes);
+}
+
 HOT void os_link_flush(struct os_link *l)
 {
 	if (l->ops->flush)

@@ -109,6 +109,11 @@ void *os_link_driver(const struct os_link *l); /* ctx of the board */
 /* Copies the frame. False: no room. */
 bool os_link_tx(struct os_link *l, const uint8_t *frame, size_t len_bytes,
 		const void *hint);
+/* Room for a frame, which is written there and then sent; NULL: no room. Only
+ * of links that have such room. */
+bool os_link_has_room(const struct os_link *l);
+uint8_t *os_link_tx_begin(struct os_link *l, size_t len_bytes);
+void os_link_tx_end(struct os_link *l, size_t len_bytes);
 void os_link_flush(struct os_link *l);
 
 #endif

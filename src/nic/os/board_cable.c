@@ -13,6 +13,13 @@
 #include "pages.h"
 #include "slot.h"
 
+enum {
+	/* Lines taken early to be written: those of the third record from
+	 * here, if each has 64 bytes of payload. */
+	TAKE_FROM = 6,
+	TAKE_UNTIL = 9,
+};
+
 struct cable_link {
 	struct os_link link;
 	uint8_t *shared;
@@ -76,6 +83,42 @@ HOT static bool cable_link_tx(struct os_link *l, const uint8_t *frame,
 	ring_copy(to, frame, len_bytes);
 	ring_publish(&c->tx, len_bytes);
 	return true;
+}
+
+HOT static uint8_t *cable_link_tx_begin(struct os_link *l, size_t len_bytes)
+{
+	return LIKELY(len_bytes <= OS_FRAME_MAX)
+		       ? ring_reserve(&cable_of_link(l)->tx, len_bytes)
+		       : NULL;
+}
+
+/*
+ * Takes lines that will be written soon from the consumer's cache, so that they
+ * are ours when they are: where cores share no cache that is half a microsecond
+ * for each, and stores wait for one another. PREFETCH_RW only reads them,
+ * unless gcc may use prefetchw; a processor that has none ignores it.
+ */
+HOT static void take_ahead(const struct ring_tx *tx)
+{
+	uint64_t mask = tx->size_bytes - 1;
+
+	for (uint32_t i = TAKE_FROM; i < TAKE_UNTIL; i++) {
+		uint8_t *line = tx->data + ((tx->pos + i * RING_UNIT) & mask);
+
+#ifdef __x86_64__
+		__asm__ volatile("prefetchw %0" : : "m"(*line));
+#else
+		PREFETCH_RW(line);
+#endif
+	}
+}
+
+HOT static void cable_link_tx_end(struct os_link *l, size_t len_bytes)
+{
+	struct cable_link *c = cable_of_link(l);
+
+	ring_publish(&c->tx, len_bytes);
+	take_ahead(&c->tx);
 }
 
 /* Once for a batch: the NIC sees the frames without it if it polls. */
@@ -243,6 +286,8 @@ static const struct link_ops cable_link_ops = {
 	.poll = cable_link_poll,
 	.ready = cable_link_ready,
 	.tx = cable_link_tx,
+	.tx_begin = cable_link_tx_begin,
+	.tx_end = cable_link_tx_end,
 	.flush = cable_link_flush,
 	.nudge = cable_link_nudge,
 	.event = cable_link_event,

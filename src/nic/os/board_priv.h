@@ -18,6 +18,9 @@ struct link_ops {
 	bool (*ready)(struct os_link *l);
 	bool (*tx)(struct os_link *l, const uint8_t *frame, size_t len_bytes,
 		   const void *hint);
+	/* A frame is written where it leaves. Both may be NULL. */
+	uint8_t *(*tx_begin)(struct os_link *l, size_t len_bytes);
+	void (*tx_end)(struct os_link *l, size_t len_bytes);
 	void (*flush)(struct os_link *l);		   /* may be NULL */
 	void (*nudge)(struct os_link *l, uint64_t now_ns); /* may be NULL */
 	/* Its descriptor has something. */

@@ -141,7 +141,7 @@ static inline void lead_walk(const struct wire_stamp *s, const struct rest *r,
  * writes to it meanwhile.
  */
 static inline uint32_t icrc(const struct wire_stamp *s, const struct rest *r,
-			    uint8_t *dst, const uint8_t *src)
+			    uint8_t *dst, const uint8_t *src, bool is_frame)
 {
 	/* The first byte of the masked queue pair word reads as ones; the
 	 * register so far is added to the whole word. */
@@ -168,7 +168,7 @@ static inline uint32_t icrc(const struct wire_stamp *s, const struct rest *r,
 	}
 	/* Steps of 16 bytes would split words that are not aligned to them. */
 	if (UNLIKELY(direct % 16 || direct > CRC_LEAD_MAX ||
-		     (dst && (uintptr_t)src % 8)))
+		     (dst && !is_frame && (uintptr_t)src % 8)))
 		direct = 0;
 	state = crc32_lead(a1, b0, b1, dst, src, direct);
 	if (UNLIKELY(direct != s->payload_len)) {
@@ -230,7 +230,7 @@ HOT size_t wire_stamp_build(const struct wire_stamp *s,
 		memcpy(frame + walk_at(s), &eth, sizeof(eth));
 	}
 	end = le32_put(~icrc(s, &r, copies ? payload : NULL,
-			     copies ? v->payload : payload));
+			     copies ? v->payload : payload, v->is_frame));
 	memcpy(payload + s->payload_len, &end, sizeof(end));
 	return s->frame_len;
 }
@@ -277,8 +277,8 @@ HOT bool wire_stamp_parse(const struct wire_stamp *s, const uint8_t *frame,
 	if (UNLIKELY(has_walk(s)))
 		memcpy(r.walk, frame + walk_at(s), sizeof(r.walk));
 	memcpy(&end, frame + len_bytes - WIRE_ICRC_BYTES, sizeof(end));
-	if (UNLIKELY((uint32_t)~icrc(s, &r, NULL, frame + s->payload_at) !=
-		     le32_get(end)))
+	if (UNLIKELY((uint32_t)~icrc(s, &r, NULL, frame + s->payload_at,
+				     true) != le32_get(end)))
 		return false;
 	qpn = BYTES_BE(32, first_of(r.bth));
 	psn = BYTES_BE(32, second_of(r.bth));

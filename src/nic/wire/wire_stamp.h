@@ -56,6 +56,9 @@ struct wire_vary {
 	be32 imm;
 	const struct wire_walk *walk; /* WALKETH */
 	const uint8_t *payload;	      /* NULL: in place already */
+	/* The payload is of a frame, not of memory whose words others store: it
+	 * may be copied in any steps. */
+	bool is_frame;
 };
 
 /* The word of a packet that asks for an acknowledgement. */

@@ -148,7 +148,9 @@ void client_bond_init(struct client_bond *bond, uint32_t node)
 	bond->node = node;
 	bond->cycle = 0;
 	bond->id[0] = '\0';
+	bond->is_patient = false;
 	atomic_init(&bond->is_lost, false);
+	atomic_init(&bond->is_silent, false);
 }
 
 /* The lock is held. */

@@ -125,17 +125,15 @@ uint64_t heartbeat_plan_wait_ns(const struct heartbeat_plan *p,
 /* ---- answers ------------------------------------------------------------ */
 
 /* Whether it is certain that nobody there knows us. A node that is only slow is
- * not lost: its silence has a deadline of its own in every operation. Of
- * engines there are others. */
+ * not lost: its silence has a deadline of its own in every operation. */
 static bool are_all_lost(uint32_t index, int err, bool may_live,
 			 uint64_t took_ns)
 {
 	if (!err)
 		return false;
-	if (index >= CLIENT_NODE_MAX || err == -ENOENT || err == -ESTALE ||
-	    err == -EACCES)
+	if (err == -ENOENT || err == -ESTALE || err == -EACCES)
 		return true;
-	return err == -EHOSTDOWN && !may_live &&
+	return index < CLIENT_NODE_MAX && err == -EHOSTDOWN && !may_live &&
 	       took_ns < CLIENT_HEARTBEAT_TIMEOUT_MS * 1000000ull / 2;
 }
 
@@ -152,7 +150,32 @@ enum heartbeat_loss heartbeat_plan_end(struct heartbeat_plan *p, uint32_t index,
 	t->next_ns = t->start_ns + t->heartbeat_ms * 900000ull;
 	if (are_all_lost(index, err, may_live, now_ns - t->start_ns))
 		return HEARTBEAT_LOSS_ALL;
-	return err ? HEARTBEAT_LOSS_NONE : HEARTBEAT_LOSS_SOME;
+	if (!err)
+		return HEARTBEAT_LOSS_SOME;
+	/* Of engines there are others. */
+	return index >= CLIENT_NODE_MAX ? HEARTBEAT_LOSS_SILENT
+					: HEARTBEAT_LOSS_NONE;
+}
+
+void heartbeat_plan_hear(const struct heartbeat_plan *p, uint32_t index,
+			 struct list *bonds, bool is_silent)
+{
+	for (struct list *l = bonds->next; l != bonds; l = l->next) {
+		struct client_bond *bond =
+			container_of(l, struct client_bond, link);
+
+		if (bond->node != index ||
+		    bond->cycle != p->target[index].cycle)
+			continue;
+		/* L2, pairs with L3. */
+		if (bond->is_patient)
+			atomic_store_explicit(&bond->is_silent, is_silent,
+					      memory_order_relaxed);
+		else if (is_silent)
+			/* L2, pairs with L3. */
+			atomic_store_explicit(&bond->is_lost, true,
+					      memory_order_relaxed);
+	}
 }
 
 void heartbeat_plan_lose(const struct heartbeat_plan *p, uint32_t index,

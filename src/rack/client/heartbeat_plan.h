@@ -38,8 +38,9 @@ struct heartbeat_plan {
 
 /* What an answer says about the bonds that the request named. */
 enum heartbeat_loss {
-	HEARTBEAT_LOSS_NONE, /* none is known to be lost */
-	HEARTBEAT_LOSS_SOME, /* the bonds that the answer names, if any */
+	HEARTBEAT_LOSS_NONE,   /* none is known to be lost */
+	HEARTBEAT_LOSS_SOME,   /* the bonds that the answer names, if any */
+	HEARTBEAT_LOSS_SILENT, /* all that are not patient */
 	HEARTBEAT_LOSS_ALL,
 };
 
@@ -69,6 +70,11 @@ typedef bool (*heartbeat_is_named_fn)(void *ctx, const char *id);
 void heartbeat_plan_lose(const struct heartbeat_plan *p, uint32_t index,
 			 struct list *bonds, heartbeat_is_named_fn is_named,
 			 void *ctx);
+
+/* The target has (not) answered. Silence: patient bonds are silent, others are
+ * lost. */
+void heartbeat_plan_hear(const struct heartbeat_plan *p, uint32_t index,
+			 struct list *bonds, bool is_silent);
 
 /* Time until the next look, unless a request ends before. */
 uint64_t heartbeat_plan_wait_ns(const struct heartbeat_plan *p,

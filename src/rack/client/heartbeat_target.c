@@ -94,6 +94,13 @@ static void lose(struct heartbeat *b, uint32_t index, json_t *list)
 	pthread_mutex_unlock(&b->rack->lock);
 }
 
+static void hear(struct heartbeat *b, uint32_t index, bool is_silent)
+{
+	pthread_mutex_lock(&b->rack->lock);
+	heartbeat_plan_hear(&b->plan, index, &b->rack->bonds, is_silent);
+	pthread_mutex_unlock(&b->rack->lock);
+}
+
 void heartbeat_finish(struct heartbeat *b, uint32_t index, int err,
 		      const struct client_http_reply *reply)
 {
@@ -112,7 +119,12 @@ void heartbeat_finish(struct heartbeat *b, uint32_t index, int err,
 	case HEARTBEAT_LOSS_NONE:
 		log_debug("client", "no heartbeat: %s", error_last());
 		break;
+	case HEARTBEAT_LOSS_SILENT:
+		log_info("client", "an engine is silent: %s", error_last());
+		hear(b, index, true);
+		break;
 	case HEARTBEAT_LOSS_SOME:
+		hear(b, index, false);
 		if (!json_array_size(lost))
 			break;
 		log_info("client", "node %s has forgotten %zu connections",

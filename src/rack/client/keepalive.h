@@ -29,6 +29,10 @@ struct client_bond {
 	 * more, or an engine did not answer. L2 stores it, L3 loads; no data
 	 * hangs on it. */
 	atomic_bool is_lost;
+	/* Set by its user: what it keeps alive is another process's work, and
+	 * goes on while this engine is silent; that is only noted. */
+	bool is_patient;
+	atomic_bool is_silent;	/* as is_lost */
 	char id[CLIENT_ID_MAX]; /* "": not connected */
 };
 
@@ -47,6 +51,12 @@ static inline bool client_bond_is_lost(const struct client_bond *bond)
 {
 	/* L3, pairs with L2. */
 	return atomic_load_explicit(&bond->is_lost, memory_order_relaxed);
+}
+
+static inline bool client_bond_is_silent(const struct client_bond *bond)
+{
+	/* L3, pairs with L2. */
+	return atomic_load_explicit(&bond->is_silent, memory_order_relaxed);
 }
 
 /* ---- auth.c: connections whose packets carry a MAC ----------------------- */

@@ -42,7 +42,7 @@ void end_rx_say(const struct end_rx *r, const struct wire_pkt *w)
 	if (r->is_guise)
 		tor_emit(r->self, NULL, w);
 	else
-		tor_emit_end(r->self, w);
+		tor_emit_end(r->self, NULL, w);
 }
 
 void end_rx_ack(const struct end_rx *r, uint32_t psn, uint32_t msn,

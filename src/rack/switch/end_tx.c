@@ -29,15 +29,17 @@ static uint64_t now_ns(const struct end_tx *e)
 
 static bool send_at(struct end_tx *e, uint32_t psn)
 {
-	struct wire_pkt w = e->header;
+	struct wire_pkt *w = &e->header;
 
-	if (!e->ops->describe(e, psn, &w))
+	w->payload = NULL;
+	w->payload_len = 0;
+	if (!e->ops->describe(e, psn, w))
 		return false;
-	w.opcode = sent_at(e, psn)->opcode;
-	w.psn = psn;
-	w.ack_req = true;
-	w.dest_qpn = e->qpn;
-	tor_emit_end(e->self, &w);
+	w->opcode = sent_at(e, psn)->opcode;
+	w->psn = psn;
+	w->ack_req = true;
+	w->dest_qpn = e->qpn;
+	tor_emit_end(e->self, &e->route, w);
 	return true;
 }
 

@@ -82,7 +82,10 @@ struct end_tx {
 	struct tor_instance *self;
 	const struct end_tx_ops *ops;
 	uint64_t *counters;
-	struct wire_pkt header; /* addresses and the like, of each packet */
+	/* Addresses and the like, of each packet; the rest is of the last one
+	 * that was sent. */
+	struct wire_pkt header;
+	struct tor_route route;
 	struct end_tx_sent sent[END_TX_WINDOW]; /* by psn */
 };
 

@@ -162,7 +162,6 @@ HOT void tor_learn(struct tor_port *port, const uint8_t *frame,
 HOT static void send(struct tor_port *port, const uint8_t *frame,
 		     size_t len_bytes, const void *hint)
 {
-	struct tor *t = port->tor;
 	uint64_t *c = port->counters;
 
 	if (UNLIKELY(!port->up)) {
@@ -177,12 +176,7 @@ HOT static void send(struct tor_port *port, const uint8_t *frame,
 		c[TOR_P_tx_full]++;
 		return;
 	}
-	c[TOR_P_tx_frames]++;
-	c[TOR_P_tx_bytes] += len_bytes;
-	if (!port->touched && port->ops->flush) {
-		port->touched = true;
-		t->touched[t->touched_count++] = port;
-	}
+	tor_port_sent(port, len_bytes);
 }
 
 static void flood(struct tor *t, const struct tor_port *in,

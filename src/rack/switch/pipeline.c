@@ -165,7 +165,8 @@ static bool is_end_seen(const struct tor_instance *self)
 	return is_seen;
 }
 
-HOT void tor_emit_end(struct tor_instance *self, const struct wire_pkt *wire)
+HOT void tor_emit_end(struct tor_instance *self, struct tor_route *route,
+		      const struct wire_pkt *wire)
 {
 	if (UNLIKELY(is_end_seen(self))) {
 		emit(self, NULL, wire, true);
@@ -173,7 +174,11 @@ HOT void tor_emit_end(struct tor_instance *self, const struct wire_pkt *wire)
 	}
 	/* A packet with its extensions is some 300 bytes: no copy of it. */
 	count(self->tor, TOR_C_program_frames);
+	if (LIKELY(route && tor_route_leave(self->tor, route, wire)))
+		return;
 	leave_anew(self->tor, NULL, NULL, wire);
+	if (route)
+		tor_route_learn(route, wire);
 }
 
 static void parse(struct tor *t, struct tor_pkt *pkt)
@@ -285,6 +290,26 @@ static bool is_forged(const struct tor *t, const struct tor_pkt *pkt)
 			: is_from_us(t, pkt);
 }
 
+/* A packet for an end, like those before it, that no program sees first. False:
+ * it is something else. Its headers are read once; of its payload an owner must
+ * not believe that it stays as it is. */
+HOT static bool is_taken_by_end(struct tor_port *port, const uint8_t *frame,
+				size_t len_bytes)
+{
+	struct wire_rx_stamp *stamp =
+		wire_stamps_parse(&port->stamps, frame, len_bytes);
+	struct tor_end *e = stamp ? tor_end_find(port->tor, &stamp->pkt) : NULL;
+
+	if (!e)
+		return false;
+	port->counters[TOR_P_rx_roce]++;
+	if (LIKELY(tor_end_is_peer_at(e, port)))
+		e->packet(e, &stamp->pkt);
+	else
+		count(port->tor, TOR_C_forged);
+	return true;
+}
+
 HOT void tor_run_input(struct tor_port *port, const uint8_t *frame,
 		       size_t len_bytes, const void *hint)
 {
@@ -304,6 +329,9 @@ HOT void tor_run_input(struct tor_port *port, const uint8_t *frame,
 			tor_forward(t, port, NULL, frame, len_bytes, NULL);
 			return;
 		}
+		if (t->end_count && !t->sees_ends &&
+		    is_taken_by_end(port, frame, len_bytes))
+			return;
 		memcpy(t->rx, frame, len_bytes);
 		if (LIKELY(!is_wanted(port, t->rx, len_bytes))) {
 			tor_forward(t, port, NULL, t->rx, len_bytes, NULL);
@@ -326,5 +354,8 @@ HOT void tor_run_input(struct tor_port *port, const uint8_t *frame,
 		count(t, TOR_C_forged);
 		return;
 	}
+	if (pkt.end)
+		wire_stamps_learn_rx(&port->stamps, &pkt.wire, pkt.frame,
+				     len_bytes);
 	tor_run(t, &pkt);
 }

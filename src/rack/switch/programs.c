@@ -85,6 +85,7 @@ int tor_program_add(struct tor *tor, const char *name, const char *options)
 	} else {
 		tor->program_count++;
 		tor->is_watched |= program->packet != NULL;
+		tor->sees_ends |= program->sees_ends;
 	}
 	tor->wants_epoch++;
 	return err;

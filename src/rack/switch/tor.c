@@ -103,9 +103,10 @@ int tor_port_add(struct tor *tor, const struct tor_port_config *cfg,
 		id++;
 	if (id == TOR_PORT_MAX)
 		return -ENOSPC;
-	p = calloc(1, sizeof(*p));
+	p = aligned_alloc(CACHE_LINE, align_up(sizeof(*p), CACHE_LINE));
 	if (!p)
 		return -ENOMEM;
+	memset(p, 0, sizeof(*p));
 	p->tor = tor;
 	p->id = (uint16_t)id;
 	p->up = true;

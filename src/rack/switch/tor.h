@@ -103,6 +103,13 @@ struct tor_port_ops {
 	 */
 	bool (*tx)(void *ctx, const uint8_t *frame, size_t len_bytes,
 		   const void *hint);
+	/*
+	 * Room for a frame of exactly this length, which is written there, each
+	 * byte once and none read, and then sent by tx_end. NULL: no room, the
+	 * frame is lost. Both may be NULL.
+	 */
+	uint8_t *(*tx_begin)(void *ctx, size_t len_bytes);
+	void (*tx_end)(void *ctx, size_t len_bytes);
 	/* Called after a batch in which the port got frames. May be NULL. */
 	void (*flush)(void *ctx);
 };

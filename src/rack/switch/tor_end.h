@@ -41,7 +41,18 @@ int tor_end_add(struct tor_end *e) MUST_CHECK;
 /* One that was not added is left alone. */
 void tor_end_remove(struct tor_end *e);
 
-/* Sends a packet of an end. */
-void tor_emit_end(struct tor_instance *self, const struct wire_pkt *wire);
+/* Where packets of an end leave: remembered until anything in the forwarding
+ * table changes, or a while passes. Zeroed at first. */
+struct tor_route {
+	struct tor_port *out;
+	uint64_t epoch;
+	uint64_t until_ns;
+	uint32_t flow; /* among the port's stamps */
+};
+
+/* Sends a packet of an end. `route` is of one whose packets have all the same
+ * headers up to the opcode, or NULL. */
+void tor_emit_end(struct tor_instance *self, struct tor_route *route,
+		  const struct wire_pkt *wire);
 
 #endif

@@ -7,6 +7,7 @@
 #include "fdb.h"
 #include "tor_end.h"
 #include "tor_program.h"
+#include "wire/wire_stamps.h"
 
 enum {
 	TOR_ETHERTYPE_IP4 = 0x0800,
@@ -34,6 +35,8 @@ struct tor_port {
 	 * wanted, while t->wants_epoch is the same. */
 	uint64_t pass_ips;
 	uint64_t pass_epoch;
+	/* Of what ends of the switch hear and say here. */
+	struct wire_stamps stamps;
 };
 
 struct tor_instance {
@@ -78,6 +81,7 @@ struct tor {
 	struct tor_instance programs[TOR_PROGRAM_MAX];
 	unsigned program_count;
 	bool is_watched; /* a program sees packets that are for others */
+	bool sees_ends;	 /* or those of ends */
 	uint8_t depth;
 	uint64_t *counters;
 	uint64_t own_counters[TOR_COUNTER_COUNT];
@@ -99,6 +103,19 @@ static inline void tor_flows_forget(struct tor *t)
 	t->epoch++;
 }
 
+/* A frame was given to the port's driver. */
+static inline void tor_port_sent(struct tor_port *port, size_t len_bytes)
+{
+	struct tor *t = port->tor;
+
+	port->counters[TOR_P_tx_frames]++;
+	port->counters[TOR_P_tx_bytes] += len_bytes;
+	if (!port->touched && port->ops->flush) {
+		port->touched = true;
+		t->touched[t->touched_count++] = port;
+	}
+}
+
 /* The source and destination addresses of a frame. */
 struct addresses {
 	const uint8_t *dst_mac;
@@ -118,6 +135,12 @@ void tor_learn(struct tor_port *port, const uint8_t *frame, size_t len_bytes);
 /* Sends the frame to `out`, or to the port of its address. */
 void tor_forward(struct tor *t, struct tor_port *in, struct tor_port *out,
 		 const uint8_t *frame, size_t len_bytes, const void *hint);
+
+/* route.c: a packet like those before it on this route; false: it is not. */
+bool tor_route_leave(struct tor *t, struct tor_route *route,
+		     const struct wire_pkt *wire);
+/* It left in the usual manner. */
+void tor_route_learn(struct tor_route *route, const struct wire_pkt *wire);
 
 /* ends.c */
 struct tor_end *tor_end_find_in(const struct tor *t, const struct wire_pkt *w);
