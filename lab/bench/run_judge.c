@@ -37,6 +37,22 @@ static void judge_floor(struct bench *b, const struct run_plan *p,
 	      zram->missing ? zram->missing : missing_of(floor));
 }
 
+/* How much more than the least ours costs, in this place. */
+static void judge_above_floor(struct bench *b, const struct run_plan *p,
+			      enum run_place place, const char *name)
+{
+	const struct run_group *fault = &p->group[RUN_GROUP_TOUCH];
+	const struct run_group *floor = &p->group[RUN_GROUP_FLOOR];
+	const struct run_cell *ours = run_group_cell(fault, place);
+
+	judge(b, name,
+	      ours->missing || floor->cell[0].missing
+		      ? 0
+		      : run_group_median(fault, ours) /
+				run_group_median(floor, &floor->cell[0]),
+	      ours->missing ? ours->missing : missing_of(floor));
+}
+
 /* All applications, or none: the worst of some is not what is asked. */
 static void judge_apps(struct bench *b, const struct run_plan *p)
 {
@@ -106,6 +122,8 @@ void run_judge(struct bench *b, const struct run_plan *p)
 	}
 	judge_floor(b, p, RUN_GROUP_FLOOR, "fault_floor_vs_zram");
 	judge_floor(b, p, RUN_GROUP_FLOOR_SIGNAL, "fault_floor_signal_vs_zram");
+	judge_above_floor(b, p, RUN_PLACE_CHAIN, "fault_vs_floor");
+	judge_above_floor(b, p, RUN_PLACE_DIRECT, "fault_direct_vs_floor");
 	judge_apps(b, p);
 	judge_counts(b, p);
 }
