@@ -96,34 +96,49 @@ static void judge_counts(struct bench *b, const struct run_plan *p)
 	}
 }
 
-void run_judge(struct bench *b, const struct run_plan *p)
+static void judge_faults(struct bench *b, const struct run_plan *p)
 {
 	static const struct {
 		const char *name;
-		unsigned group;
-		enum run_place ours, theirs;
+		enum run_place ours;
 	} places[] = {
-		{"fault_elapsed_vs_zram", RUN_GROUP_TOUCH, RUN_PLACE_CHAIN,
-		 RUN_PLACE_ZRAM},
-		{"fault_elapsed_direct_vs_zram", RUN_GROUP_TOUCH,
-		 RUN_PLACE_DIRECT, RUN_PLACE_ZRAM},
-		{"quicksort50_vs_local", RUN_GROUP_SORT, RUN_PLACE_CHAIN,
-		 RUN_PLACE_LOCAL},
-		{"quicksort50_direct_vs_local", RUN_GROUP_SORT,
-		 RUN_PLACE_DIRECT, RUN_PLACE_LOCAL},
+		{"fault_elapsed_vs_zram", RUN_PLACE_CHAIN},
+		{"fault_elapsed_direct_vs_zram", RUN_PLACE_DIRECT},
 	};
+	const struct run_group *g = &p->group[RUN_GROUP_TOUCH];
 
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		const struct run_group *g = &p->group[places[i].group];
-
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
 		judge(b, places[i].name,
-		      run_group_ratio(g, places[i].ours, places[i].theirs),
+		      run_group_ratio(g, places[i].ours, RUN_PLACE_ZRAM),
 		      missing_of(g));
-	}
 	judge_floor(b, p, RUN_GROUP_FLOOR, "fault_floor_vs_zram");
 	judge_floor(b, p, RUN_GROUP_FLOOR_SIGNAL, "fault_floor_signal_vs_zram");
 	judge_above_floor(b, p, RUN_PLACE_CHAIN, "fault_vs_floor");
 	judge_above_floor(b, p, RUN_PLACE_DIRECT, "fault_direct_vs_floor");
+}
+
+static void judge_programs(struct bench *b, const struct run_plan *p)
+{
+	static const struct {
+		const char *name;
+		enum run_place ours;
+	} places[] = {
+		{"quicksort50_vs_local", RUN_PLACE_CHAIN},
+		{"quicksort50_direct_vs_local", RUN_PLACE_DIRECT},
+	};
+	const struct run_group *g = &p->group[RUN_GROUP_SORT];
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+		judge(b, places[i].name,
+		      run_group_ratio(g, places[i].ours, RUN_PLACE_LOCAL),
+		      missing_of(g));
 	judge_apps(b, p);
 	judge_counts(b, p);
+}
+
+void run_judge(struct bench *b, const struct run_plan *p)
+{
+	judge_faults(b, p);
+	if (p->groups > RUN_GROUP_SORT)
+		judge_programs(b, p);
 }
