@@ -56,15 +56,22 @@ static const struct bench_ratio ratios[] = {
 	BENCH_NUMBER("with_swap_vs_recycle", "all four / three", "pages", NULL,
 		     0),
 	BENCH_NUMBER("fault_elapsed_vs_zram",
-		     "a fault through the NICs / with zram", "programs",
+		     "a fault through the NICs / with zram", "touches",
 		     "<=", 0.75),
 	BENCH_NUMBER("fault_floor_vs_zram",
-		     "the least that userfaultfd costs / zram", "programs",
-		     NULL, 0),
+		     "the least that userfaultfd costs / zram", "touches", NULL,
+		     0),
 	BENCH_NUMBER("fault_floor_signal_vs_zram", "the same by SIGBUS",
-		     "programs", NULL, 0),
+		     "touches", NULL, 0),
 	BENCH_NUMBER("fault_elapsed_direct_vs_zram",
-		     "a fault, mapped / with zram", "programs", NULL, 0),
+		     "a fault, mapped / with zram", "touches", "<=", 0.8),
+	BENCH_NUMBER("fault_vs_floor",
+		     "a fault through the NICs / the least that userfaultfd "
+		     "costs",
+		     "touches", "<=", 1.4),
+	BENCH_NUMBER("fault_direct_vs_floor",
+		     "a fault, mapped / the least that userfaultfd costs",
+		     "touches", NULL, 0),
 	BENCH_NUMBER("quicksort50_vs_local", "half of its memory far / none",
 		     "programs", "<=", 1.5),
 	BENCH_NUMBER("quicksort50_direct_vs_local", "the same, mapped",
@@ -174,10 +181,12 @@ static int measure_pages(struct bench *b)
 static int run(struct bench *b)
 {
 	int err = bench_wants(b, "pages") ? measure_pages(b) : 0;
+	bool programs = bench_wants(b, "programs");
 
 	/* One port has pages only. */
-	if (!err && bench_wants(b, "programs") && !bench_word(b, "port"))
-		err = run_rows(b);
+	if (!err && (programs || bench_wants(b, "touches")) &&
+	    !bench_word(b, "port"))
+		err = run_rows(b, programs);
 	if (!err && bench_wants(b, "users") && !bench_word(b, "port"))
 		err = users_rows(b);
 	return err;

@@ -122,8 +122,8 @@ int run_count(const struct run_work *w, enum run_place place,
 
 /* ---- rows --------------------------------------------------------------- */
 
-/* Measures all programs: their rows, and the ratios between them. 0, or -errno
- * after bench_fail. */
-int run_rows(struct bench *b) MUST_CHECK;
+/* Measures touches and, if wanted, all programs: their rows, and the ratios
+ * between them. 0, or -errno after bench_fail. */
+int run_rows(struct bench *b, bool programs) MUST_CHECK;
 
 #endif

@@ -37,6 +37,22 @@ static void judge_floor(struct bench *b, const struct run_plan *p,
 	      zram->missing ? zram->missing : missing_of(floor));
 }
 
+/* How much more than the least ours costs, in this place. */
+static void judge_above_floor(struct bench *b, const struct run_plan *p,
+			      enum run_place place, const char *name)
+{
+	const struct run_group *fault = &p->group[RUN_GROUP_TOUCH];
+	const struct run_group *floor = &p->group[RUN_GROUP_FLOOR];
+	const struct run_cell *ours = run_group_cell(fault, place);
+
+	judge(b, name,
+	      ours->missing || floor->cell[0].missing
+		      ? 0
+		      : run_group_median(fault, ours) /
+				run_group_median(floor, &floor->cell[0]),
+	      ours->missing ? ours->missing : missing_of(floor));
+}
+
 /* All applications, or none: the worst of some is not what is asked. */
 static void judge_apps(struct bench *b, const struct run_plan *p)
 {
@@ -80,32 +96,49 @@ static void judge_counts(struct bench *b, const struct run_plan *p)
 	}
 }
 
-void run_judge(struct bench *b, const struct run_plan *p)
+static void judge_faults(struct bench *b, const struct run_plan *p)
 {
 	static const struct {
 		const char *name;
-		unsigned group;
-		enum run_place ours, theirs;
+		enum run_place ours;
 	} places[] = {
-		{"fault_elapsed_vs_zram", RUN_GROUP_TOUCH, RUN_PLACE_CHAIN,
-		 RUN_PLACE_ZRAM},
-		{"fault_elapsed_direct_vs_zram", RUN_GROUP_TOUCH,
-		 RUN_PLACE_DIRECT, RUN_PLACE_ZRAM},
-		{"quicksort50_vs_local", RUN_GROUP_SORT, RUN_PLACE_CHAIN,
-		 RUN_PLACE_LOCAL},
-		{"quicksort50_direct_vs_local", RUN_GROUP_SORT,
-		 RUN_PLACE_DIRECT, RUN_PLACE_LOCAL},
+		{"fault_elapsed_vs_zram", RUN_PLACE_CHAIN},
+		{"fault_elapsed_direct_vs_zram", RUN_PLACE_DIRECT},
 	};
+	const struct run_group *g = &p->group[RUN_GROUP_TOUCH];
 
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		const struct run_group *g = &p->group[places[i].group];
-
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
 		judge(b, places[i].name,
-		      run_group_ratio(g, places[i].ours, places[i].theirs),
+		      run_group_ratio(g, places[i].ours, RUN_PLACE_ZRAM),
 		      missing_of(g));
-	}
 	judge_floor(b, p, RUN_GROUP_FLOOR, "fault_floor_vs_zram");
 	judge_floor(b, p, RUN_GROUP_FLOOR_SIGNAL, "fault_floor_signal_vs_zram");
+	judge_above_floor(b, p, RUN_PLACE_CHAIN, "fault_vs_floor");
+	judge_above_floor(b, p, RUN_PLACE_DIRECT, "fault_direct_vs_floor");
+}
+
+static void judge_programs(struct bench *b, const struct run_plan *p)
+{
+	static const struct {
+		const char *name;
+		enum run_place ours;
+	} places[] = {
+		{"quicksort50_vs_local", RUN_PLACE_CHAIN},
+		{"quicksort50_direct_vs_local", RUN_PLACE_DIRECT},
+	};
+	const struct run_group *g = &p->group[RUN_GROUP_SORT];
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+		judge(b, places[i].name,
+		      run_group_ratio(g, places[i].ours, RUN_PLACE_LOCAL),
+		      missing_of(g));
 	judge_apps(b, p);
 	judge_counts(b, p);
+}
+
+void run_judge(struct bench *b, const struct run_plan *p)
+{
+	judge_faults(b, p);
+	if (p->groups > RUN_GROUP_SORT)
+		judge_programs(b, p);
 }

@@ -92,6 +92,12 @@ void run_plan_init(struct run_plan *p, bool is_udp, bool quick)
 		p->count[p->counts++].place = counted[i];
 }
 
+void run_plan_keep_touches(struct run_plan *p)
+{
+	p->groups = RUN_GROUP_SORT;
+	p->counts = 0;
+}
+
 static void count_touches(struct run_plan *p)
 {
 	const struct run_group *g = &p->group[RUN_GROUP_TOUCH];

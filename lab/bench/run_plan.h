@@ -75,6 +75,8 @@ struct run_plan {
 };
 
 void run_plan_init(struct run_plan *p, bool is_udp, bool quick);
+/* Touches and what they are compared with, no programs. */
+void run_plan_keep_touches(struct run_plan *p);
 int run_plan_run(struct bench *b, struct run_plan *p,
 		 unsigned rounds) MUST_CHECK;
 

@@ -63,15 +63,17 @@ static void add_count(struct bench *b, const struct run_plan *p,
 			  (json_int_t)c->far_out_bytes));
 }
 
-int run_rows(struct bench *b)
+int run_rows(struct bench *b, bool programs)
 {
 	unsigned most = b->has_rounds ? RUN_ROUNDS_MAX : PROGRAM_ROUNDS;
 	unsigned rounds = u32_min(b->rounds, most);
 	struct run_plan *p = calloc(2, sizeof(*p));
 	int err = p ? 0 : bench_fail(b, -ENOMEM, "no memory");
 
-	for (unsigned i = 0; i < 2 && !err; i++) {
+	for (unsigned i = 0; i < (programs ? 2 : 1) && !err; i++) {
 		run_plan_init(&p[i], i == 1, b->quick);
+		if (!programs)
+			run_plan_keep_touches(&p[i]);
 		err = run_plan_run(b, &p[i], rounds);
 		if (err)
 			err = bench_fail(b, err, "no rack: %s", strerror(-err));

@@ -11,9 +11,9 @@
 #include "programs.h"
 #include "stats.h"
 
-#define CABLE .udp = false
-#define UDP   .udp = true
-#define LOSSY .udp = true, .loss_ppm = 10000
+#define CABLE	    .udp = false
+#define UDP	    .udp = true
+#define LOSSY(ppm_) .udp = true, .loss_ppm = (ppm_)
 #define OURS(name_, what_, way_, ...)                                         \
 	&(const struct subject_desc)                                          \
 	{                                                                     \
@@ -114,9 +114,24 @@ static struct conduct_group groups[] = {
 	{"udp_loss1_rate_vs_loss0",
 	 METRIC_RATE,
 	 {OURS("udp_loss1_rate",
-	       "64 B, 64 outstanding, UDP, 1 % of packets lost", LOSSY,
+	       "64 B, 64 outstanding, UDP, 1 % of packets lost", LOSSY(10000),
 	       RATE_64),
 	  OURS("udp_loss0_rate", "64 B, 64 outstanding, UDP on loopback", UDP,
+	       RATE_64),
+	  OURS("udp_loss01_rate",
+	       "64 B, 64 outstanding, UDP, 0.1 % of packets lost", LOSSY(1000),
+	       RATE_64),
+	  OURS("udp_loss5_rate",
+	       "64 B, 64 outstanding, UDP, 5 % of packets lost", LOSSY(50000),
+	       RATE_64)},
+	 4,
+	 NULL},
+	{"udp_qp1000",
+	 METRIC_RATE,
+	 {OURS("udp_qp1000_rate",
+	       "64 B, 64 outstanding over 1,000 queue pairs, UDP", UDP,
+	       .block = 64, .depth = 64, .qp_count = 1000),
+	  OURS("udp_qp1_rate", "64 B, 64 outstanding on 1 queue pair, UDP", UDP,
 	       RATE_64)},
 	 2,
 	 NULL},
@@ -159,34 +174,47 @@ static struct conduct_group groups[] = {
 	BENCH_RATIO(name_, meaning_, name_, must_, bound_, ours_, peer_, \
 		    metric_, NULL)
 
+/* Without a bound. */
+#define RATIO_OF(name_, meaning_, group_, ours_, peer_)             \
+	BENCH_RATIO(name_, meaning_, group_, NULL, 0, ours_, peer_, \
+		    METRIC_RATE, NULL)
+
 static const struct bench_ratio ratios[] = {
 	RATIO("shm_read64_lat_vs_ring",
 	      "64 B READ latency over a shm cable / round trip of a raw ring",
 	      "<=", 4, "shm_read64_lat", "ring_rtt64", METRIC_P50),
 	RATIO("shm_read64_rate_vs_ucx_shm",
-	      "64 B READs per second over a shm cable / UCX shm get", ">=", 0.7,
+	      "64 B READs per second over a shm cable / UCX shm get", ">=", 1.2,
 	      "shm_read64_rate", "ucx_shm_get64_rate", METRIC_RATE),
 	RATIO("shm_read4k_rate_vs_ucx_shm",
 	      "4 KiB READs per second over a shm cable / UCX shm get",
-	      ">=", 0.6, "shm_read4k_rate", "ucx_shm_get4k_rate", METRIC_RATE),
+	      ">=", 0.9, "shm_read4k_rate", "ucx_shm_get4k_rate", METRIC_RATE),
 	RATIO("direct_read64_lat_vs_ucx_mapped",
-	      "64 B READ latency, direct / UCX get on memory it mapped",
-	      "<=", 5, "direct_read64_lat", "ucx_mapped_get64_lat", METRIC_P50),
+	      "64 B READ latency, direct / UCX get on memory it mapped", "<=",
+	      2.5, "direct_read64_lat", "ucx_mapped_get64_lat", METRIC_P50),
 	RATIO("qp1000_rate_vs_qp1",
 	      "READ rate over 1,000 queue pairs / over one", ">=", 0.8,
 	      "qp1000_read64_rate", "qp1_read64_rate", METRIC_RATE),
 	RATIO("udp_read64_lat_vs_ucx_tcp",
 	      "64 B READ latency over UDP / UCX tcp get, both on loopback",
-	      "<=", 0.75, "udp_read64_lat", "ucx_tcp_get64_lat", METRIC_P50),
+	      "<=", 0.6, "udp_read64_lat", "ucx_tcp_get64_lat", METRIC_P50),
 	RATIO("udp_read64_rate_vs_ucx_tcp",
-	      "64 B READs per second over UDP / UCX tcp get", ">=", 2.5,
+	      "64 B READs per second over UDP / UCX tcp get", ">=", 12,
 	      "udp_read64_rate", "ucx_tcp_get64_rate", METRIC_RATE),
 	RATIO("udp_read4k_rate_vs_ucx_tcp",
 	      "4 KiB READs per second over UDP / UCX tcp get", ">=", 1.5,
 	      "udp_read4k_rate", "ucx_tcp_get4k_rate", METRIC_RATE),
 	RATIO("udp_loss1_rate_vs_loss0",
-	      "READ rate over UDP at 1 % loss / without loss", ">=", 0.5,
+	      "READ rate over UDP at 1 % loss / without loss", ">=", 0.8,
 	      "udp_loss1_rate", "udp_loss0_rate", METRIC_RATE),
+	RATIO_OF("udp_loss01_rate_vs_loss0", "the same at 0.1 %",
+		 "udp_loss1_rate_vs_loss0", "udp_loss01_rate",
+		 "udp_loss0_rate"),
+	RATIO_OF("udp_loss5_rate_vs_loss0", "the same at 5 %",
+		 "udp_loss1_rate_vs_loss0", "udp_loss5_rate", "udp_loss0_rate"),
+	RATIO_OF("udp_qp1000_rate_vs_qp1",
+		 "READ rate over UDP over 1,000 queue pairs / over one",
+		 "udp_qp1000", "udp_qp1000_rate", "udp_qp1_rate"),
 	BENCH_NUMBER("write_lat_vs_read_lat",
 		     "ib_write_lat / ib_read_lat, 64 B, two cores", "programs",
 		     "<=", 2),

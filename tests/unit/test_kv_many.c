@@ -387,6 +387,40 @@ static void test_flights(void **state)
 	kit_rig_break(&r.far);
 }
 
+/* Rows that are loaded are no requests of the batch, so more keys go together.
+ * Here nothing is mapped in truth: all rows are READ once the locks are held.
+ */
+static void test_loaded_flight(void **state)
+{
+	struct kv_client_config cfg = {.options = {.depth = FLIGHTS}};
+	struct aq_kv_stats before, after;
+	struct aq_kv_client *c = NULL;
+	struct aq_kv_op op[FLIGHTS];
+	uint32_t key[FLIGHTS], got;
+	struct kit_remote remote;
+	struct rig r;
+	size_t len;
+
+	rig_make(&r, &table);
+	remote = rig_remote(&r.far);
+	remote.look_addr = remote.addr;
+	remote.look_rkey = remote.rkey;
+	assert_int_equal(kv_client_create(&remote, &r.g, &cfg, &c), 0);
+	make_some(op, key, FLIGHTS, 100);
+	aq_kv_client_stats(c, &before);
+	assert_int_equal(aq_kv_batch(c, op, FLIGHTS), 0);
+	aq_kv_client_stats(c, &after);
+	assert_int_equal(after.lock_sets - before.lock_sets, 1);
+	for (uint32_t i = 0; i < FLIGHTS; i++) {
+		assert_int_equal(op[i].err, 0);
+		assert_int_equal(aq_kv_get(c, op[i].key, 4, &got, 4, &len), 0);
+		assert_int_equal(got, i < 50 ? i + 100 : i);
+	}
+	rig_check_with(c, 100);
+	kv_client_destroy(c);
+	kit_rig_break(&r.far);
+}
+
 /* An operation that cannot be does not keep the others from being done. */
 static void test_bad_key(void **state)
 {
@@ -494,6 +528,7 @@ int main(void)
 		cmocka_unit_test(test_submitted),
 		cmocka_unit_test(test_death),
 		cmocka_unit_test(test_flights),
+		cmocka_unit_test(test_loaded_flight),
 		cmocka_unit_test(test_flights_death),
 		cmocka_unit_test(test_bad_key),
 		cmocka_unit_test(test_given_up),

@@ -8,6 +8,9 @@
 #include <stdint.h>
 /* cmocka wants the four above. */
 #include <cmocka.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "guest_rig.h"
@@ -331,6 +334,44 @@ static void page_frames_are_withdrawn_as_they_become_free(void **state)
 	pframe_pool_destroy(p);
 }
 
+static unsigned calls; /* that gave memory back */
+
+int madvise(void *addr, size_t length, int advice)
+{
+	calls++;
+	return (int)syscall(SYS_madvise, addr, length, advice);
+}
+
+/* Programs wait for it when they end: neighbours go by one call, in whatever
+ * order they were used. */
+static void neighbours_go_together(void **state)
+{
+	enum {
+		FRAMES = 64,
+		BYTES = 4096,
+		STRIDE = 37
+	};
+	uint64_t held[FRAMES];
+	struct pframe_pool *p;
+
+	assert_int_equal(pframe_pool_create(FRAMES * BYTES, BYTES, &p), 0);
+	for (unsigned i = 0; i < FRAMES; i++) {
+		held[i] = pframe_pool_pop(p);
+		memset((void *)(uintptr_t)held[i], 0xff, BYTES);
+	}
+	for (unsigned i = 0; i < FRAMES; i++)
+		pframe_pool_push(p, held[i * STRIDE % FRAMES]);
+	calls = 0;
+	pframe_pool_withdraw(p, FRAMES - 1);
+	assert_in_range(calls, 1, 2);
+	pframe_pool_withdraw(p, 1);
+	assert_in_range(calls, 2, 3);
+	assert_int_equal(pframe_pool_add(p, FRAMES), FRAMES);
+	for (unsigned i = 0; i < FRAMES * BYTES; i++)
+		assert_int_equal(p->pframes[i], 0);
+	pframe_pool_destroy(p);
+}
+
 /* A client asks again as soon as it has an answer, before the node has heard
  * that the answer came. Its NIC was once told to wait then. */
 static void asking_again_at_once_does_not_wait(void **state)
@@ -378,6 +419,7 @@ int main(void)
 		cmocka_unit_test(chains_and_guests_do_not_mix),
 		cmocka_unit_test(a_space_has_a_few_guests_at_most),
 		cmocka_unit_test(page_frames_are_withdrawn_as_they_become_free),
+		cmocka_unit_test(neighbours_go_together),
 		cmocka_unit_test(guests_that_come_and_go_use_nothing_up),
 		cmocka_unit_test(a_flood_delays_others_by_one_turn),
 		cmocka_unit_test(asking_again_at_once_does_not_wait),

@@ -29,10 +29,12 @@ enum {
 	KV_FULL_TRIES = 6,	/* the same, without any path found */
 	KV_TORN_TRIES =
 		1000, /* reads of a torn row between looks at the time */
-	/* Changes that go together. The rows and locks of so many, and an
-	 * intent, the locks and READs of as many more, and the state are one
-	 * batch. */
-	KV_MANY_KEYS = 128,
+	/* Changes that go together. Of so many whose rows are READ, their rows
+	 * and locks, and an intent, the locks and READs of as many more, and
+	 * the state are one batch; rows that are loaded are no requests, so
+	 * there more fit into one. */
+	KV_MANY_READ_KEYS = 128,
+	KV_MANY_KEYS = 256,
 	KV_MANY_ROWS = 2 * KV_MANY_KEYS,
 	KV_MANY_SKIP = 16, /* puts, after some that could not go together */
 	KV_UNIT_BYTES = 128 << 20, /* values of a unit, before and after */

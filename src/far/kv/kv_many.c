@@ -16,15 +16,20 @@
 
 enum {
 	NOT_CHANGED = KV_ENTRIES_MAX,
-	SLOT_BITS = 9, /* twice as many as there may be rows */
+	SLOT_BITS = 10, /* twice as many as there may be rows */
 	SLOTS = 1 << SLOT_BITS,
 };
 
 STATIC_ASSERT(SLOTS >= 2 * KV_MANY_ROWS, "a search for a row ends");
 /* Rows and unlocks; an intent, locks, READs and the state. */
-STATIC_ASSERT(KV_MANY_KEYS + KV_GROUPS + 1 + KV_GROUPS + KV_MANY_ROWS + 1 <=
+STATIC_ASSERT(KV_MANY_READ_KEYS + KV_GROUPS + 1 + KV_GROUPS +
+			      2 * KV_MANY_READ_KEYS + 1 <=
 		      KIT_WR_MAX,
 	      "two flights in a batch");
+/* The same without READs; and all rows of one that could not be loaded. */
+STATIC_ASSERT(KV_MANY_KEYS + KV_GROUPS + 1 + KV_GROUPS + 1 <= KIT_WR_MAX &&
+		      (int)KV_MANY_ROWS <= KIT_WR_MAX,
+	      "two flights whose rows are loaded");
 
 /* The changes whose locks are held together. */
 struct many {
@@ -44,6 +49,11 @@ struct spot {
 	int entry;
 	struct kv_item item;
 };
+
+uint32_t kv_many_keys_max(const struct kv_replica *c)
+{
+	return c->kit.remote.look_rkey ? KV_MANY_KEYS : KV_MANY_READ_KEYS;
+}
 
 static bool is_plain(const struct kv_replica *c, const struct aq_kv_op *op)
 {
@@ -326,8 +336,9 @@ static int take(struct kv_replica *c, const struct many *before, struct many *m,
 	err = kv_try_end(c, &t);
 	/* The fewer they are the likelier is it that nobody has one of their
 	 * locks. */
-	c->many_keys = err == -EAGAIN ? u32_max(c->many_keys / 2, 2)
-				      : u32_min(c->many_keys + 1, KV_MANY_KEYS);
+	c->many_keys = err == -EAGAIN
+			       ? u32_max(c->many_keys / 2, 2)
+			       : u32_min(c->many_keys + 1, kv_many_keys_max(c));
 	return err;
 }
 

@@ -535,6 +535,8 @@ int kv_unit_redo(struct kv_replica *c, struct kv_dead *d) MUST_CHECK;
 
 /* ---- kv_many.c ---------------------------------------------------------- */
 
+/* The most changes that go together. */
+uint32_t kv_many_keys_max(const struct kv_replica *c);
 /* Runs puts and deletes, whose keys were checked, together, from the first on.
  * Returns how many have their `err` now, and whether the next one must go
  * alone. No read may be under way. */

@@ -221,7 +221,6 @@ static int init(struct kv_replica *c, const struct kit_remote *remote,
 						      : KV_COVERING_BYTES,
 				    2 * c->g.row_bytes);
 	c->deadline_ms = o->deadline_ms ? o->deadline_ms : KV_DEADLINE_MS;
-	c->many_keys = KV_MANY_KEYS;
 	c->line_rows = u32_min(c->g.rows_per_lock, KV_LINE_ROWS_MAX);
 	line_bytes = (uint64_t)c->line_rows * c->g.row_bytes;
 	c->line_count = (uint32_t)u64_max(
@@ -232,6 +231,7 @@ static int init(struct kv_replica *c, const struct kit_remote *remote,
 	err = init_kit(c, remote);
 	if (err)
 		return err;
+	c->many_keys = kv_many_keys_max(c);
 	c->term_ns = u64_max(c->kit.failure_ns / KV_TERM_SHARE, KV_TERM_NS_MIN);
 	rng_init(&c->kit.rng, config->rng_seed
 				      ? config->rng_seed

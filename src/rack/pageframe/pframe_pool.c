@@ -285,12 +285,42 @@ unsigned pframe_pool_mend(struct pframe_pool *p)
 
 /* ---- how many there are -------------------------------------------------- */
 
+/* Pages of the machine that nobody uses any more. */
+struct vacant {
+	unsigned count;
+	uint64_t at[BATCH];
+};
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* They go back to the machine, which clears them: neighbours by one call, since
+ * a program that ends waits for all of them. */
+static void give_back(const struct pframe_pool *p, struct vacant *v)
+{
+	uint64_t each = u64_max(p->page_bytes, p->pframe_bytes);
+	unsigned i, n;
+
+	qsort(v->at, v->count, sizeof(v->at[0]), compare);
+	for (i = 0; i < v->count; i += n) {
+		for (n = 1; i + n < v->count; n++)
+			if (v->at[i + n] != v->at[i] + n * each)
+				break;
+		(void)madvise(p->pframes + v->at[i], n * each, MADV_DONTNEED);
+	}
+	v->count = 0;
+}
+
 /*
- * The page frame is in nobody's hands: its memory goes back to the machine,
- * which clears it, as soon as all page frames of the page do. Memory that an
- * RNIC has pinned stays where it is, and is cleared here.
+ * The page frame is in nobody's hands: its memory goes back as soon as all page
+ * frames of the page do. Memory that an RNIC has pinned stays where it is, and
+ * is cleared here.
  */
-static void release(struct pframe_pool *p, uint64_t pframe)
+static void release(struct pframe_pool *p, uint64_t pframe, struct vacant *v)
 {
 	uint64_t page = (pframe - (uintptr_t)p->pframes) / p->page_bytes;
 
@@ -298,9 +328,7 @@ static void release(struct pframe_pool *p, uint64_t pframe)
 	if (p->is_pinned)
 		memset((void *)(uintptr_t)pframe, 0, p->pframe_bytes);
 	else if (!p->live[page])
-		(void)madvise(p->pframes + page * p->page_bytes,
-			      u64_max(p->page_bytes, p->pframe_bytes),
-			      MADV_DONTNEED);
+		v->at[v->count++] = page * p->page_bytes;
 }
 
 static uint64_t next_pframe(struct pframe_pool *p)
@@ -340,16 +368,24 @@ uint64_t pframe_pool_add(struct pframe_pool *p, uint64_t n)
 
 void pframe_pool_withdraw(struct pframe_pool *p, uint64_t n)
 {
+	struct vacant v = {.count = 0};
+	unsigned left = BATCH;
 	uint64_t pframe;
 
 	pthread_mutex_lock(&p->lock);
 	p->owed += n;
 	while (p->owed && (pframe = pframe_pool_pop(p)) != 0) {
-		release(p, pframe);
+		release(p, pframe, &v);
 		p->spare[p->spare_count++] = pframe;
 		p->count--;
-		if (--p->owed % BATCH == 0)
-			let_others_in(p);
+		p->owed--;
+		if (--left)
+			continue;
+		/* Before others can have them again. */
+		give_back(p, &v);
+		left = BATCH;
+		let_others_in(p);
 	}
+	give_back(p, &v);
 	pthread_mutex_unlock(&p->lock);
 }
