@@ -23,6 +23,7 @@ enum offload_way {
 	WAY_REDY,      /* messages in batches, by an I/O thread */
 	WAY_COW,       /* local stores; an engine that sends packets */
 	WAY_COW_ALONE, /* the same, each completion told at once */
+	WAY_COW_READS, /* the same, each read is a READ of its own */
 	/* Where the records are mapped: */
 	WAY_COW_BESIDE,	  /* the engine is beside the memory node */
 	WAY_ASYNC_DIRECT, /* READs */
@@ -139,7 +140,7 @@ void offload_far_close(struct offload_far *far);
 struct aq_async_options offload_async_options(enum offload_way way);
 static inline bool offload_way_has_rings(enum offload_way way)
 {
-	return way == WAY_COW || way == WAY_COW_ALONE ||
+	return way == WAY_COW || way == WAY_COW_ALONE || way == WAY_COW_READS ||
 	       way == WAY_COW_BESIDE || way == WAY_P4 || way == WAY_SPOT;
 }
 

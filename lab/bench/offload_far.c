@@ -26,6 +26,7 @@ const char *offload_way_name(enum offload_way way)
 		[WAY_REDY] = "redy",
 		[WAY_COW] = "cow",
 		[WAY_COW_ALONE] = "cow_alone",
+		[WAY_COW_READS] = "cow_reads",
 		[WAY_ASYNC_DIRECT] = "async_direct",
 		[WAY_COW_BESIDE] = "cow_beside",
 		[WAY_P4] = "p4",
@@ -93,13 +94,12 @@ static int open_verbs(struct side *s, struct offload_far *far,
 
 struct aq_async_options offload_async_options(enum offload_way way)
 {
-	/* Engines of the rack with a switch have the names in its file. */
+	/* As offload_rack.c names them: e1 gathers nothing. */
 	return (struct aq_async_options){
 		.batch = way == WAY_COW_ALONE ? 1 : 0,
 		.flags = way == WAY_COW_BESIDE ? AQ_ASYNC_DIRECT : 0,
-		.engine = way == WAY_P4	    ? "e0"
-			  : way == WAY_SPOT ? "e1"
-					    : NULL};
+		.engine =
+			way == WAY_SPOT || way == WAY_COW_READS ? "e1" : "e0"};
 }
 
 static int open_cow(struct side *s, struct offload_far *far,
@@ -165,6 +165,7 @@ int offload_far_open(struct side *s, struct offload_far *far,
 		return rc < 0 ? rc : open_verbs(s, far, p->way, size_bytes);
 	case WAY_COW:
 	case WAY_COW_ALONE:
+	case WAY_COW_READS:
 	case WAY_COW_BESIDE:
 	case WAY_P4:
 	case WAY_SPOT:

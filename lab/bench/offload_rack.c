@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The private rack of a run: a memory node and an engine, or two and two
+/* The private rack of a run: a memory node and two engines, or they and two
  * switches, or two memory nodes at a switch, on the server's core, started and
  * ended with the commands that users have. */
 #include <errno.h>
@@ -107,12 +107,14 @@ static int write_ini(const struct offload_rack *r, uint64_t pool_bytes,
 			"[memory m1]\nsize = %lluM\n"
 			"[switch " OFFLOAD_SWITCH "]\nprograms = walk\n",
 			(unsigned long long)(pool_bytes >> 20) + 1);
+	if (r->kind == RACK_PLAIN)
+		fprintf(f, "[engine e0]\n[engine e1]\ngather = off\n");
 	if (r->kind == RACK_ENGINES)
 		fprintf(f, "[switch " OFFLOAD_SWITCH "]\n"
 			   "programs = cowbird:sessions=128\n"
 			   "[switch " OFFLOAD_SWITCH_BARE "]\n"
 			   "[engine e0]\nswitch = " OFFLOAD_SWITCH "\n"
-			   "[engine e1]\nswitch = none\n");
+			   "[engine e1]\nswitch = none\ngather = off\n");
 	return fclose(f) == 0 ? 0 : -errno;
 }
 
@@ -203,6 +205,8 @@ static void find_pids(struct offload_rack *r)
 		return;
 	}
 	find_pid(r, r->kind == RACK_ENGINES ? "e1" : "e0");
+	if (r->kind == RACK_PLAIN)
+		find_pid(r, "e1");
 	if (is_without_switch(r->kind))
 		return;
 	find_pid(r, OFFLOAD_SWITCH);
@@ -213,7 +217,7 @@ static void find_pids(struct offload_rack *r)
 static int start(uint64_t pool_bytes, enum rack_kind kind,
 		 struct offload_rack **out)
 {
-	static const unsigned processes[] = {[RACK_PLAIN] = 2,
+	static const unsigned processes[] = {[RACK_PLAIN] = 3,
 					     [RACK_ANYWHERE] = 2,
 					     [RACK_ENGINES] = 5,
 					     [RACK_WALKS] = 3};

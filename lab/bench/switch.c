@@ -24,6 +24,7 @@ enum {
 	PLAIN,
 	FORWARD,
 	SWORD,
+	STEER,
 	SWITCHES,
 };
 
@@ -33,6 +34,7 @@ static const struct {
 	[PLAIN] = {SWITCH_NAME, NULL},
 	[FORWARD] = {SWITCH_FORWARD, NULL},
 	[SWORD] = {SWITCH_SWORD, "swordbox:open,rto_us=900000"},
+	[STEER] = {SWITCH_STEER, "steer:resend_us=900000"},
 };
 
 static pid_t pids[SWITCHES];
@@ -90,15 +92,16 @@ static int start_switch(struct bench *b, unsigned which)
 	{                                                          \
 		.depth = depth_, .is_at_switch = at_, .rack = rack \
 	}
-#define CAS(switch_, number_, has_, moved_)                                    \
+#define ENDS(switch_, number_, has_, moved_, one_list_)                        \
 	&(const struct switch_param)                                           \
 	{                                                                      \
 		.rack = rack, .name = name_of_##switch_,                       \
 		.pid = &pids[switch_], .number = number_, .has_program = has_, \
-		.is_moved = moved_                                             \
+		.is_moved = moved_, .is_one_list = one_list_                   \
 	}
 #define name_of_FORWARD SWITCH_FORWARD
 #define name_of_SWORD	SWITCH_SWORD
+#define name_of_STEER	SWITCH_STEER
 /* Without special priorities a process may wait long for its turn on a busy
  * machine: the acknowledgement timeout is a second. */
 #define READ(depth_)                                                           \
@@ -161,11 +164,23 @@ static struct conduct_group groups[] = {
 	{"cas",
 	 METRIC_RATE,
 	 {SUBJECT("forward_cas", "compare-and-swaps, only forwarded",
-		  &switch_sword_ops, CAS(FORWARD, 0, false, false), NULL),
+		  &switch_sword_ops, ENDS(FORWARD, 0, false, false, false),
+		  NULL),
 	  SUBJECT("swordbox_cas", "compare-and-swaps that swordbox replaces",
-		  &switch_sword_ops, CAS(SWORD, 1, true, false), NULL),
+		  &switch_sword_ops, ENDS(SWORD, 1, true, false, false), NULL),
 	  SUBJECT("swordbox_moved", "the same on moved connections",
-		  &switch_sword_ops, CAS(SWORD, 2, true, true), NULL)},
+		  &switch_sword_ops, ENDS(SWORD, 2, true, true, false), NULL)},
+	 3,
+	 NULL},
+	{"append",
+	 METRIC_RATE,
+	 {SUBJECT("forward_append", "appends to version lists, only forwarded",
+		  &switch_steer_ops, ENDS(FORWARD, 3, false, false, false),
+		  NULL),
+	  SUBJECT("steer_append", "appends where their clients know the end",
+		  &switch_steer_ops, ENDS(STEER, 4, true, false, false), NULL),
+	  SUBJECT("steer_steered", "appends that steer sends to the end",
+		  &switch_steer_ops, ENDS(STEER, 5, true, false, true), NULL)},
 	 3,
 	 NULL},
 };
@@ -180,6 +195,15 @@ static const struct bench_ratio ratios[] = {
 		     NULL, 0),
 	BENCH_NUMBER("forward_cas_rate",
 		     "compare-and-swaps that it only forwards", "cas", NULL, 0),
+	BENCH_NUMBER("steer_steered_rate",
+		     "million appends to one list that the switch sends to its "
+		     "end, per second of one core",
+		     "append", NULL, 0),
+	BENCH_NUMBER("steer_append_rate",
+		     "the same, a list for each connection: nothing to steer",
+		     "append", NULL, 0),
+	BENCH_NUMBER("forward_append_rate", "appends that it only forwards",
+		     "append", NULL, 0),
 	BENCH_RATIO("fwd_rate_vs_ring3",
 		    "small packets forwarded per second / bare forwarder",
 		    "frames", ">=", 0.5, "switch_frames", "ring3", METRIC_RATE,
@@ -226,7 +250,8 @@ static void add_packets(struct bench *b, const struct conduct_group *g,
 {
 	double v = json_number_value(json_object_get(row, "value"));
 
-	if (t->desc->ops == &switch_sword_ops)
+	if (t->desc->ops == &switch_sword_ops ||
+	    t->desc->ops == &switch_steer_ops)
 		add_per_core(b, t);
 
 	if (t->desc->ops == &switch_pump_ops)

@@ -12,6 +12,7 @@
 #define SWITCH_NAME    "bench"
 #define SWITCH_FORWARD "bench-forward"
 #define SWITCH_SWORD   "bench-swordbox" /* with that program */
+#define SWITCH_STEER   "bench-steer"
 
 enum {
 	SWITCH_CONN_DEPTH = 16, /* operations under way on a connection */
@@ -25,7 +26,9 @@ struct switch_param {
 	const char *name; /* of the switch */
 	const pid_t *pid; /* the same */
 	unsigned number;  /* of the subject at that switch */
-	bool has_program, is_moved;
+	bool has_program;
+	bool is_moved;	  /* swordbox: whole connections */
+	bool is_one_list; /* steer: all append to the same list */
 };
 
 /* Frames from a client to a server and back, through the switch `name`. Two
@@ -49,5 +52,6 @@ extern const struct side_ops switch_ring3_ops; /* bare rings */
 extern const struct side_ops switch_pump_ops;  /* frames */
 extern const struct side_ops switch_kv_ops;    /* a table */
 extern const struct side_ops switch_sword_ops; /* compare-and-swaps */
+extern const struct side_ops switch_steer_ops; /* appends */
 
 #endif

@@ -179,6 +179,11 @@ static int open_world(struct play_run *run)
 	if (err)
 		return err;
 	draw_engine(p);
+	/* Not drawn, so that all else of a seed stays as it is. */
+	if (p->seed % 2 == 0)
+		err = rig_gather(&p->rig);
+	if (err)
+		return err;
 	/* Memory is zeroed, and 0 is the first number of every record. */
 	lin_history_set_initial(run->history, lin_int(0));
 	run->next_value = 1;
@@ -224,6 +229,7 @@ static int judge(struct play_run *r)
 		p->n->conflicts += e[OFFLOAD_C_CONFLICTS];
 		p->n->probes += e[OFFLOAD_C_PROBES];
 		p->n->publications += e[OFFLOAD_C_PUBLICATIONS];
+		p->n->gathers += e[OFFLOAD_C_GATHERS];
 	}
 	p->n->doorbells = p->rig.engine[0]->host
 				  ? p->rig.engine[0]->host->meter.doorbells

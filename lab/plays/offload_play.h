@@ -28,6 +28,7 @@
 	X(conflicts, "waits for an overlapping request")         \
 	X(probes, "probes")                                      \
 	X(publications, "progress told")                         \
+	X(gathers, "requests to nodes for many reads")           \
 	X(doorbells, "doorbells of the first engine, or frames") \
 	X(frames, "frames sent")                                 \
 	X(lost, "frames lost")                                   \

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client/verbs_api.h"
+#include "gatherer.h"
 #include "sim/fiber.h"
 #include "tor_cow.h"
 
@@ -43,6 +44,24 @@ int rig_init(struct rig *rig, struct rig_stage *stage, uint32_t nodes,
 			err = rig_region_create(n->host, region_bytes / nodes,
 						false, &n->region);
 		rig->node_count += !err;
+	}
+	return err;
+}
+
+int rig_gather(struct rig *rig)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < rig->node_count && !err; i++) {
+		struct rig_node *n = &rig->node[i];
+		const struct aqdv_place place = {
+			.index = i,
+			.count = rig->node_count,
+			.shift = rig->node_count > 1 ? rig->stripe_shift : 0};
+
+		err = aqdv_set_place(n->region->mr, &place);
+		if (!err)
+			err = rig_gatherer_open(n->host, &n->gatherer);
 	}
 	return err;
 }
@@ -167,6 +186,7 @@ int rig_engine_open(struct rig *rig, const char *name, struct rig_host *host,
 	c.pd = e->host->pd;
 	c.cq = e->cq;
 	c.cq_depth = ENGINE_CQ_DEPTH;
+	c.post_walk = rig->node[0].gatherer ? rig_gatherer_post : NULL;
 	c.counters = e->counters;
 	err = offload_engine_create(&c, &e->engine);
 	if (!err)
@@ -321,9 +341,16 @@ static int node_open(struct rig_session *s, uint32_t i,
 		c->err = -EHOSTDOWN;
 		return 0;
 	}
-	err = rig_pair_open(near, far, &o, &s->read[i]);
+	err = rig_pair_open(near, far, &o, &s->write[i]);
+	if (s->app->rig->node[i].gatherer) {
+		o.walk_pad = AQDV_WALK_PAD_MAX;
+		o.rd_atomic = OFFLOAD_GATHERS;
+		c->gather_bytes = u32_min(AQDV_WALK_PAD_MAX,
+					  s->write[i].mtu_bytes -
+						  AQDV_WALK_OVERHEAD_BYTES);
+	}
 	if (!err)
-		err = rig_pair_open(near, far, &o, &s->write[i]);
+		err = rig_pair_open(near, far, &o, &s->read[i]);
 	c->read_qp = s->read[i].near_qp;
 	c->write_qp = s->write[i].near_qp;
 	c->write_psn = s->write[i].near_psn;
@@ -437,6 +464,8 @@ void rig_release(struct rig *rig)
 	}
 	for (uint32_t i = 0; i < rig->engine_count; i++)
 		engine_close(rig->engine[i]);
+	for (uint32_t i = 0; i < rig->node_count; i++)
+		rig_gatherer_close(rig->node[i].gatherer);
 	for (uint32_t i = 0; i < rig->app_count; i++)
 		app_close(rig->app[i]);
 }

@@ -24,6 +24,7 @@ struct rig_tor;
 struct rig_node {
 	struct rig_host *host;
 	struct rig_region *region;
+	struct rig_gatherer *gatherer; /* NULL: it gathers nothing */
 };
 
 /* One application thread. */
@@ -97,6 +98,9 @@ struct rig {
 int rig_init(struct rig *rig, struct rig_stage *stage, uint32_t nodes,
 	     uint32_t rails, uint64_t region_bytes,
 	     uint32_t stripe_shift) MUST_CHECK;
+/* Engines that are opened and attached to from now on have the nodes gather
+ * small records. Without rails. */
+int rig_gather(struct rig *rig) MUST_CHECK;
 /* Ends all fibers of the stage; then the stage can be destroyed. */
 void rig_release(struct rig *rig);
 

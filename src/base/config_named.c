@@ -101,6 +101,9 @@ static const struct config_key keys[] = {
 	 .max = 256},
 	{"engine", "threads", CONFIG_INT, "1",
 	 .help = "threads of the engine that share them", .min = 1, .max = 32},
+	{"engine", "gather", CONFIG_CHOICE, "on",
+	 .help = "small reads leave many at a time, where the memory node can",
+	 .choices = "on|off"},
 	{"engine", "switch", CONFIG_STRING, "auto",
 	 .help = "the switch whose program cowbird moves the data; auto: one "
 		 "that has it, if any; none"},

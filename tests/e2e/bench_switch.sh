@@ -12,7 +12,7 @@ expect 0 "$AQUIFER" bench switch --quick --json
 left=$(find "$TMP" -mindepth 1 ! -name out ! -name err)
 [[ -z $left ]] || fail "it leaves $left"
 json "$TMP/out" 'd["bench"] == "switch" and d["commit"] and d["machine"]["cpu"]'
-json "$TMP/out" 'len(d["rows"]) == 14 and all(r["value"] > 0 for r in d["rows"])'
+json "$TMP/out" 'len(d["rows"]) == 17 and all(r["value"] > 0 for r in d["rows"])'
 json "$TMP/out" 'all(d["ratios"][k] > 0 for k in ("fwd_rate_vs_ring3",
 	"via_switch_lat_vs_ring3", "read_rate_via_switch_vs_cable",
 	"kv_rate_via_switch_vs_cable", "swordbox_cas_rate"))'

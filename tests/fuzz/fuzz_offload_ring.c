@@ -7,7 +7,8 @@
  *   16 bytes	head and head_reads
  *   8 bytes	done word
  *   16 bytes	progress of node 0
- *   1 byte	1: the predecessor's last packet number is known
+ *   1 byte	1: the predecessor's last packet number is known; 2: region 1 is
+ *		read-only; 4: another engine takes over; 8: the nodes gather
  *   the rest	metadata of requests, 24 bytes each, from place 0 on
  *
  * Whatever it is, the engine touches nothing but the rings and what was
@@ -52,6 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 	bed_region(b, 1, 0, BED_NODE_BYTES);
 	bed_region(b, 2, 8, BED_NODE_BYTES);
 	b->config.region[1].is_read_only = data[56] & 2;
+	b->gather_bytes = data[56] & 8 ? 4032 : 0;
 	p = (void *)b->ring_mem;
 	fill(b, data, len_bytes);
 	bed_start(b);

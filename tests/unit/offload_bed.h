@@ -30,6 +30,7 @@
 #include "client/verbs_api.h"
 #include "offload/engine.h"
 #include "offload/ring.h"
+#include "wire/gather_wire.h"
 
 enum {
 	BED_NODES = 3,
@@ -38,7 +39,7 @@ enum {
 	BED_QUEUE = 512,
 	BED_CQ = 4096,
 	BED_RKEY_RING = 7,
-	BED_RKEY_NODE = 100, /* and up: one per node */
+	BED_RKEY_NODE = 100, /* and up: one per region and node */
 	BED_PSN_MASK = 0xffffff,
 };
 
@@ -50,6 +51,7 @@ struct bed_wr {
 	uint64_t remote;
 	uint32_t len, done, rkey;
 	bool is_read, is_signaled;
+	uint32_t list_bytes; /* of a gather; 0: it is none */
 };
 
 struct bed_qp {
@@ -93,6 +95,9 @@ struct bed {
 	uint32_t final_epoch[BED_NODES];
 	uint32_t final_psn[BED_NODES];
 	uint64_t counters[OFFLOAD_C_COUNT];
+	uint32_t gather_bytes; /* 0: the nodes gather nothing */
+	enum aqdv_walk_status gather_status;
+	uint64_t places; /* ever gathered */
 };
 
 static uint64_t bed_now(void *ctx)
@@ -133,6 +138,31 @@ static int bed_post(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		assert_true(w->is_read || wr->opcode == IBV_WR_RDMA_WRITE);
 		q->tail++;
 	}
+	return 0;
+}
+
+static int bed_post_walk(struct ibv_qp *ibqp, struct aqdv_walk_wr *wr,
+			 struct aqdv_walk_wr **bad)
+{
+	struct bed_qp *q = (struct bed_qp *)(void *)ibqp;
+	struct bed_wr *w = &q->queue[q->tail % BED_QUEUE];
+
+	if (q->tail - q->head == BED_QUEUE || q->is_failed) {
+		*bad = wr;
+		return ENOMEM;
+	}
+	assert_true(wr->program == GATHER_WIRE_PROGRAM && !wr->next &&
+		    wr->send_bytes &&
+		    wr->sg_list->length >=
+			    wr->send_bytes + AQDV_WALK_RESULT_BYTES);
+	*w = (struct bed_wr){.wr_id = wr->wr_id,
+			     .local = (uint8_t *)(uintptr_t)wr->sg_list[0].addr,
+			     .len = wr->sg_list[0].length,
+			     .rkey = wr->rkey,
+			     .is_read = true,
+			     .is_signaled = wr->send_flags & IBV_SEND_SIGNALED,
+			     .list_bytes = wr->send_bytes};
+	q->tail++;
 	return 0;
 }
 
@@ -186,12 +216,47 @@ static uint8_t *bed_far(struct bed *b, const struct bed_wr *w)
 	if (w->rkey == BED_RKEY_RING) {
 		base = b->ring_mem;
 		size = b->ring_bytes;
-	} else if (w->rkey - BED_RKEY_NODE < BED_NODES) {
-		base = b->node_mem[w->rkey - BED_RKEY_NODE];
+	} else if (w->rkey - BED_RKEY_NODE <
+		   BED_NODES * b->config.region_count) {
+		base = b->node_mem[(w->rkey - BED_RKEY_NODE) % BED_NODES];
 	}
 	if (!base || w->remote > size || w->len > size - w->remote)
 		return NULL;
 	return base + w->remote;
+}
+
+/* All of a gather, in one packet, or an answer that says why not. */
+static void bed_gather(struct bed *b, struct bed_qp *q, struct bed_wr *w)
+{
+	uint32_t key = w->rkey - BED_RKEY_NODE, node = key % BED_NODES;
+	const struct offload_region_config *r =
+		&b->config.region[key / BED_NODES];
+	struct aqdv_walk_result result = {.status = b->gather_status};
+	le64 list[GATHER_WIRE_PLACES];
+	uint8_t *pad = w->local + AQDV_WALK_RESULT_BYTES;
+	uint32_t out = 0;
+
+	memcpy(list, pad, w->list_bytes);
+	for (unsigned i = 0; i < w->list_bytes / sizeof(le64); i++) {
+		struct gather_place p = gather_place_get(list[i]);
+		struct offload_spot spot =
+			offload_region_spot(r, p.at, p.len_bytes);
+
+		assert_true(p.at + p.len_bytes <= r->size_bytes &&
+			    r->piece[spot.piece].node == node &&
+			    spot.len_bytes >= p.len_bytes &&
+			    out + p.len_bytes + AQDV_WALK_RESULT_BYTES <=
+				    w->len);
+		memcpy(pad + out, b->node_mem[node] + spot.offset, p.len_bytes);
+		out += gather_place_room(p.len_bytes);
+	}
+	b->places += w->list_bytes / sizeof(le64);
+	result.pad_bytes = (uint16_t)out;
+	memcpy(w->local, &result, sizeof(result));
+	q->psn = (q->psn + 1) & BED_PSN_MASK;
+	b->packets++;
+	q->head++;
+	bed_complete(b, q, w, IBV_WC_SUCCESS);
 }
 
 /* One packet of that queue pair's oldest request. */
@@ -203,6 +268,10 @@ static bool bed_packet(struct bed *b, struct bed_qp *q)
 
 	if (q->head == q->tail || q->is_failed || q->is_dead)
 		return false;
+	if (w->list_bytes) {
+		bed_gather(b, q, w);
+		return true;
+	}
 	far = bed_far(b, w);
 	if (!far) {
 		b->bad_access++;
@@ -316,6 +385,7 @@ static const struct client_verbs bed_verbs = {.reg_mr = bed_reg_mr,
 static void bed_region(struct bed *b, uint32_t pieces, uint32_t stripe_shift,
 		       uint64_t size_bytes)
 {
+	uint32_t key = BED_RKEY_NODE + BED_NODES * b->config.region_count;
 	struct offload_region_config *r =
 		&b->config.region[b->config.region_count++];
 
@@ -325,8 +395,8 @@ static void bed_region(struct bed *b, uint32_t pieces, uint32_t stripe_shift,
 	for (uint32_t i = 0; i < pieces; i++)
 		r->piece[i] = (struct offload_piece_config){
 			.node = i,
-			.read_rkey = BED_RKEY_NODE + i,
-			.write_rkey = BED_RKEY_NODE + i,
+			.read_rkey = key + i,
+			.write_rkey = key + i,
 			.size_bytes = BED_NODE_BYTES};
 	assert_true(offload_ring_add(&b->ring, size_bytes, false) >= 0);
 }
@@ -338,6 +408,7 @@ static void bed_start(struct bed *b)
 					       .pd = (void *)b,
 					       .cq = &b->cq,
 					       .cq_depth = BED_CQ,
+					       .post_walk = bed_post_walk,
 					       .counters = b->counters};
 
 	bed_kill(b);
@@ -366,6 +437,7 @@ static void bed_start(struct bed *b)
 		n->write_qp = &b->node_qp[i][OFFLOAD_WR]->qp;
 		n->write_psn = b->node_qp[i][OFFLOAD_WR]->psn;
 		n->mtu_bytes = BED_MTU;
+		n->gather_bytes = b->gather_bytes;
 	}
 	assert_int_equal(
 		offload_session_add(b->engine, &b->config, &b->session), 0);

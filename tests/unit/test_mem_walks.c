@@ -7,6 +7,7 @@
 
 #include "base/hex.h"
 #include "walk/build.h"
+#include "wire/gather_wire.h"
 
 enum {
 	PAD = 24,
@@ -426,6 +427,87 @@ static void test_stripes(void **state)
 	client_stop(&c);
 }
 
+/* The bytes at these places, 16 each, in one walk without a program. */
+static enum ibv_wc_status gather(struct client *c, const uint64_t *at,
+				 unsigned count)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)c->pair.a.buf,
+			      .length = AQDV_WALK_RESULT_BYTES + 16 * count,
+			      .lkey = c->pair.a.mr->lkey};
+	struct aqdv_walk_wr *bad, wr = {.sg_list = &sge,
+					.num_sge = 1,
+					.send_flags = IBV_SEND_SIGNALED,
+					.program = GATHER_WIRE_PROGRAM,
+					.rkey = c->rkey,
+					.iterations = count,
+					.send_bytes = 8 * count};
+
+	memset(c->pair.a.buf, 0, sge.length);
+	for (unsigned i = 0; i < count; i++) {
+		le64 word = gather_place_put(
+			(struct gather_place){.at = at[i], .len_bytes = 16});
+
+		memcpy(c->pair.a.buf + AQDV_WALK_RESULT_BYTES + 8 * i, &word,
+		       8);
+	}
+	assert_int_equal(aqdv_post_walk(c->pair.a.qp, &wr, &bad), 0);
+	return wait_one(c);
+}
+
+static void test_gather(void **state)
+{
+	static const uint64_t at[] = {3000, 1000, 2000, 8000};
+	static const uint64_t beyond[] = {1000, 16384 - 8};
+	struct client c = {0};
+
+	client_start(&c, "r");
+	for (uint64_t k = 1; k <= 8; k++)
+		put_node(&c, 1000 * k, k, 0);
+	/* Also through a window, which may only be read. */
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(gather(&c, at, 4), IBV_WC_SUCCESS);
+		assert_int_equal(result(&c).status, AQDV_WALK_DONE);
+		assert_int_equal(result(&c).pad_bytes, 64);
+		assert_int_equal(result(&c).took, 4);
+		for (unsigned k = 0; k < 4; k++) {
+			assert_int_equal(pad_word(&c, 2 * k), at[k] / 1000);
+			assert_int_equal(pad_word(&c, 2 * k + 1), at[k] / 100);
+		}
+		client_grant(&c, "r", "r");
+	}
+	/* More than the region has, and a list that is none. */
+	assert_int_equal(gather(&c, beyond, 2), IBV_WC_SUCCESS);
+	assert_int_equal(result(&c).status, AQDV_WALK_FAULT);
+	assert_int_equal(result(&c).took, 1);
+	assert_int_equal(gather(&c, at, 0), IBV_WC_SUCCESS);
+	assert_int_equal(result(&c).status, AQDV_WALK_NO_PROGRAM);
+	/* A key that never was ends the connection, as with a READ. */
+	c.rkey += 1u << 8;
+	assert_int_not_equal(gather(&c, at, 4), IBV_WC_SUCCESS);
+	client_stop(&c);
+}
+
+static void test_gather_stripes(void **state)
+{
+	static const uint64_t here[] = {STRIPE + 8, 3 * STRIPE + 16};
+	static const uint64_t there[] = {STRIPE + 8, 2 * STRIPE};
+	static const uint64_t across[] = {STRIPE + 8, 2 * STRIPE - 8};
+	struct client c = {0};
+
+	client_start(&c, "r.1-2-c");
+	put_node(&c, 8, 1, 0);
+	put_node(&c, STRIPE + 16, 2, 0);
+	assert_int_equal(gather(&c, here, 2), IBV_WC_SUCCESS);
+	assert_int_equal(result(&c).status, AQDV_WALK_DONE);
+	assert_int_equal(pad_word(&c, 0), 1);
+	assert_int_equal(pad_word(&c, 2), 2);
+	assert_int_equal(gather(&c, there, 2), IBV_WC_SUCCESS);
+	assert_int_equal(result(&c).status, AQDV_WALK_ELSEWHERE);
+	assert_int_equal(gather(&c, across, 2), IBV_WC_SUCCESS);
+	assert_int_equal(result(&c).status, AQDV_WALK_FAULT);
+	client_stop(&c);
+}
+
 static void test_stores(void **state)
 {
 	struct client c = {0};
@@ -476,10 +558,16 @@ static void test_connect(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_programs), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_limits),	 cmocka_unit_test(test_tenants),
-		cmocka_unit_test(test_run),	 cmocka_unit_test(test_stripes),
-		cmocka_unit_test(test_stores),	 cmocka_unit_test(test_connect),
+		cmocka_unit_test(test_programs),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_tenants),
+		cmocka_unit_test(test_run),
+		cmocka_unit_test(test_stripes),
+		cmocka_unit_test(test_gather),
+		cmocka_unit_test(test_gather_stripes),
+		cmocka_unit_test(test_stores),
+		cmocka_unit_test(test_connect),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

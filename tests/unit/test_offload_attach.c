@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When an attempt to attach gives a memory node up: one that was used before
- * has had the time of an attempt, others only what there is. And which engine
- * is tried first. */
+ * has had the time of an attempt, others only what there is. What is asked for
+ * in the name of an engine that gathers. And which engine is tried first. */
 #include "client_fake.h"
 #include "offload/async_priv.h"
 
@@ -16,13 +16,36 @@ enum manner {
 	SILENT,
 	REFUSES, /* the connection: nobody is there */
 	DENIES,	 /* with an answer */
+	CONNECTS,
+	GATHERS,     /* it connects, and says that it can */
+	HAS_NO_ROOM, /* the same, but not for walks */
 };
 
 struct scene {
 	struct fake_rack *f;
 	struct aq_async *a;
 	enum manner manner;
+	unsigned walks; /* connections that were to carry some */
+	unsigned conns;
 };
+
+static int connects(struct scene *s, const struct client_http_request *req,
+		    struct client_http_reply *reply)
+{
+	bool walks = strstr(req->body, "\"walk\"");
+
+	s->walks += walks;
+	s->conns++;
+	if (walks && s->manner == HAS_NO_ROOM)
+		return fake_error(s->f, reply, 507, "EDQUOT");
+	return fake_say(s->f, reply, 200,
+			"{\"connection\":\"%016x-0\",\"gid\":"
+			"\"00000000000000000000ffff7f000001\",\"qpn\":%u,"
+			"\"psn\":6,\"mtu\":4096,\"rd_atomic\":16,"
+			"\"caps\":[\"walks\"%s]}",
+			s->conns, s->conns,
+			s->manner == CONNECTS ? "" : ",\"gather\"");
+}
 
 static int answer(void *ctx, struct client_http *h,
 		  const struct client_http_request *req,
@@ -32,6 +55,8 @@ static int answer(void *ctx, struct client_http *h,
 
 	if (s->manner == DENIES)
 		return fake_error(s->f, reply, 403, "EACCES");
+	if (s->manner >= CONNECTS)
+		return connects(s, req, reply);
 	if (s->manner == SILENT)
 		s->f->now_ns += req->timeout_ms * 1000000ull;
 	return error_set(-EHOSTDOWN, "no answer");
@@ -126,6 +151,60 @@ static void test_a_new_node_has_what_there_is(void **state)
 
 	assert_int_equal(attempt(&s, SILENT), 0);
 	assert_int_equal(s.a->node[0].err, -EHOSTDOWN);
+	close_scene(&s);
+}
+
+/* ---- gathering ------------------------------------------------------------
+ */
+
+/* What the engine is told: how much an answer of the node may bring; 0: it
+ * gathers nothing. */
+static json_int_t gathers(struct scene *s, enum manner manner, bool can_engine)
+{
+	struct client_caller caller = {.send = answer, .send_ctx = s};
+	json_t *row = json_object(),
+	       *ends = json_pack("{s:{s:i, s:i}, s:{s:i, s:i}}", "read", "qpn",
+				 1, "psn", 1, "write", "qpn", 2, "psn", 1);
+	json_int_t bytes;
+
+	if (can_engine)
+		(void)json_object_set_new(
+			json_object_get(ends, "read"), "walk",
+			json_pack("{s:i, s:i}", "depth", 16, "bytes", 4032));
+	s->manner = manner;
+	s->walks = 0;
+	assert_int_equal(offload_async_node_connect(
+				 s->a, 0, &caller,
+				 "00000000000000000000ffff7f000001", ends,
+				 s->f->now_ns + LEFT_MS * 1000000ull, row),
+			 0);
+	assert_int_equal(s->a->node[0].err, 0);
+	assert_null(json_object_get(json_object_get(row, "write"), "gather"));
+	bytes = json_integer_value(
+		json_object_get(json_object_get(row, "read"), "gather"));
+	json_decref(row);
+	json_decref(ends);
+	return bytes;
+}
+
+static void a_node_gathers_if_it_can(void **state)
+{
+	struct scene s = open_scene(state, false);
+
+	s.a->memory = calloc(1, sizeof(struct offload_preamble));
+	assert_non_null(s.a->memory);
+	assert_int_equal(gathers(&s, GATHERS, true), 4032);
+	assert_int_equal(s.walks, 1); /* that of reads */
+	assert_int_equal(gathers(&s, HAS_NO_ROOM, true), 0);
+	assert_int_equal(s.walks, 1);
+	assert_int_equal(gathers(&s, CONNECTS, true), 0);
+	assert_int_equal(s.walks, 0);
+	assert_int_equal(gathers(&s, GATHERS, false), 0);
+	s.a->is_direct = true;
+	assert_int_equal(gathers(&s, GATHERS, true), 0);
+	assert_int_equal(s.walks, 0);
+	offload_async_node_forget(s.a, 0);
+	free(s.a->memory);
 	close_scene(&s);
 }
 
@@ -242,6 +321,7 @@ int main(void)
 		TEST(test_silence_ends_with_an_answer),
 		TEST(test_who_refuses_is_gone_at_once),
 		TEST(test_a_new_node_has_what_there_is),
+		TEST(a_node_gathers_if_it_can),
 		TEST(the_engine_with_the_fewest_threads_is_first),
 		TEST(a_context_stays_where_it_is_served),
 		TEST(engines_of_one_kind_share_the_work),

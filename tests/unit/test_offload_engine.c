@@ -30,7 +30,8 @@ static void test_read_and_write(void **state)
 }
 
 /* Random requests against a model, over laps of all rings. */
-static void check_model(uint64_t seed, uint32_t nodes, uint32_t shift)
+static void check_model(uint64_t seed, uint32_t nodes, uint32_t shift,
+			uint32_t gather_bytes)
 {
 	enum {
 		SIZE = 40000,
@@ -42,6 +43,7 @@ static void check_model(uint64_t seed, uint32_t nodes, uint32_t shift)
 	unsigned count = 0;
 
 	memset(model, 0, sizeof(model));
+	b->gather_bytes = gather_bytes;
 	bed_region(b, nodes, shift, SIZE);
 	bed_start(b);
 	for (unsigned done = 0; done < 3000; done++) {
@@ -82,15 +84,21 @@ static void check_model(uint64_t seed, uint32_t nodes, uint32_t shift)
 				 (unsigned long long)i);
 	assert_int_equal(b->bad_access, 0);
 	assert_int_equal(b->counters[OFFLOAD_C_ERRORS], 0);
+	assert_int_equal(b->counters[OFFLOAD_C_GATHERS] > 0, gather_bytes > 0);
+	assert_true(b->places >= 2 * b->counters[OFFLOAD_C_GATHERS]);
 	bed_free(b);
 }
 
 static void test_model(void **state)
 {
 	for (uint64_t seed = 1; seed <= 10; seed++) {
-		check_model(seed, 1, 0);
-		check_model(seed, 3, 8);
-		check_model(seed, 2, 12);
+		check_model(seed, 1, 0, 0);
+		check_model(seed, 3, 8, 0);
+		check_model(seed, 2, 12, 0);
+		/* The same where nodes gather, with pads of any size. */
+		check_model(seed, 1, 0, 4032);
+		check_model(seed, 3, 8, 256 + 170 * (uint32_t)seed);
+		check_model(seed, 2, 12, 4032);
 	}
 }
 
@@ -189,6 +197,50 @@ static void neighbours_are_read_at_once(void **state)
 	assert_true(wrs_of(b, 60, 800, 8) <= 3);
 	assert_int_equal(wrs_of(b, 60, 1600, -8), 60);
 	assert_int_equal(wrs_of(b, 60, 800, 16), 60);
+	bed_free(b);
+}
+
+/* Small records anywhere need a request for many of them, records in order
+ * still one READ, and a lone one does not become a gather. */
+static void small_records_are_gathered(void **state)
+{
+	struct bed *b = bed_make(1, 1, 64, 8192);
+
+	b->gather_bytes = 4032;
+	bed_region(b, 1, 0, BED_NODE_BYTES);
+	for (unsigned i = 0; i < BED_NODE_BYTES; i++)
+		b->node_mem[0][i] = (uint8_t)(i * 31 + i / 256);
+	bed_start(b);
+	round_trip(b);
+	assert_true(wrs_of(b, 60, 1600, -8) <= 3);
+	assert_true(wrs_of(b, 60, 800, 16) <= 3);
+	assert_true(b->counters[OFFLOAD_C_GATHERS] >= 2);
+	assert_int_equal(b->places, 120);
+	b->counters[OFFLOAD_C_GATHERS] = 0;
+	assert_int_equal(wrs_of(b, 1, 800, 0), 1);
+	assert_true(wrs_of(b, 60, 800, 8) <= 3);
+	assert_int_equal(b->counters[OFFLOAD_C_GATHERS], 0);
+	bed_free(b);
+}
+
+/* A node that cannot do what it was asked for is lost, as with a READ. */
+static void a_gather_that_fails_ends_the_session(void **state)
+{
+	struct bed *b = bed_make(1, 1, 64, 8192);
+	uint64_t out[4];
+
+	b->gather_bytes = 4032;
+	b->gather_status = AQDV_WALK_FAULT;
+	bed_region(b, 1, 0, BED_NODE_BYTES);
+	bed_start(b);
+	round_trip(b);
+	for (unsigned i = 0; i < 4; i++)
+		assert_true(offload_ring_read(&b->ring, 0, 64 * i, &out[i], 8) >
+			    0);
+	for (unsigned i = 0; i < 4; i++)
+		round_trip(b);
+	assert_int_equal(offload_session_err(b->session), -EHOSTDOWN);
+	assert_int_equal(offload_ring_pending(&b->ring), 4);
 	bed_free(b);
 }
 
@@ -772,6 +824,8 @@ int main(void)
 		cmocka_unit_test(test_lone_request),
 		cmocka_unit_test(test_batches),
 		cmocka_unit_test(neighbours_are_read_at_once),
+		cmocka_unit_test(small_records_are_gathered),
+		cmocka_unit_test(a_gather_that_fails_ends_the_session),
 		cmocka_unit_test(test_idle_is_cheap),
 		cmocka_unit_test(test_fair),
 		cmocka_unit_test(test_bad_metadata),

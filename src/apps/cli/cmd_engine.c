@@ -27,6 +27,9 @@ const struct opt cmd_engine_options[] = {
 		"application threads that it serves at most (default 256)"),
 	OPT_U32(struct engine_args, serve.threads, "threads", "N", 1,
 		ENG_THREAD_MAX, "threads that share them (default 1)"),
+	OPT_CHOICE(struct engine_args, serve.gather_off, "gather", "on|off",
+		   "small reads leave many at a time, where the memory node "
+		   "can (default on)"),
 	CLI_DAEMON_HTTP(struct engine_args),
 	CLI_DAEMON_CONFINE(struct engine_args),
 	CLI_DAEMON_JSON(struct engine_args,

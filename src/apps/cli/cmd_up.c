@@ -51,7 +51,7 @@ static const struct kind engine_kind = {
 	".engine.sock",
 	"e0",
 	{"listen", "tls_cert", "tls_key", "tls_ca", "insecure", "batch",
-	 "flush_us", "sessions", "threads", NULL}};
+	 "flush_us", "sessions", "threads", "gather", NULL}};
 
 static const struct kind control_kind = {
 	"control",

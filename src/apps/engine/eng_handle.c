@@ -56,11 +56,20 @@ static void answer_open(struct eng *eng, struct ctl_call *call,
 		return;
 	}
 	hex_write(text, gid.raw, sizeof(gid.raw));
-	for (unsigned i = 0; i < s->node_count; i++)
+	for (unsigned i = 0; i < s->node_count; i++) {
+		json_t *read = qp_json(&s->node[i][0]);
+
+		/* What walks it would like to have answered there. */
+		if (eng->can_gather)
+			(void)json_object_set_new(
+				read, "walk",
+				json_pack("{s:i, s:i}", "depth",
+					  OFFLOAD_GATHERS, "bytes",
+					  AQDV_WALK_PAD_MAX));
 		(void)json_array_append_new(
-			nodes,
-			json_pack("{s:o, s:o}", "read", qp_json(&s->node[i][0]),
-				  "write", qp_json(&s->node[i][1])));
+			nodes, json_pack("{s:o, s:o}", "read", read, "write",
+					 qp_json(&s->node[i][1])));
+	}
 	ctl_bond_format(s->nonce, s->slot, id);
 	tree = json_pack(
 		"{s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:i, s:o, s:b, s:b}",

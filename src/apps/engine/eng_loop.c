@@ -14,7 +14,7 @@ enum {
 	PORT = 1,
 };
 
-static int open_nic(struct eng *eng)
+static int open_nic(struct eng *eng, bool gather_off)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct aqdv_device_attr extra = {0};
@@ -33,6 +33,7 @@ static int open_nic(struct eng *eng)
 	eng->mtu = port.active_mtu;
 	eng->can_auth = aqdv_query_device(eng->context, &extra) == 0 &&
 			(extra.caps & AQDV_CAP_AUTH);
+	eng->can_gather = (extra.caps & AQDV_CAP_WALK) && !gather_off;
 	if (eng->has_auth && !eng->can_auth)
 		return error_set(-EOPNOTSUPP,
 				 "nic.auth = psk: this NIC cannot authenticate "
@@ -93,7 +94,7 @@ int eng_create(const struct daemon *d, const char *token, struct eng **out)
 	if (!err && o->switch_name)
 		err = eng_switch_open(eng, d);
 	else if (!err)
-		err = open_nic(eng);
+		err = open_nic(eng, o->gather_off);
 	if (!err && !eng->at_switch)
 		err = eng_workers_open(eng, o);
 	if (err) {

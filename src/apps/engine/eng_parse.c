@@ -120,6 +120,19 @@ static int parse_end(const json_t *tree, struct eng_far *out)
 	return err || !key ? err : parse_key(key, out);
 }
 
+/* What a walk's answer brings on this connection, if the node gathers. */
+static int parse_gather(const json_t *end, const struct eng_far *far,
+			struct offload_node_config *n)
+{
+	uint64_t bytes = 0;
+	int err = ctl_field_u64(end, "gather", false, 0, AQDV_WALK_PAD_MAX,
+				&bytes);
+
+	n->gather_bytes = u32_min(
+		(uint32_t)bytes, (128u << far->mtu) - AQDV_WALK_OVERHEAD_BYTES);
+	return err;
+}
+
 static int parse_node(const json_t *row, struct offload_node_config *n,
 		      struct eng_far far[2])
 {
@@ -131,6 +144,9 @@ static int parse_node(const json_t *row, struct offload_node_config *n,
 		err = parse_end(json_object_get(row, "read"), &far[0]);
 		if (!err)
 			err = parse_end(json_object_get(row, "write"), &far[1]);
+		if (!err)
+			err = parse_gather(json_object_get(row, "read"),
+					   &far[0], n);
 		n->mtu_bytes = 128u << far[1].mtu;
 	}
 	if (!err && final) {

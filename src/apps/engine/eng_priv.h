@@ -135,8 +135,9 @@ struct eng {
 	uint32_t flush_us;
 	struct ibv_context *context;
 	struct ibv_pd *pd;
-	bool has_auth; /* nic.auth = psk: applications must use a MAC */
-	bool can_auth; /* our NIC can use a MAC */
+	bool has_auth;	 /* nic.auth = psk: applications must use a MAC */
+	bool can_auth;	 /* our NIC can use a MAC */
+	bool can_gather; /* ... and can ask for walks */
 	enum ibv_mtu mtu;
 	const struct client_clock *clock;
 	struct counter_file *counters;

@@ -19,6 +19,7 @@ const char *const eng_counter_names[OFFLOAD_C_COUNT] = {
 	[OFFLOAD_C_PUBLICATIONS] = "publications",
 	[OFFLOAD_C_CONFLICTS] = "conflicts",
 	[OFFLOAD_C_SKIPPED] = "skipped",
+	[OFFLOAD_C_GATHERS] = "gathers",
 	[OFFLOAD_C_BROKEN] = "broken",
 };
 
@@ -34,6 +35,7 @@ const char *const eng_counter_help[OFFLOAD_C_COUNT] = {
 	[OFFLOAD_C_PUBLICATIONS] = "times progress was told",
 	[OFFLOAD_C_CONFLICTS] = "waits for an overlapping request",
 	[OFFLOAD_C_SKIPPED] = "writes that a predecessor had done",
+	[OFFLOAD_C_GATHERS] = "requests to nodes that fetch many reads",
 	[OFFLOAD_C_BROKEN] = "sessions that ended by a fault",
 };
 

@@ -52,12 +52,13 @@ int eng_switch_open(struct eng *eng, const struct daemon *d)
 				 "nic.auth = psk: a switch makes packets whose "
 				 "codes it cannot make; use an engine without "
 				 "--switch");
-	if (o->memory_bytes || o->probe_max_us || o->threads > 1)
+	if (o->memory_bytes || o->probe_max_us || o->threads > 1 ||
+	    o->gather_off)
 		return error_set(
 			-EINVAL,
-			"--memory, --probe-max-us and --threads are for an "
-			"engine without --switch; the switch has options of "
-			"the program cowbird");
+			"--memory, --probe-max-us, --threads and --gather are "
+			"for an engine without --switch; the switch has "
+			"options of the program cowbird");
 	w = eng->at_switch = calloc(1, sizeof(*w));
 	if (!w)
 		return error_set(-ENOMEM, "no memory for an engine");

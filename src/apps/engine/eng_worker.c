@@ -76,6 +76,7 @@ int eng_workers_open(struct eng *eng, const struct eng_options *o)
 		.pd = eng->pd,
 		.cq_depth = ENG_CQ_DEPTH,
 		.sessions_max = ENG_SESSION_MAX,
+		.post_walk = eng->can_gather ? aqdv_post_walk : NULL,
 		.memory_bytes = o->memory_bytes / count,
 		.batch = o->batch,
 		.flush_ns = 1000ull * o->flush_us,

@@ -26,6 +26,7 @@ struct eng_options {
 	uint64_t memory_bytes;
 	uint32_t sessions;	 /* application threads at most */
 	uint32_t threads;	 /* of ours, that share them */
+	uint32_t gather_off;	 /* 1: each small read is a READ of its own */
 	const char *switch_name; /* whose program is the engine; or NULL */
 };
 

@@ -41,7 +41,8 @@ enum {
 /* A memory node of this context; its number never changes. */
 struct async_node {
 	uint32_t rack_node;
-	int err; /* 0: connected */
+	int err;	 /* 0: connected */
+	bool can_gather; /* many reads in one walk */
 	/* Since when attempts to attach have had no answer; 0: it answers. */
 	uint64_t silent_ns;
 	/* When the engine's queue pairs were made, as an epoch; 0: never. */

@@ -84,14 +84,28 @@ static void take_final(const struct job *j, const json_t *reply)
 	}
 }
 
-/* `gid` is the engine's, `near` its queue pair; `row` gets the node's. */
-static int connect_one(const struct job *j, unsigned kind, const char *gid,
-		       const json_t *near, json_t *row)
+static bool has_cap(const json_t *reply, const char *cap)
 {
-	struct client_auth auth = {0};
-	json_t *reply = NULL, *body;
-	struct async_end far;
+	const json_t *caps = json_object_get(reply, "caps"), *row;
+	size_t i;
+
+	json_array_foreach(caps, i, row)
+	{
+		const char *word = json_string_value(row);
+
+		if (word && strcmp(word, cap) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A connection for the engine's queue pair. `walk` is what walks it may send,
+ * or NULL. */
+static int ask_for_one(const struct job *j, unsigned kind, const char *gid,
+		       const json_t *near, json_t *walk, json_t **reply)
+{
 	uint64_t qpn, psn;
+	json_t *body;
 	int err = client_json_u64(near, "qpn", PSN_MASK, &qpn);
 
 	if (!err)
@@ -104,13 +118,42 @@ static int connect_one(const struct job *j, unsigned kind, const char *gid,
 			 RD_ATOMIC, "access",
 			 kind == OFFLOAD_RD && !j->a->is_direct ? "r" : "rw",
 			 "client", "engine");
+	if (walk)
+		(void)json_object_set(body, "walk", walk);
 	if (j->a->now.can_auth)
 		(void)json_object_set_new(body, "auth", json_string("psk"));
 	/* Only writes must not be repeated. */
 	if (kind == OFFLOAD_WR)
 		(void)json_object_set_new(body, "session",
 					  json_string(j->a->session));
-	err = ask(j, "/v1/connect", body, &reply);
+	return ask(j, "/v1/connect", body, reply);
+}
+
+/*
+ * What the engine would like to gather with: many reads in one walk, if the
+ * node can. Not where it maps the memory. What walks take of the tenant's share
+ * may be too much; then each read is a READ, as at nodes that do not gather.
+ */
+static json_t *wish_of(const struct job *j, unsigned kind, const json_t *near)
+{
+	return kind == OFFLOAD_RD && j->n->can_gather && !j->a->is_direct
+		       ? json_object_get(near, "walk")
+		       : NULL;
+}
+
+/* `gid` is the engine's, `near` its queue pair; `row` gets the node's. */
+static int connect_one(const struct job *j, unsigned kind, const char *gid,
+		       const json_t *near, json_t *row)
+{
+	json_t *walk = wish_of(j, kind, near), *reply = NULL;
+	struct client_auth auth = {0};
+	struct async_end far;
+	int err = ask_for_one(j, kind, gid, near, walk, &reply);
+
+	if (err && walk && err != -EHOSTDOWN) {
+		walk = NULL;
+		err = ask_for_one(j, kind, gid, near, NULL, &reply);
+	}
 	if (!err)
 		err = client_json_word(reply, "connection", j->n->bond[kind].id,
 				       CLIENT_ID_MAX);
@@ -123,6 +166,7 @@ static int connect_one(const struct job *j, unsigned kind, const char *gid,
 		err = client_auth_parse(j->a->rack, reply, "node", &auth);
 	explicit_bzero(&auth, sizeof(auth));
 	if (!err && kind == OFFLOAD_WR) {
+		j->n->can_gather = has_cap(reply, "gather");
 		take_final(j, reply);
 		j->n->conn_epoch = j->a->epoch;
 		memcpy(j->n->conn_id, j->n->bond[kind].id, CLIENT_ID_MAX);
@@ -132,12 +176,13 @@ static int connect_one(const struct job *j, unsigned kind, const char *gid,
 	if (!err)
 		(void)json_object_set_new(
 			row, kind == OFFLOAD_RD ? "read" : "write",
-			json_pack("{s:s, s:I, s:I, s:I, s:I, s:O*}", "gid",
-				  far.gid, "qpn", (json_int_t)far.qpn, "psn",
-				  (json_int_t)far.psn, "mtu",
+			json_pack("{s:s, s:I, s:I, s:I, s:I, s:O*, s:O*}",
+				  "gid", far.gid, "qpn", (json_int_t)far.qpn,
+				  "psn", (json_int_t)far.psn, "mtu",
 				  (json_int_t)far.mtu, "rd_atomic",
 				  (json_int_t)far.rd_atomic, "auth",
-				  json_object_get(reply, "auth")));
+				  json_object_get(reply, "auth"), "gather",
+				  json_object_get(walk, "bytes")));
 	json_decref(reply);
 	return err;
 }

@@ -129,115 +129,7 @@ void offload_session_part_done(struct offload_session *s, unsigned node,
 	}
 }
 
-/* ---- posting ------------------------------------------------------------ */
-
-static int flush(struct offload_session *s, unsigned node, unsigned kind)
-{
-	struct wr_list *c = &s->engine->node_wrs[node][kind];
-	struct node_queue *q = &s->node[node].queue[kind];
-	struct ibv_send_wr *bad, *last;
-	int err;
-
-	if (c->count == 0)
-		return 0;
-	last = &c->wr[c->count - 1];
-	/* What was idle begins now; what is under way goes on counting. */
-	if (q->posted - q->done == c->parts)
-		q->moved_ns = s->engine->now_ns;
-	c->count = c->parts = 0;
-	last->next = NULL;
-	last->send_flags = IBV_SEND_SIGNALED;
-	last->wr_id = offload_session_wr_id(
-		s, kind == OFFLOAD_RD ? WR_READ : WR_WRITE, node, q->posted);
-	err = ibv_post_send(q->qp, c->wr, &bad);
-	/* As offload_engine_create left it. */
-	last->next = last + 1;
-	last->send_flags = 0;
-	return err ? -EHOSTDOWN : 0;
-}
-
-/* All of them, also behind one that failed: the lists are the engine's, and
- * what is left in them would be posted by the next session. */
-static int flush_all(struct offload_session *s)
-{
-	int err = 0;
-
-	for (unsigned i = 0; i < s->config.node_count; i++)
-		for (unsigned kind = 0; kind < OFFLOAD_KINDS; kind++) {
-			int failed = flush(s, i, kind);
-
-			err = err ? err : failed;
-		}
-	return err;
-}
-
-/*
- * Whether a read goes on where the last one of the list ends, at the node and
- * in the ring: then that one gets longer, and there is no other. Writes stay
- * apart: what was done of each is known by its packets.
- */
-static bool extend_read(struct wr_list *c, uint64_t local, uint64_t remote,
-			uint32_t rkey, uint32_t len_bytes)
-{
-	const struct ibv_send_wr *wr;
-	struct ibv_sge *sge;
-
-	if (c->count == 0)
-		return false;
-	wr = &c->wr[c->count - 1];
-	sge = &c->sge[c->count - 1];
-	if (sge->addr + sge->length != local ||
-	    wr->wr.rdma.remote_addr + sge->length != remote ||
-	    wr->wr.rdma.rkey != rkey ||
-	    sge->length + len_bytes > OFFLOAD_PART_BYTES)
-		return false;
-	sge->length += len_bytes;
-	return true;
-}
-
-static void add_part(struct offload_session *s, const struct request *r,
-		     const struct offload_piece_config *piece, uint64_t offset,
-		     uint64_t at, uint32_t len_bytes)
-{
-	struct node *n = &s->node[piece->node];
-	struct node_queue *q = &n->queue[r->kind];
-	struct wr_list *c = &s->engine->node_wrs[piece->node][r->kind];
-	struct part *p = &q->part[q->posted % OFFLOAD_NODE_DEPTH];
-	bool is_read = r->kind == OFFLOAD_RD;
-	uint64_t local = (uintptr_t)s->mirror +
-			 (is_read ? s->map.rdata_at : s->map.wdata_at) +
-			 r->near + at;
-	uint64_t remote = piece->addr + offset;
-	uint32_t rkey = is_read ? piece->read_rkey : piece->write_rkey;
-
-	if (!is_read || !extend_read(c, local, remote, rkey, len_bytes)) {
-		struct ibv_send_wr *wr = &c->wr[c->count];
-
-		/* The rest of it never changes, see offload_engine_create. */
-		c->sge[c->count++] = (struct ibv_sge){.addr = local,
-						      .length = len_bytes,
-						      .lkey = s->mr->lkey};
-		/* For the case that it fails; only the last of the list is
-		 * signalled. */
-		wr->wr_id = offload_session_wr_id(
-			s, is_read ? WR_READ : WR_WRITE, piece->node, 0);
-		wr->wr.rdma.remote_addr = remote;
-		wr->wr.rdma.rkey = rkey;
-	}
-	c->parts++;
-	p->seq = r->seq;
-	p->slot = (uint32_t)(r - s->request);
-	p->is_last = false;
-	if (!is_read) {
-		n->psn =
-			(n->psn + (len_bytes + n->mtu - 1) / n->mtu) & 0xffffff;
-		p->psn_next = n->psn;
-		n->open_part = q->posted;
-		n->open_psn = n->psn;
-		s->touched |= (uint16_t)(1u << piece->node);
-	}
-	q->posted++;
-}
+/* ---- requests ----------------------------------------------------------- */
 
 /* Posts more of the open request: 1 while there is more to come in this turn,
  * 0 when it is complete, -EAGAIN when it has to wait. */
@@ -253,6 +145,7 @@ static int post_some(struct offload_session *s, struct request *r)
 	struct node_queue *q = &n->queue[r->kind];
 	uint8_t bad = 0;
 	uint32_t len;
+	int err;
 
 	if (n->err)
 		bad = (uint8_t)-n->err;
@@ -277,13 +170,15 @@ static int post_some(struct offload_session *s, struct request *r)
 	if (q->posted - q->done == OFFLOAD_NODE_DEPTH || s->deficit <= 0)
 		return -EAGAIN;
 	len = (uint32_t)u64_min(spot.len_bytes, OFFLOAD_PART_BYTES);
-	add_part(s, r, piece, spot.offset, s->part_at, len);
+	err = offload_session_add_part(s, r, piece, spot.offset, len);
+	if (err)
+		return err;
 	r->parts++;
 	s->part_at += len;
 	s->deficit -= (int64_t)len + OFFLOAD_REQUEST_COST;
 	if (s->engine->node_wrs[piece->node][r->kind].count ==
 		    OFFLOAD_POST_MAX &&
-	    flush(s, piece->node, r->kind))
+	    offload_session_flush(s, piece->node, r->kind))
 		return -EHOSTDOWN;
 	return s->part_at < r->len_bytes;
 }
@@ -402,7 +297,7 @@ unsigned offload_session_dispatch(struct offload_session *s)
 			break;
 		count++;
 	}
-	flushed = flush_all(s);
+	flushed = offload_session_flush_all(s);
 	if (err && err != -EAGAIN)
 		flushed = err;
 	if (flushed)

@@ -61,7 +61,8 @@ void offload_engine_destroy(struct offload_engine *e)
 
 static void fail(struct offload_session *s, enum wr_kind kind)
 {
-	offload_session_break(s, kind == WR_READ || kind == WR_WRITE
+	offload_session_break(s, kind == WR_READ || kind == WR_WRITE ||
+						 kind == WR_GATHER
 					 ? -EHOSTDOWN
 					 : -ECONNRESET);
 }
@@ -85,6 +86,8 @@ static void complete(struct offload_engine *e, const struct ibv_wc *wc)
 		offload_session_part_done(
 			s, node, kind == WR_READ ? OFFLOAD_RD : OFFLOAD_WR,
 			count);
+	else if (kind == WR_GATHER)
+		offload_gather_done(s, node, count);
 	else
 		offload_session_ring_done(s, kind, count);
 }

@@ -24,6 +24,7 @@
 #ifndef AQ_OFFLOAD_ENGINE_H
 #define AQ_OFFLOAD_ENGINE_H
 
+#include <aquifer/aqdv.h>
 #include <infiniband/verbs.h>
 
 #include "client/link.h"
@@ -47,6 +48,7 @@ enum offload_counter {
 	OFFLOAD_C_PUBLICATIONS, /* progress told to an application */
 	OFFLOAD_C_CONFLICTS,	/* waits for an overlapping request */
 	OFFLOAD_C_SKIPPED,	/* writes that a predecessor had done */
+	OFFLOAD_C_GATHERS,	/* requests to nodes that fetch many reads */
 	OFFLOAD_C_BROKEN,	/* sessions that ended by a fault */
 	OFFLOAD_C_COUNT,
 };
@@ -63,6 +65,9 @@ struct offload_engine_config {
 	uint64_t flush_ns;     /* 0: OFFLOAD_FLUSH_NS */
 	uint64_t probe_min_ns; /* 0: OFFLOAD_PROBE_MIN_NS, and so on */
 	uint64_t probe_max_ns;
+	/* aqdv_post_walk, or NULL: this NIC knows no walks. */
+	int (*post_walk)(struct ibv_qp *qp, struct aqdv_walk_wr *wr,
+			 struct aqdv_walk_wr **bad_wr);
 	/* OFFLOAD_C_COUNT of them, where others can see them; NULL: nowhere. */
 	uint64_t *counters;
 };
@@ -79,6 +84,9 @@ struct offload_node_config {
 	struct ibv_qp *write_qp; /* both take OFFLOAD_NODE_DEPTH requests */
 	uint32_t write_psn;	 /* sq_psn that write_qp started with */
 	uint32_t mtu_bytes;	 /* path_mtu of write_qp */
+	/* The pad of walks on read_qp, of which OFFLOAD_GATHERS may be under
+	 * way; 0: this node gathers nothing. */
+	uint32_t gather_bytes;
 	struct offload_final final;
 };
 

@@ -22,6 +22,7 @@ enum wr_kind {
 	WR_NOTE,
 	WR_READ,
 	WR_WRITE,
+	WR_GATHER,
 };
 
 /* What one request asks of a memory node: a work request, or, of reads that
@@ -31,6 +32,15 @@ struct part {
 	uint32_t slot;	   /* of the request */
 	uint32_t psn_next; /* behind it */
 	bool is_last;	   /* of its request at this node */
+};
+
+/* Bytes of a region and of the mirror. */
+struct place {
+	uint64_t local;	 /* address */
+	uint64_t remote; /* address at the node */
+	uint64_t far;	 /* in the region */
+	uint32_t rkey;
+	uint32_t len_bytes;
 };
 
 /* One queue pair and what is under way on it, in order. */
@@ -44,6 +54,7 @@ struct node_queue {
 
 struct node {
 	int err;
+	struct gathers *gathers; /* NULL: it gathers nothing for us */
 	struct node_queue queue[OFFLOAD_KINDS];
 	uint32_t mtu;
 	uint32_t psn;		  /* of the next packet that is posted */
@@ -214,6 +225,39 @@ unsigned offload_session_dispatch(struct offload_session *s);
 void offload_session_told(struct offload_session *s, uint32_t reads);
 void offload_session_part_done(struct offload_session *s, unsigned node,
 			       unsigned kind, uint32_t count);
+
+/* ---- post.c ------------------------------------------------------------- */
+
+/* Adds a part of the open request, at s->part_at, to what will be posted.
+ * -EAGAIN: too much is under way. */
+int offload_session_add_part(struct offload_session *s, const struct request *r,
+			     const struct offload_piece_config *piece,
+			     uint64_t offset, uint32_t len_bytes) MUST_CHECK;
+/* Posts one list, or all that a turn has made. */
+int offload_session_flush(struct offload_session *s, unsigned node,
+			  unsigned kind) MUST_CHECK;
+int offload_session_flush_all(struct offload_session *s) MUST_CHECK;
+/* For gather.c: a request of its own; whether the last one could be longer
+ * instead. */
+void offload_session_add_wr(struct offload_session *s, unsigned node,
+			    unsigned kind, const struct place *p);
+bool offload_session_goes_on(const struct wr_list *c, const struct place *p);
+
+/* ---- gather.c ----------------------------------------------------------- */
+
+/* What it takes beside the mirror, registered like that. */
+uint64_t offload_gather_memory(const struct offload_session *s);
+int offload_gather_open(struct offload_session *s, uint8_t *memory) MUST_CHECK;
+void offload_gather_close(struct offload_session *s);
+/* 1: the read leaves with others. 0: it needs a request of its own, or makes
+ * the last one of the list longer. -EAGAIN: too much is under way. */
+int offload_gather_take(struct offload_session *s, unsigned node,
+			const struct place *p) MUST_CHECK;
+/* Posts what has come together, if anything. */
+int offload_gather_post(struct offload_session *s, unsigned node) MUST_CHECK;
+/* The oldest is answered; `count` as for offload_session_part_done. */
+void offload_gather_done(struct offload_session *s, unsigned node,
+			 uint32_t count);
 
 /* ---- publish.c ---------------------------------------------------------- */
 

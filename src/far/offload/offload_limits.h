@@ -15,6 +15,7 @@ enum {
 	OFFLOAD_RING_DEPTH = 256,
 	OFFLOAD_NODE_DEPTH = 256,
 	OFFLOAD_POST_MAX = 32,	       /* posted at one go */
+	OFFLOAD_GATHERS = 16,	       /* under way at a node */
 	OFFLOAD_PART_BYTES = 64 << 10, /* of one work request */
 	OFFLOAD_CQE_MAX = 64,	       /* taken at one go */
 	OFFLOAD_RED_SLOTS = 8,	       /* publications under way */

@@ -315,6 +315,7 @@ void offload_session_ring_done(struct offload_session *s, enum wr_kind kind,
 	case WR_NOTE:
 	case WR_READ:
 	case WR_WRITE:
+	case WR_GATHER:
 		break;
 	}
 	if (err)
@@ -354,9 +355,11 @@ static uint32_t cqes_of(const struct offload_session *s)
 static int make_mirror(struct offload_session *s)
 {
 	struct offload_engine *e = s->engine;
-	uint64_t at = align_up(s->config.ring_bytes, CACHE_LINE);
+	uint64_t at = align_up(s->config.ring_bytes, CACHE_LINE), gathers_at;
 
 	s->memory_bytes = align_up(at + sizeof(struct session_extra), 4096);
+	gathers_at = s->memory_bytes;
+	s->memory_bytes += offload_gather_memory(s);
 	if (s->config.ring_bytes > 1ull << 32 ||
 	    (e->config.memory_bytes &&
 	     e->memory_used + s->memory_bytes > e->config.memory_bytes))
@@ -376,7 +379,8 @@ static int make_mirror(struct offload_session *s)
 	s->mr = e->config.verbs->reg_mr(e->config.pd, s->mirror,
 					s->memory_bytes,
 					IBV_ACCESS_LOCAL_WRITE);
-	return s->mr ? 0 : error_set(-ENOMEM, "the NIC has no key left");
+	return s->mr ? offload_gather_open(s, s->mirror + gathers_at)
+		     : error_set(-ENOMEM, "the NIC has no key left");
 }
 
 static void session_free(struct offload_session *s)
@@ -389,6 +393,7 @@ static void session_free(struct offload_session *s)
 		(void)munmap(s->mirror, s->memory_bytes);
 		e->memory_used -= s->memory_bytes;
 	}
+	offload_gather_close(s);
 	free(s->request);
 	free(s->order[0]);
 	free(s->order[1]);

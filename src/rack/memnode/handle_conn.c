@@ -66,8 +66,10 @@ static json_t *caps_json(const struct mem_node *node)
 					    json_string("masked_atomics"));
 	if (node->nic_caps & AQDV_CAP_DIRECT)
 		(void)json_array_append_new(caps, json_string("direct"));
-	if (node->walks)
+	if (node->walks) {
 		(void)json_array_append_new(caps, json_string("walks"));
+		(void)json_array_append_new(caps, json_string("gather"));
+	}
 	return caps;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "walks_priv.h"
+#include "wire/gather_wire.h"
 
 /* ---- programs, from the NIC's side --------------------------------------- */
 
@@ -56,10 +57,15 @@ static void count(struct mem_walks *w, const struct mem_program *p, int sign)
 static int start(void *ctx, struct aqdv_walk *walk)
 {
 	struct mem_walks *w = ctx;
-	struct mem_program *p = use(w, walk->qp->pd, walk->program);
 	const struct walk_image *image;
+	struct mem_program *p;
 	int err;
 
+	if (walk->program == GATHER_WIRE_PROGRAM)
+		return walk_gathers_start(w->gathers, walk, walk->pad,
+					  walk->send_bytes, walk->pad_room,
+					  &walk->answer_bytes);
+	p = use(w, walk->qp->pd, walk->program);
 	if (!p)
 		return -ENOENT;
 	image = walk_program_image(p->program);
@@ -92,24 +98,37 @@ static int start(void *ctx, struct aqdv_walk *walk)
 	return err;
 }
 
-/* Frames wait for a turn to end: of long programs it has fewer iterations. */
+/* Frames wait for a turn to end: of long programs it has fewer iterations. Half
+ * of it is for gathers, more if nobody else wants it. */
 static bool turn(void *ctx, uint32_t iterations)
 {
 	struct mem_walks *w = ctx;
 
+	if (walk_gathers_busy(w->gathers)) {
+		bool is_alone = walk_engine_busy(w->engine) == 0;
+
+		iterations -= walk_gathers_turn(
+			w->gathers,
+			is_alone ? iterations : u32_max(iterations / 2, 1));
+		if (is_alone)
+			return walk_gathers_busy(w->gathers) > 0;
+	}
 	if (w->cost)
 		iterations =
 			u32_min(iterations,
 				(uint32_t)u64_max((uint64_t)MEM_WALK_TURN_COST *
 							  w->running / w->cost,
 						  MEM_WALK_TURN_LEAST));
-	return walk_engine_turn(w->engine, iterations);
+	return walk_engine_turn(w->engine, iterations) ||
+	       walk_gathers_busy(w->gathers);
 }
 
 static void forget(void *ctx, struct aqdv_walk *walk)
 {
 	struct mem_walks *w = ctx;
 
+	if (walk_gathers_forget(w->gathers, walk))
+		return;
 	(void)walk_engine_forget(w->engine, walk); /* it is gone either way */
 	count(w, walk->job, -1);
 	unuse(w, walk->job, false, 0);
@@ -161,6 +180,12 @@ static void done(void *ctx, void *handle, enum walk_status status, uint64_t at,
 	aqdv_walk_done(walk, (enum aqdv_walk_status)status, at, left, took);
 }
 
+static void gathered(void *ctx, void *handle, enum walk_status status,
+		     uint64_t at, uint32_t left, uint32_t took)
+{
+	aqdv_walk_done(handle, (enum aqdv_walk_status)status, at, left, took);
+}
+
 /* ---- life ---------------------------------------------------------------- */
 
 int walks_open(struct mem_node *node)
@@ -185,6 +210,10 @@ int walks_open(struct mem_node *node)
 				    .epoch = aqdv_walk_epoch(node->context)},
 		&w->engine);
 	if (!err)
+		err = walk_gathers_open(
+			&(struct walk_host){.reach = reach, .done = gathered},
+			&w->gathers);
+	if (!err)
 		err = aqdv_set_walker(node->context,
 				      &(struct aqdv_walker){.ctx = w,
 							    .start = start,
@@ -193,6 +222,7 @@ int walks_open(struct mem_node *node)
 	if (err) {
 		if (w->engine)
 			walk_engine_close(w->engine);
+		walk_gathers_close(w->gathers);
 		free(w);
 		return error_set(err, "walks cannot be executed: %s",
 				 strerror(-err));
@@ -212,6 +242,7 @@ void walks_close(struct mem_node *node)
 	err = aqdv_set_walker(node->context, NULL);
 	ASSERT(err == 0); /* no connection is left */
 	walk_engine_close(w->engine);
+	walk_gathers_close(w->gathers);
 	walks_reap(node);
 	node->walks = NULL;
 	free(w);

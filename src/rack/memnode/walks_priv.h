@@ -15,6 +15,7 @@
 #include "base/lock.h"
 #include "mem_priv.h"
 #include "walk/engine.h"
+#include "walk/gather.h"
 #include "walk/program.h"
 
 enum {
@@ -39,6 +40,7 @@ struct mem_program {
 struct mem_walks {
 	/* Under the NIC's lock. */
 	struct walk_engine *engine;
+	struct walk_gathers *gathers;
 	uint32_t running; /* walks in it */
 	uint64_t cost;	  /* of the longest paths of all their programs */
 	struct mem_walk_config config;
