@@ -329,8 +329,6 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	if (!err)
 		err = open_spill(node, c);
 	if (!err)
-		err = mem_stock_create(node, c->ready_bytes, &node->stock);
-	if (!err)
 		err = walks_open(node);
 	if (!err)
 		err = add_default_tenant(node, c->default_token);
@@ -342,6 +340,9 @@ int mem_node_create(const struct mem_node_config *c, struct mem_node **out)
 	node->at_switch.ctl.carry_ctx = c->switch_ctx;
 	if (!err && c->switch_path)
 		err = declare_open(node, c->switch_path);
+	/* Last: its thread is the first beside this one, which has no lock. */
+	if (!err)
+		err = mem_stock_create(node, c->ready_bytes, &node->stock);
 	if (err) {
 		mem_node_destroy(node);
 		return err;
