@@ -388,6 +388,33 @@ static void an_object_gets_its_length_later_and_outlives_its_name(void **state)
 	assert_int_equal(used(b), 0);
 }
 
+/* Programs make and remove objects faster than a node ticks. */
+static void memory_of_removed_objects_is_there_for_the_next(void **state)
+{
+	struct bed *b = *state;
+	char body[64];
+
+	join(b);
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t id;
+
+		assert_int_equal(of_member(b, "POST", "/open",
+					   "{\"name\":\"o\",\"create\":true}"),
+				 201);
+		id = answer_u64(&b->f, "id");
+		assert_int_equal(
+			of_member(b, "POST", "/resize",
+				  "{\"name\":\"o\",\"size\":67108864}"),
+			200);
+		assert_int_equal(
+			of_member(b, "POST", "/unlink", "{\"name\":\"o\"}"),
+			204);
+		snprintf(body, sizeof(body), "{\"id\":%llu}",
+			 (unsigned long long)id);
+		assert_int_equal(of_member(b, "POST", "/close", body), 204);
+	}
+}
+
 /* There is an end to names, and nothing is broken behind it. */
 static void ten_thousand_segments_are_too_many(void **state)
 {
@@ -970,6 +997,7 @@ int main(void)
 		BED(one_node_leads),
 		BED(without_a_switch_nothing_is_promised),
 		BED(an_object_gets_its_length_later_and_outlives_its_name),
+		BED(memory_of_removed_objects_is_there_for_the_next),
 		BED(an_object_of_two_copies_needs_two_nodes),
 		BED(ten_thousand_segments_are_too_many),
 		BED(what_a_cache_has_is_compared),

@@ -191,7 +191,7 @@ static void give_memory(struct mem_node *node, struct mem_segment *g)
 
 /* A place in the arena. The tenant pays for all of it, because nobody else can
  * have what is left: many small segments would use up the arena otherwise. */
-static int take_memory(struct mem_node *node, struct mem_segment *g)
+static int take_once(struct mem_node *node, struct mem_segment *g)
 {
 	uint64_t place_bytes =
 		g->size_bytes ? g->copies * arena_round(g->size_bytes) : 0;
@@ -211,6 +211,19 @@ static int take_memory(struct mem_node *node, struct mem_segment *g)
 	err = g->copies > 1 ? shared_copy_take(node, g) : 0;
 	if (err)
 		give_memory(node, g);
+	return err;
+}
+
+/* The memory of deleted segments comes back with the tick; whoever deletes and
+ * makes faster than that finds it by asking for it. */
+static int take_memory(struct mem_node *node, struct mem_segment *g)
+{
+	int err = take_once(node, g);
+
+	if (err == -ENOSPC || err == -EDQUOT) {
+		(void)!lead_free_segments(node); /* the tick tries again */
+		err = take_once(node, g);
+	}
 	return err;
 }
 
