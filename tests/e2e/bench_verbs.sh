@@ -14,7 +14,7 @@ json "$TMP/out" 'd["bench"] == "verbs" and d["commit"] and d["machine"]["cpu"]'
 json "$TMP/out" 'len([r for r in d["rows"] if r.get("n", 0) > 0]) >= 10'
 json "$TMP/out" 'all(r["guard"] for r in d["rows"] if "n" in r)'
 # Every ratio is either a number or void with its reason, never both.
-json "$TMP/out" 'len(d["ratios"]) + len(d["void"]) == 15 and
+json "$TMP/out" 'len(d["ratios"]) + len(d["void"]) == 18 and
 	not set(d["ratios"]) & set(d["void"]) and
 	all(d["void"].values())'
 json "$TMP/out" 'not [r for r in d["rows"] if "error" in r and
