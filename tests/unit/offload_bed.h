@@ -231,7 +231,7 @@ static void bed_gather(struct bed *b, struct bed_qp *q, struct bed_wr *w)
 	uint32_t key = w->rkey - BED_RKEY_NODE, node = key % BED_NODES;
 	const struct offload_region_config *r =
 		&b->config.region[key / BED_NODES];
-	struct aqdv_walk_result result = {.status = b->gather_status};
+	struct aqdv_walk_result result = {.status = (uint8_t)b->gather_status};
 	le64 list[GATHER_WIRE_PLACES];
 	uint8_t *pad = w->local + AQDV_WALK_RESULT_BYTES;
 	uint32_t out = 0;
