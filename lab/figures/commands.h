@@ -8,7 +8,7 @@ struct sim_fabric_choice;
 
 extern const struct figure_system offload_figures, kv_figures, switch_figures,
 	paging_figures, model_figures, walk_figures, tier_figures, mind_figures,
-	elastic_figures;
+	elastic_figures, index_figures;
 
 /* All of `aquifer sim nic-model`, `tier` and `paging`; an exit code (enum
  * figure_exit). argv[0] is the system's name. */

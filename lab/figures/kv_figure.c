@@ -2,15 +2,12 @@
 /* RCuckoo's figures: which points they have, and what was published. */
 #include <string.h>
 
-#include "figures.h"
+#include "kv_rows.h"
 #include "sim/sim.h"
 
 enum {
 	ALL_CLIENTS = 320,
 	FEW_CLIENTS = 8,
-	READS_A = 500000,
-	READS_B = 950000,
-	READS_C = 1000000,
 	LARGE = 1000000, /* entries, where locks must not be few */
 	MANY = 4000000,
 	MOST = 8000000, /* the nearest to the published 100 million */
@@ -35,36 +32,6 @@ static const uint32_t values[] = {8, 32, 64, 128, 256, 512, 1024};
 
 #define LIST(a) a, ARRAY_LEN(a)
 
-struct kv_figure_options {
-	struct figure_options f;
-	uint64_t seed;
-};
-
-/* A line of a figure: a member of the configuration goes through a list, times
- * `scale`. With --quick every so many of them, and small ones. */
-static void line(struct figure_run *r, const char *panel, const char *series,
-		 struct kv_fig_config *c, uint32_t *member, uint32_t scale,
-		 const uint32_t *x, size_t count, size_t quick_step)
-{
-	bool quick = r->options->quick;
-
-	for (size_t i = 0; i < count; i += quick ? quick_step : 1) {
-		struct kv_row *row = figure_add(r, panel, series, x[i]);
-
-		*member = x[i] * scale;
-		row->cfg = *c;
-		row->cfg.seed =
-			((const struct kv_figure_options *)r->options)->seed;
-		if (!quick)
-			continue;
-		row->cfg.clients = u32_min(c->clients, 24);
-		row->cfg.capacity =
-			u64_min(c->capacity ? c->capacity : 20000, 20000);
-		row->cfg.span_ps = c->failures ? 5 * SIM_MS : 50 * SIM_US;
-		row->cfg.warm_ps = 0;
-	}
-}
-
 /* ---- 3.9 to 3.11: the stores, by clients -------------------------------- */
 
 static void stores(struct figure_run *r, const char *panel, uint32_t read_ppm,
@@ -79,8 +46,9 @@ static void stores(struct figure_run *r, const char *panel, uint32_t read_ppm,
 		size_t from = r->options->quick || s >= KV_FIG_PEERS ? 3 : 0;
 
 		c.store = (enum kv_fig_store)s;
-		line(r, panel, kv_fig_store_name(c.store), &c, &c.clients, 1,
-		     clients_all + from, ARRAY_LEN(clients_all) - from, 1);
+		kv_rows_line(r, panel, kv_fig_store_name(c.store), &c,
+			     &c.clients, 1, clients_all + from,
+			     ARRAY_LEN(clients_all) - from, 1);
 	}
 }
 
@@ -114,7 +82,7 @@ static void fill(struct figure_run *r, const char *series, uint32_t clients,
 				  .inserts = true,
 				  .capacity = capacity};
 
-	line(r, NULL, series, &c, &c.fill_ppm, PERCENT, LIST(fills), 3);
+	kv_rows_line(r, NULL, series, &c, &c.fill_ppm, PERCENT, LIST(fills), 3);
 }
 
 static int plan_12(struct figure_run *r)
@@ -153,11 +121,11 @@ static void deaths(struct figure_run *r, const char *series, uint32_t rows,
 				  .warm_ps = WARM_PS,
 				  .span_ps = 5 * SIM_MS};
 
-	line(r, NULL, series, &c, &c.failures, 1, failures, 1, 1);
+	kv_rows_line(r, NULL, series, &c, &c.failures, 1, failures, 1, 1);
 	c.warm_ps = 3 * failure_ms * SIM_MS;
 	c.span_ps = failure_ms * SIM_MS;
-	line(r, NULL, series, &c, &c.failures, 1, failures + 1,
-	     ARRAY_LEN(failures) - 1, 2);
+	kv_rows_line(r, NULL, series, &c, &c.failures, 1, failures + 1,
+		     ARRAY_LEN(failures) - 1, 2);
 }
 
 static int plan_16(struct figure_run *r)
@@ -176,11 +144,11 @@ static int plan_7(struct figure_run *r)
 				  .fill_ppm = 1,
 				  .fill_to_ppm = 95 * PERCENT};
 
-	line(r, NULL, "64 locks per message", &c, &c.rows_per_lock, 1,
-	     LIST(rows_all), 4);
+	kv_rows_line(r, NULL, "64 locks per message", &c, &c.rows_per_lock, 1,
+		     LIST(rows_all), 4);
 	c.word_locks = true;
-	line(r, NULL, "1 lock per message", &c, &c.rows_per_lock, 1,
-	     LIST(rows_all), 4);
+	kv_rows_line(r, NULL, "1 lock per message", &c, &c.rows_per_lock, 1,
+		     LIST(rows_all), 4);
 	return 0;
 }
 
@@ -192,11 +160,11 @@ static int plan_17(struct figure_run *r)
 				  .fill_ppm = 85 * PERCENT,
 				  .fill_to_ppm = 94 * PERCENT};
 
-	line(r, NULL, "dependent, breadth first", &c, &c.rows_per_lock, 1,
-	     LIST(rows_few), 2);
+	kv_rows_line(r, NULL, "dependent, breadth first", &c, &c.rows_per_lock,
+		     1, LIST(rows_few), 2);
 	c.independent = true;
-	line(r, NULL, "independent, depth first", &c, &c.rows_per_lock, 1,
-	     LIST(rows_few), 2);
+	kv_rows_line(r, NULL, "independent, depth first", &c, &c.rows_per_lock,
+		     1, LIST(rows_few), 2);
 	return 0;
 }
 
@@ -210,10 +178,11 @@ static int plan_18(struct figure_run *r)
 
 	/* The client that is shipped reads the rows of its guess and four
 	 * more, the published one all rows of the locks. */
-	line(r, NULL, "shipped", &c, &c.rows_per_lock, 1, LIST(rows_few), 3);
+	kv_rows_line(r, NULL, "shipped", &c, &c.rows_per_lock, 1,
+		     LIST(rows_few), 3);
 	c.whole_locks = true;
-	line(r, NULL, "all rows of the locks", &c, &c.rows_per_lock, 1,
-	     LIST(rows_few), 3);
+	kv_rows_line(r, NULL, "all rows of the locks", &c, &c.rows_per_lock, 1,
+		     LIST(rows_few), 3);
 	return 0;
 }
 
@@ -227,10 +196,11 @@ static int plan_19(struct figure_run *r)
 				  .capacity = LARGE,
 				  .fill_ppm = 50 * PERCENT};
 
-	line(r, NULL, "A, inserts", &c, &c.entry_bytes, 1, LIST(entries), 5);
+	kv_rows_line(r, NULL, "A, inserts", &c, &c.entry_bytes, 1,
+		     LIST(entries), 5);
 	c.inserts = false;
 	c.read_ppm = READS_C;
-	line(r, NULL, "C", &c, &c.entry_bytes, 1, LIST(entries), 5);
+	kv_rows_line(r, NULL, "C", &c, &c.entry_bytes, 1, LIST(entries), 5);
 	return 0;
 }
 
@@ -243,7 +213,8 @@ static int plan_20(struct figure_run *r)
 
 	for (unsigned m = 0; m < ARRAY_LEN(mix); m++) {
 		c.read_ppm = read_ppm[m];
-		line(r, NULL, mix[m], &c, &c.value_bytes, 1, LIST(values), 3);
+		kv_rows_line(r, NULL, mix[m], &c, &c.value_bytes, 1,
+			     LIST(values), 3);
 	}
 	return 0;
 }
@@ -395,53 +366,6 @@ static const struct figure figures[] = {
 	{.name = NULL},
 };
 
-#define C(member, name, decimals) \
-	FIGURE_COLUMN(struct kv_row, member, name, decimals)
-
-#define R(name, decimals) C(res.name, #name, decimals)
-#define JSON		  FIGURE_JSON_ONLY
-
-static const struct figure_column columns[] = {
-	C(p.panel, "panel", JSON),
-	C(p.series, "series", 0),
-	C(p.x, "x", 0),
-	C(cfg.clients, "clients", 0),
-	R(ops, JSON),
-	R(mops, 2),
-	R(read_p50_us, 2),
-	R(read_p99_us, 2),
-	R(change_p50_us, 2),
-	R(change_p99_us, 2),
-	C(res.bytes, "bytes_per_op", 0),
-	C(res.messages, "messages_per_op", 2),
-	R(trips_p50, 0),
-	R(trips_p99, 0),
-	C(res.locks_p50, "lock_trips_p50", 0),
-	C(res.locks_p99, "lock_trips_p99", 0),
-	R(second_share, 3),
-	R(deaths, 0),
-	R(failed, 0),
-	C(p.err, "error", JSON),
-	{.name = NULL},
-};
-
-static int point(void *row)
-{
-	struct kv_row *x = row;
-
-	x->cfg.fabric = x->p.fabric;
-	return kv_fig_run(&x->cfg, &x->res);
-}
-
-static const struct kv_figure_options defaults = {.f = {.jobs = 1}, .seed = 1};
-
-static const struct opt options[] = {
-	OPT_U64(struct kv_figure_options, seed, "seed", "N", 0, UINT64_MAX,
-		"of all chance (default 1)"),
-	FIGURE_OPTION_FABRIC,
-	OPT_END,
-};
-
 const struct figure_system kv_figures = {
 	.name = "kv",
 	.source = "RCuckoo, in S. Grant's dissertation, chapter 3",
@@ -449,15 +373,15 @@ const struct figure_system kv_figures = {
 		   "nic-model): the table and two\nof its rivals are the "
 		   "shipped code, FUSEE is a model (docs/kv-figures.md).",
 	.figures = figures,
-	.columns = columns,
+	.columns = kv_rows_columns,
 	.claims = claims,
 	.claim_count = ARRAY_LEN(claims),
-	.options = options,
-	.defaults = &defaults.f,
-	.options_bytes = sizeof(defaults),
+	.options = kv_rows_options,
+	.defaults = &kv_rows_defaults.f,
+	.options_bytes = sizeof(kv_rows_defaults),
 	.row_bytes = sizeof(struct kv_row),
 	.run = figure_points_run,
-	.point = point,
+	.point = kv_rows_point,
 	.result_at = offsetof(struct kv_row, res),
 	.result_bytes = sizeof(struct kv_fig_result),
 };

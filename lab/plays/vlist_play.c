@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "figures/commands.h"
 #include "index/vlist.h"
 #include "play_client.h"
 #include "rig/tor_steer.h"
@@ -450,6 +451,7 @@ const struct play vlist_play = {
 	.bugs = bugs,
 	.options = options,
 	.options_bytes = sizeof(struct vlist_play_options),
+	.figures = &index_figures,
 	.point_name = point_name,
 	.run = run,
 	.world_bytes = sizeof(struct vp),

@@ -24,6 +24,26 @@ cmp -s <(json "$TMP/out" 'd["points"]') <(json "$TMP/ethernet" 'd["points"]') &&
 figure switch 2.9 --quick --threads 8 --fabric cxl
 [[ $(json "$TMP/out" 'sorted({p["series"].split("/")[0] for p in d["points"]})') == "['cas']" ]] ||
 	fail "a program in a switch that reads no frames"
+# The indexes' figures have no switch, so all of their points run over each fabric.
+figure index ycsb-a --quick
+cp "$TMP/out" "$TMP/index"
+for fabric in edm cxl; do
+	figure index ycsb-a --quick --fabric "$fabric"
+	[[ $(json "$TMP/out" 'd["fabric"]') == "$fabric" ]] || fail "which fabric?"
+	cmp <(json "$TMP/out" '[(p["series"], p["x"]) for p in d["points"]]') \
+		<(json "$TMP/index" '[(p["series"], p["x"]) for p in d["points"]]') ||
+		fail "index: other points over $fabric"
+	# Half of the READs wait for NICs and the fabric alone.
+	python3 -c 'import json, sys
+a, b = ([p for p in json.load(open(f))["points"] if p["clients"] == 24]
+	for f in sys.argv[1:])
+sys.exit(len(a) != 3 or not all(
+	0 < y["read_p50_us"] < x["read_p50_us"] and not y["failed"]
+	for x, y in zip(a, b)))' "$TMP/index" "$TMP/out" ||
+		fail "index: no faster over $fabric"
+done
+expect 2 "$AQUIFER" sim index --figure ycsb-a --fabric tokenring
+expect 2 "$AQUIFER" sim index --figure ycsb-a --steer on
 # A seed changes what is random.
 figure offload 13 --quick --seed 2
 cmp -s <(json "$TMP/out" 'd["points"]') <(json "$TMP/ethernet" 'd["points"]') &&
@@ -56,7 +76,7 @@ figure edm 7 --quiet
 figure nic-model 1.2
 python3 "$(dirname "$0")/../unit/check_svg.py" "$TMP/svg" || fail "no SVG"
 
-for system in offload kv switch paging walk tier edm nic-model; do
+for system in offload kv index switch paging walk tier edm nic-model; do
 	expect 2 "$AQUIFER" sim "$system" --figure none-such
 	grep -q -- '--figure none-such' "$TMP/err" || fail "$system: which option?"
 	expect 2 "$AQUIFER" sim "$system" --figure all --out /nowhere/at/all

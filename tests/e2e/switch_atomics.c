@@ -3,9 +3,11 @@
  * Real processes and atomics through a switch: one server, some clients. Each
  * adds to a word and takes a lock made of a word to count in another. Without
  * arguments the switch only forwards; with "swordbox" everything is declared to
- * that program first, as a control plane does.
+ * that program first, as a control plane does. With "steer" a store is declared
+ * to that one instead, and each client appends versions to the one list in it,
+ * behind the last of its own, where the end seldom is.
  *
- * usage: switch_atomics CLIENTS OPERATIONS [swordbox SWITCH]
+ * usage: switch_atomics CLIENTS OPERATIONS [swordbox|steer SWITCH]
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -21,12 +23,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "wire/vlist_layout.h"
+
 enum {
 	CLIENTS_MAX = 8,
 	WORD_SUM = 0,	/* everybody adds here */
 	WORD_LOCK = 1,	/* 0: free; else its holder */
 	WORD_COUNT = 2, /* changed by READ and WRITE under the lock */
 	WORDS = 4,
+	OPS_MAX = 1000, /* appends of a client */
+	NODE_WORDS = 16,
+	NODE_BYTES = 8 * NODE_WORDS,
+	APPEND_BYTES = VLIST_NODE_HEAD + VLIST_NODE_TAIL,
 	PSN = 0x1234,
 	SHARED_PSN = 0x777,
 	OWN_QPN = 0x800001,
@@ -63,7 +71,7 @@ static void need(bool ok, const char *what)
 		die(what);
 }
 
-static void open_end(struct end *e)
+static void open_end(struct end *e, size_t words)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 
@@ -74,8 +82,9 @@ static void open_end(struct end *e)
 	e->pd = ibv_alloc_pd(e->context);
 	e->cq = ibv_create_cq(e->context, 64, NULL, NULL, 0);
 	need(e->pd && e->cq, "pd and cq");
-	e->mem = calloc(WORDS, sizeof(*e->mem));
-	e->mr = ibv_reg_mr(e->pd, e->mem, WORDS * sizeof(*e->mem), ACCESS);
+	e->mem = calloc(words, sizeof(*e->mem));
+	need(e->mem != NULL, "calloc");
+	e->mr = ibv_reg_mr(e->pd, e->mem, words * sizeof(*e->mem), ACCESS);
 	need(e->mr != NULL, "ibv_reg_mr");
 	/* 1: of the IP address. */
 	need(ibv_query_gid(e->context, 1, 1, &e->gid) == 0, "gid");
@@ -144,6 +153,22 @@ struct client {
 	struct hello far;
 };
 
+/* A list of which only the last is signaled. */
+static void post(struct client *c, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+	struct ibv_wc wc;
+	int n;
+
+	need(ibv_post_send(c->qp, wr, &bad) == 0, "ibv_post_send");
+	while ((n = ibv_poll_cq(c->e.cq, 1, &wc)) == 0)
+		;
+	if (n < 0 || wc.status != IBV_WC_SUCCESS) {
+		fprintf(stderr, "switch_atomics: status %d\n", wc.status);
+		exit(1);
+	}
+}
+
 static uint64_t run(struct client *c, enum ibv_wr_opcode opcode, unsigned word,
 		    uint64_t a, uint64_t b)
 {
@@ -152,9 +177,6 @@ static uint64_t run(struct client *c, enum ibv_wr_opcode opcode, unsigned word,
 				 .num_sge = 1,
 				 .opcode = opcode,
 				 .send_flags = IBV_SEND_SIGNALED};
-	struct ibv_send_wr *bad;
-	struct ibv_wc wc;
-	int n;
 
 	c->e.mem[0] = a;
 	wr.wr.rdma.remote_addr = c->far.addr + 8 * word;
@@ -165,13 +187,7 @@ static uint64_t run(struct client *c, enum ibv_wr_opcode opcode, unsigned word,
 		wr.wr.atomic.compare_add = a;
 		wr.wr.atomic.swap = b;
 	}
-	need(ibv_post_send(c->qp, &wr, &bad) == 0, "ibv_post_send");
-	while ((n = ibv_poll_cq(c->e.cq, 1, &wc)) == 0)
-		;
-	if (n < 0 || wc.status != IBV_WC_SUCCESS) {
-		fprintf(stderr, "switch_atomics: status %d\n", wc.status);
-		exit(1);
-	}
+	post(c, &wr);
 	return c->e.mem[0];
 }
 
@@ -190,22 +206,12 @@ static void count_under_lock(struct client *c, uint64_t id)
 		exit(3);
 }
 
-static void client(int fd, unsigned id, unsigned ops)
+static void add_all(struct client *c, unsigned id, unsigned ops)
 {
-	struct client c;
-	struct hello own;
 	uint64_t last = 0;
-	char go;
 
-	open_end(&c.e);
-	c.qp = make_qp(&c.e);
-	own = (struct hello){c.qp->qp_num, 0, 0, c.e.gid};
-	need(write(fd, &own, sizeof(own)) == sizeof(own), "write");
-	need(read(fd, &c.far, sizeof(c.far)) == sizeof(c.far), "read");
-	connect_qp(c.qp, &c.far.gid, c.far.qpn, PSN, false);
-	need(write(fd, "c", 1) == 1 && read(fd, &go, 1) == 1, "go");
 	for (unsigned i = 0; i < ops; i++) {
-		uint64_t v = run(&c, IBV_WR_ATOMIC_FETCH_AND_ADD, WORD_SUM,
+		uint64_t v = run(c, IBV_WR_ATOMIC_FETCH_AND_ADD, WORD_SUM,
 				 id + 1, 0);
 
 		if (i && v <= last) {
@@ -214,8 +220,73 @@ static void client(int fd, unsigned id, unsigned ops)
 		}
 		last = v;
 		if (i % 8 == 0)
-			count_under_lock(&c, id + 1);
+			count_under_lock(c, id + 1);
 	}
+}
+
+/* The version that a client appends as its number `i`. The first version of
+ * all is nobody's. */
+static uint64_t version(unsigned id, unsigned i)
+{
+	return vlist_pointer(NODE_BYTES * (1 + (uint64_t)id * OPS_MAX + i), 1);
+}
+
+/* The version, and a compare-and-swap on `place`, which the switch may let
+ * happen elsewhere; what was there before. */
+static uint64_t append(struct client *c, uint64_t self, uint64_t place)
+{
+	struct vlist_node n = {.next = le64_put(vlist_end_of(self)),
+			       .self = le64_put(self)};
+	uint64_t *old = c->e.mem + NODE_WORDS;
+	struct ibv_sge word = {(uintptr_t)old, 8, c->e.mr->lkey};
+	struct ibv_sge bytes = {(uintptr_t)c->e.mem, APPEND_BYTES,
+				c->e.mr->lkey};
+	struct ibv_send_wr cas = {.sg_list = &word,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_ATOMIC_CMP_AND_SWP,
+				  .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_send_wr wr = {.next = &cas,
+				 .sg_list = &bytes,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_RDMA_WRITE};
+
+	memcpy(c->e.mem, &n, sizeof(n));
+	wr.wr.rdma.remote_addr = c->far.addr + vlist_offset(self);
+	wr.wr.rdma.rkey = c->far.rkey;
+	cas.wr.atomic.remote_addr = c->far.addr + vlist_offset(place);
+	cas.wr.atomic.rkey = c->far.rkey;
+	cas.wr.atomic.compare_add = vlist_end_of(place);
+	cas.wr.atomic.swap = self;
+	post(c, &wr);
+	return *old & ~VLIST_COMMITTED;
+}
+
+static void append_all(struct client *c, unsigned id, unsigned ops)
+{
+	uint64_t place = vlist_pointer(0, 1), old;
+
+	for (unsigned i = 0; i < ops; i++) {
+		/* A pointer is one to the version that was there first. */
+		while (vlist_is_pointer(old = append(c, version(id, i), place)))
+			place = old;
+		place = version(id, i);
+	}
+}
+
+static void client(int fd, unsigned id, unsigned ops, bool appends)
+{
+	struct client c;
+	struct hello own;
+	char go;
+
+	open_end(&c.e, 2 * NODE_WORDS);
+	c.qp = make_qp(&c.e);
+	own = (struct hello){c.qp->qp_num, 0, 0, c.e.gid};
+	need(write(fd, &own, sizeof(own)) == sizeof(own), "write");
+	need(read(fd, &c.far, sizeof(c.far)) == sizeof(c.far), "read");
+	connect_qp(c.qp, &c.far.gid, c.far.qpn, PSN, false);
+	need(write(fd, "c", 1) == 1 && read(fd, &go, 1) == 1, "go");
+	(appends ? append_all : add_all)(&c, id, ops);
 	exit(0);
 }
 
@@ -230,7 +301,7 @@ static void tell(const char *name, const char *fmt, ...)
 	vsnprintf(call, sizeof(call), fmt, ap);
 	va_end(ap);
 	snprintf(line, sizeof(line),
-		 "\"$AQUIFER\" switch --name %s --tell 'swordbox %s' "
+		 "\"$AQUIFER\" switch --name %s --tell '%s' "
 		 ">/dev/null",
 		 name, call);
 	need(system(line) == 0, call);
@@ -244,10 +315,48 @@ static void declare_server(struct end *e, const char *name)
 	own.raw[15] = 250;
 	connect_qp(shared, &own, OWN_QPN, SHARED_PSN, true);
 	tell(name,
-	     "server ip=127.0.0.1 own_ip=127.0.0.250 qpn=%u own_qpn=%u psn=%u",
+	     "swordbox server ip=127.0.0.1 own_ip=127.0.0.250 qpn=%u "
+	     "own_qpn=%u psn=%u",
 	     shared->qp_num, OWN_QPN, SHARED_PSN);
-	tell(name, "region server=127.0.0.1 rkey=%u va=%" PRIu64 " len=%u",
+	tell(name,
+	     "swordbox region server=127.0.0.1 rkey=%u va=%" PRIu64 " len=%u",
 	     e->mr->rkey, (uint64_t)(uintptr_t)e->mem, WORDS * 8);
+}
+
+/* A list of one version, behind which all others go. */
+static void declare_store(struct end *e, const char *name, unsigned clients)
+{
+	e->mem[0] = vlist_end_of(vlist_pointer(0, 1));
+	e->mem[1] = vlist_pointer(0, 1);
+	tell(name,
+	     "steer store server=127.0.0.1 rkey=%u va=%" PRIu64
+	     " nodes_at=0 nodes=%u node_bytes=%u",
+	     e->mr->rkey, (uint64_t)(uintptr_t)e->mem, 1 + clients * OPS_MAX,
+	     NODE_BYTES);
+}
+
+/* Follows the list: every version is in it, and those of a client are in the
+ * order in which it appended them. */
+static int check_list(const struct end *e, unsigned clients, unsigned ops)
+{
+	unsigned count[CLIENTS_MAX] = {0}, all = 0;
+	uint64_t word = e->mem[0];
+
+	for (; vlist_is_pointer(word); all++) {
+		uint64_t at = vlist_offset(word) / NODE_BYTES;
+		unsigned id = (unsigned)((at - 1) / OPS_MAX);
+
+		if (!at || id >= clients || word != version(id, count[id])) {
+			fprintf(stderr, "no version of anybody's turn\n");
+			return 1;
+		}
+		count[id]++;
+		word = e->mem[at * NODE_WORDS];
+	}
+	if (all == clients * ops)
+		return 0;
+	fprintf(stderr, "%u of %u versions\n", all, clients * ops);
+	return 1;
 }
 
 static double now_s(void)
@@ -279,21 +388,25 @@ int main(int argc, char **argv)
 	unsigned clients = argc > 2 ? (unsigned)atoi(argv[1]) : 0;
 	unsigned ops = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
 	const char *name = argc > 4 ? argv[4] : NULL;
+	bool appends = name && !strcmp(argv[3], "steer");
 	int fd[CLIENTS_MAX][2];
 	struct end e;
 	int failed = 0, status;
 	double start;
 	char c;
 
-	if (clients < 1 || clients > CLIENTS_MAX || ops < 1)
+	if (clients < 1 || clients > CLIENTS_MAX || ops < 1 ||
+	    (appends && ops > OPS_MAX))
 		return 2;
 	for (unsigned i = 0; i < clients; i++) {
 		need(socketpair(AF_UNIX, SOCK_STREAM, 0, fd[i]) == 0, "pair");
 		if (fork() == 0)
-			client(fd[i][1], i, ops);
+			client(fd[i][1], i, ops, appends);
 	}
-	open_end(&e);
-	if (name)
+	open_end(&e, appends ? NODE_WORDS * (1 + clients * OPS_MAX) : WORDS);
+	if (appends)
+		declare_store(&e, name, clients);
+	else if (name)
 		declare_server(&e, name);
 	for (unsigned i = 0; i < clients; i++) {
 		struct ibv_qp *qp = make_qp(&e);
@@ -302,17 +415,22 @@ int main(int argc, char **argv)
 
 		need(read(fd[i][0], &far, sizeof(far)) == sizeof(far), "read");
 		connect_qp(qp, &far.gid, far.qpn, PSN, false);
-		if (name)
+		if (appends)
 			tell(name,
-			     "conn server=127.0.0.1 client=127.0.0.1 "
+			     "steer conn server=127.0.0.1 client=127.0.0.1 "
+			     "client_qpn=%u server_qpn=%u fresh=1",
+			     far.qpn, qp->qp_num);
+		else if (name)
+			tell(name,
+			     "swordbox conn server=127.0.0.1 client=127.0.0.1 "
 			     "client_qpn=%u server_qpn=%u psn=%u",
 			     far.qpn, qp->qp_num, PSN);
 		need(write(fd[i][0], &own, sizeof(own)) == sizeof(own),
 		     "write");
 		need(read(fd[i][0], &c, 1) == 1, "read");
 	}
-	if (name)
-		tell(name, "ready");
+	if (name && !appends)
+		tell(name, "swordbox ready");
 	start = now_s();
 	for (unsigned i = 0; i < clients; i++)
 		need(write(fd[i][0], "g", 1) == 1, "write");
@@ -320,7 +438,7 @@ int main(int argc, char **argv)
 		need(wait(&status) > 0, "wait");
 		failed |= status != 0;
 	}
-	printf("%.0f additions per second\n",
+	printf("%.0f operations per second\n",
 	       (double)clients * ops / (now_s() - start));
-	return failed | check(&e, clients, ops);
+	return failed | (appends ? check_list : check)(&e, clients, ops);
 }

@@ -20,8 +20,8 @@
 #include "figures/figures.h"
 
 static const struct figure_system *const systems[] = {
-	&offload_figures, &kv_figures,	  &switch_figures,
-	&paging_figures,  &model_figures, &walk_figures};
+	&offload_figures, &kv_figures,	 &switch_figures, &paging_figures,
+	&model_figures,	  &walk_figures, &index_figures};
 
 static unsigned count(const char *path, const char *word)
 {
@@ -89,7 +89,7 @@ static void test_pictures(void **state)
 		}
 	}
 	/* Nothing is published of these in numbers. */
-	assert_string_equal(bare, "options 3.7 3.19 ");
+	assert_string_equal(bare, "options 3.7 3.19 ycsb-a ycsb-b ycsb-c ");
 	snprintf(command, sizeof(command),
 		 "python3 '%s/tests/unit/check_svg.py' %s && rm -r %s",
 		 getenv("AQ_SOURCE") ? getenv("AQ_SOURCE") : ".", dir, dir);
@@ -180,9 +180,9 @@ static bool plan_with(const struct figure_system *s, const struct figure *f,
 static void a_seed_changes_what_is_random_or_is_refused(void **state)
 {
 	static const struct figure_system *const seeded[] = {
-		&offload_figures, &kv_figures,	   &switch_figures,
-		&paging_figures,  &walk_figures,   &tier_figures,
-		&mind_figures,	  &elastic_figures};
+		&offload_figures, &kv_figures,	    &switch_figures,
+		&paging_figures,  &walk_figures,    &tier_figures,
+		&mind_figures,	  &elastic_figures, &index_figures};
 	unsigned used = 0, refused = 0;
 
 	(void)state;

@@ -3,8 +3,8 @@
  * Traces of real processes (`aquifer switch --trace`; the format is in
  * switchd/trace.c) are given to a switch again: each frame that left then must
  * leave now, through the same port, in the same order, with the same bytes.
- * Made by tests/e2e/switch_atomics.c: forwarded, replaced by swordbox, and
- * replaced with loss on both sides. traces/make.sh makes them anew.
+ * Made by tests/e2e/switch_atomics.c: forwarded, replaced by swordbox, replaced
+ * with loss on both sides, and steered. traces/make.sh makes them anew.
  */
 #include "tor_rig.h"
 
@@ -189,7 +189,8 @@ static void one_line(struct replay *r, char *line)
 	}
 }
 
-static void play(const char *name, unsigned at_least)
+/* At least so many frames left, and so many of them were changed. */
+static void play(const char *name, unsigned at_least, unsigned rewritten)
 {
 	const char *source = getenv("AQ_SOURCE");
 	char path[512], *line = malloc(LINE_MAX_BYTES);
@@ -217,6 +218,7 @@ static void play(const char *name, unsigned at_least)
 	/* Nothing more leaves than did. */
 	assert_int_equal(r->first, r->last);
 	assert_true(r->compared >= at_least);
+	assert_true(tor_counter(r->tor, TOR_C_rewritten) >= rewritten);
 	tor_destroy(r->tor);
 	fclose(f);
 	fclose(r->nowhere);
@@ -226,17 +228,23 @@ static void play(const char *name, unsigned at_least)
 
 static void forwarded(void **state)
 {
-	play("forward", 60);
+	play("forward", 60, 0);
 }
 
 static void replaced(void **state)
 {
-	play("swordbox", 150);
+	play("swordbox", 150, 100);
 }
 
 static void replaced_with_loss(void **state)
 {
-	play("swordbox_loss", 150);
+	play("swordbox_loss", 150, 100);
+}
+
+static void steered(void **state)
+{
+	/* More than the answers to 36 appends, which say what is committed. */
+	play("steer", 100, 50);
 }
 
 int main(void)
@@ -245,6 +253,7 @@ int main(void)
 		cmocka_unit_test(forwarded),
 		cmocka_unit_test(replaced),
 		cmocka_unit_test(replaced_with_loss),
+		cmocka_unit_test(steered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

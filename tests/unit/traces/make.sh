@@ -9,7 +9,7 @@ AQUIFER_RUNDIR=$(mktemp -d)
 export AQUIFER=$build/aquifer AQUIFER_RUNDIR AQUIFER_RACK_NAME=trace-$$
 export AQUIFER_NIC_PORT=switch:s1
 
-# trace NAME "CLIENTS OPERATIONS [swordbox SWITCH]" SWITCH_OPTION...
+# trace NAME "CLIENTS OPERATIONS [PROGRAM SWITCH]" SWITCH_OPTION...
 trace() {
 	local name=$1 words=$2 pid
 	shift 2
@@ -32,4 +32,5 @@ trace swordbox "3 12 swordbox s1" --program swordbox
 trace swordbox_loss "3 12 swordbox s1" \
 	--program fault:loss=2%,dup=3%,reorder=3%,seed=2 --program swordbox \
 	--program fault:loss=2%,dup=2%,seed=3
+trace steer "3 12 steer s1" --program steer
 rm -r "$AQUIFER_RUNDIR"
