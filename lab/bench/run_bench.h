@@ -26,6 +26,9 @@ enum run_work_kind {
 	RUN_WORK_TSV,	   /* reductions over leaves of a tree */
 	RUN_WORK_WEB_WALK, /* the same two by walks, whatever the place */
 	RUN_WORK_TSV_WALK,
+	RUN_WORK_RANGE,	      /* scans of rows in a tree */
+	RUN_WORK_RANGE_WALK,  /* by walks */
+	RUN_WORK_RANGE_READS, /* by a READ for each node */
 	RUN_WORK_COUNT,
 };
 

@@ -30,6 +30,9 @@ static const char *const names[RUN_WORK_COUNT] = {
 	[RUN_WORK_TSV] = "tsv",
 	[RUN_WORK_WEB_WALK] = "web-walk",
 	[RUN_WORK_TSV_WALK] = "tsv-walk",
+	[RUN_WORK_RANGE] = "range",
+	[RUN_WORK_RANGE_WALK] = "range-walk",
+	[RUN_WORK_RANGE_READS] = "range-reads",
 };
 
 const char *run_work_name(enum run_work_kind kind)
@@ -149,6 +152,9 @@ int run_work_main(const struct run_work *w)
 		[RUN_WORK_TSV] = walk_work_native,
 		[RUN_WORK_WEB_WALK] = walk_work_remote,
 		[RUN_WORK_TSV_WALK] = walk_work_remote,
+		[RUN_WORK_RANGE] = walk_work_native,
+		[RUN_WORK_RANGE_WALK] = walk_work_remote,
+		[RUN_WORK_RANGE_READS] = walk_work_remote,
 	};
 	uint64_t ns;
 

@@ -179,6 +179,18 @@ static const struct bench_ratio ratios[] = {
 		    NULL),
 	BENCH_RATIO("tsv_rate_vs_paged25", "the same, 25 % local", "tsv", NULL,
 		    0, "tsv_walk", "tsv_paged25", METRIC_RATE, NULL),
+	BENCH_RATIO("range_rate_vs_reads",
+		    "scans of 16 rows over 25 nodes per second: walks / a READ "
+		    "for each node",
+		    "range", NULL, 0, "range_walk", "range_reads", METRIC_RATE,
+		    NULL),
+	BENCH_RATIO("range_rate_vs_paged",
+		    "the same / the same program under 'aquifer run', 6.25 % "
+		    "local",
+		    "range", NULL, 0, "range_walk", "range_paged6", METRIC_RATE,
+		    NULL),
+	BENCH_RATIO("range_rate_vs_paged25", "the same, 25 % local", "range",
+		    NULL, 0, "range_walk", "range_paged25", METRIC_RATE, NULL),
 	BENCH_RATIO("index_cold_get_vs_reads",
 		    "get of an ordered index of five levels, without a cache: "
 		    "walk / READs",

@@ -8,6 +8,13 @@
  * streams of values and asks for count, sum, minimum and maximum over a window
  * of 38, 65, 119 or 227 leaves. Streams grow side by side, so neighbouring
  * leaves of one stream are twelve nodes apart.
+ *
+ * RANGE scans, as YCSB-E does: it has a B+ tree of rows, 8 bytes of key and 240
+ * of value, whose keys came in any order, and takes 16 rows from a key on that
+ * is drawn by Zipf 0.99. A pad has room for no more. A leaf has one row, so of
+ * 512 MiB this visits 25 nodes: eight levels above the leaves, 16 of these, and
+ * the one behind them, whose key is too large. There are no inserts: none of
+ * the ready walks splits a node.
  */
 #ifndef AQ_BENCH_WALK_APP_H
 #define AQ_BENCH_WALK_APP_H
@@ -19,6 +26,7 @@
 enum walk_app_kind {
 	WALK_APP_WEB,
 	WALK_APP_TSV,
+	WALK_APP_RANGE,
 	WALK_APP_KINDS,
 };
 
@@ -29,8 +37,19 @@ enum {
 	WALK_TREE_LEVELS = 16, /* at most */
 };
 
+/* How a tree came to be; see walk_tree.c. */
+struct walk_tree_kind {
+	uint32_t node_bytes, streams, leaf_keys, children;
+	uint32_t part, leaves;
+	bool is_scattered; /* neighbouring leaves are anywhere */
+};
+
+extern const struct walk_tree_kind walk_tree_streams; /* TSV */
+extern const struct walk_tree_kind walk_tree_rows;    /* RANGE */
+
 /* A tree in memory. Level 0 has the leaves, in the order of their keys. */
 struct walk_tree {
+	const struct walk_tree_kind *kind;
 	uint8_t *memory;
 	uint64_t leaves_per_stream;
 	uint64_t count[WALK_TREE_LEVELS]; /* of nodes */
@@ -42,19 +61,20 @@ struct walk_app {
 	enum walk_app_kind kind;
 	uint8_t *memory; /* NULL: it has none here */
 	uint64_t bytes;
-	struct walk_list list; /* WEB; objects come after the nodes */
-	struct ycsb_keys names;
-	struct walk_tree tree; /* TSV */
+	struct walk_list list;	/* WEB; objects come after the nodes */
+	struct ycsb_keys names; /* WEB; RANGE: first keys of scans */
+	struct walk_tree tree;	/* TSV, RANGE */
 };
 
 /* What one operation asks for, and what it must be told. */
 struct walk_app_query {
 	uint64_t start;	     /* pointer of the first node */
 	uint64_t value;	     /* WEB: of the name */
-	uint64_t count, sum; /* TSV */
+	uint64_t count, sum; /* TSV; RANGE: rows, and of all their words */
 	union {
 		struct walk_find_pad find;
 		struct aq_walk_reduce reduce;
+		struct walk_scan_pad scan;
 	} pad;
 };
 
@@ -80,11 +100,17 @@ bool walk_app_object_is(const struct walk_app_query *q,
 
 /* ---- the tree (walk_tree.c) ---------------------------------------------- */
 
-/* As many nodes of WALK_NODE_BYTES as fit, behind WALK_FIRST. -EINVAL. */
-int walk_tree_size(struct walk_tree *t, uint64_t megabytes) MUST_CHECK;
+/* As many nodes as fit, behind WALK_FIRST. -EINVAL. */
+int walk_tree_size(struct walk_tree *t, const struct walk_tree_kind *kind,
+		   uint64_t megabytes) MUST_CHECK;
 void walk_tree_fill(struct walk_tree *t);
 uint64_t walk_tree_root(const struct walk_tree *t);
-void walk_tree_draw(const struct walk_tree *t, struct rng *r,
+/* A reduction over a random window of leaves. */
+void walk_tree_window(const struct walk_tree *t, struct rng *r,
+		      struct walk_app_query *q);
+/* A scan of rows from that one on, and whether the pad has them. */
+void walk_tree_scan(const struct walk_tree *t, uint64_t first,
 		    struct walk_app_query *q);
+bool walk_tree_scanned(const struct walk_app_query *q);
 
 #endif

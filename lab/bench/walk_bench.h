@@ -32,6 +32,11 @@ struct walk_list {
 	uint64_t chains;
 };
 
+/* A bijection of 0 to count - 1, and back; count is a power of two. Neighbours
+ * get far apart. */
+uint64_t walk_scatter(uint64_t count, uint64_t number);
+uint64_t walk_gather(uint64_t count, uint64_t place);
+
 /* Where node `number` of all chains is; neighbours are far apart. */
 uint64_t walk_list_at(const struct walk_list *l, uint64_t number);
 int walk_list_make(struct walk_list *l, uint64_t megabytes) MUST_CHECK;

@@ -12,20 +12,19 @@
 #define FACTOR_SECOND 0xbf58476d1ce4e5b9ull
 
 /* More than half of the bits, so that shifting twice is no change. */
-static unsigned shift_of(const struct walk_list *l)
+static unsigned shift_of(uint64_t count)
 {
-	return (unsigned)__builtin_ctzll(l->nodes) / 2 + 1;
+	return (unsigned)__builtin_ctzll(count) / 2 + 1;
 }
 
-/* A bijection of 0 to nodes - 1: two odd factors and a shift between. */
-uint64_t walk_list_at(const struct walk_list *l, uint64_t number)
+/* Two odd factors and a shift between. */
+uint64_t walk_scatter(uint64_t count, uint64_t number)
 {
-	uint64_t mask = l->nodes - 1;
+	uint64_t mask = count - 1;
 	uint64_t x = number * FACTOR_FIRST & mask;
 
-	x ^= x >> shift_of(l);
-	x = x * FACTOR_SECOND & mask;
-	return WALK_FIRST + x * WALK_NODE_BYTES;
+	x ^= x >> shift_of(count);
+	return x * FACTOR_SECOND & mask;
 }
 
 /* Of an odd number, modulo 2^64: each round doubles the bits that are right. */
@@ -38,21 +37,25 @@ static uint64_t inverse(uint64_t odd)
 	return x;
 }
 
-/* The number of the node in that place. */
-static uint64_t number_at(const struct walk_list *l, uint64_t place)
+uint64_t walk_gather(uint64_t count, uint64_t place)
 {
-	uint64_t mask = l->nodes - 1;
+	uint64_t mask = count - 1;
 	uint64_t x = place * inverse(FACTOR_SECOND) & mask;
 
-	x ^= x >> shift_of(l);
+	x ^= x >> shift_of(count);
 	return x * inverse(FACTOR_FIRST) & mask;
+}
+
+uint64_t walk_list_at(const struct walk_list *l, uint64_t number)
+{
+	return WALK_FIRST + walk_scatter(l->nodes, number) * WALK_NODE_BYTES;
 }
 
 /* In the order of memory: where that is far, a page is written once. */
 void walk_list_fill(struct walk_list *l)
 {
 	for (uint64_t place = 0; place < l->nodes; place++) {
-		uint64_t i = number_at(l, place);
+		uint64_t i = walk_gather(l->nodes, place);
 		bool is_last = i % WALK_CHAIN == WALK_CHAIN - 1;
 		const struct walk_node n = {
 			.key = i,

@@ -19,9 +19,11 @@ enum {
 
 static enum walk_app_kind app_of(const struct run_work *w)
 {
-	return w->kind == RUN_WORK_TSV || w->kind == RUN_WORK_TSV_WALK
-		       ? WALK_APP_TSV
-		       : WALK_APP_WEB;
+	if (w->kind == RUN_WORK_TSV || w->kind == RUN_WORK_TSV_WALK)
+		return WALK_APP_TSV;
+	return w->kind == RUN_WORK_WEB || w->kind == RUN_WORK_WEB_WALK
+		       ? WALK_APP_WEB
+		       : WALK_APP_RANGE;
 }
 
 /* ---- in memory ----------------------------------------------------------- */
@@ -43,7 +45,7 @@ static bool operate(const struct walk_app *a, struct rng *r)
 	walk_app_follow(a, &q);
 	if (!walk_app_found(a, &q))
 		return false;
-	if (a->kind == WALK_APP_TSV)
+	if (a->kind != WALK_APP_WEB)
 		return true;
 	memcpy(object, a->memory + walk_app_object_at(a, &q), sizeof(object));
 	return walk_app_object_is(&q, object);
@@ -96,7 +98,8 @@ uint64_t walk_work_native(const struct run_work *w)
 		       : 0;
 }
 
-/* ---- by walks ------------------------------------------------------------ */
+/* ---- by walks, or READs of their nodes -------------------------------------
+ */
 
 struct remote {
 	struct walk_app app;
@@ -109,9 +112,9 @@ struct remote {
 };
 
 /* A window, so that nothing is mapped: all goes through both NICs. */
-static int open_remote(struct remote *m)
+static int open_remote(struct remote *m, enum aq_walk_flags where)
 {
-	const struct aq_walk_options o = {.flags = AQ_WALK_THERE};
+	const struct aq_walk_options o = {.flags = where};
 	int err = place_rack(&m->rack);
 
 	if (!err)
@@ -139,7 +142,7 @@ static int finish(struct remote *m, const struct aq_walk_result *r)
 
 	if (!err && !walk_app_found(&m->app, q))
 		err = -EBADMSG;
-	if (err || m->app.kind == WALK_APP_TSV)
+	if (err || m->app.kind != WALK_APP_WEB)
 		return err;
 	err = aq_read(m->region, walk_app_object_at(&m->app, q), object,
 		      sizeof(object));
@@ -181,7 +184,9 @@ uint64_t walk_work_remote(const struct run_work *w)
 	if (!err) {
 		(void)shield_pin(SHIELD_CPU_SERVER);
 		rng_init(&m->rng, w->seed);
-		err = open_remote(m);
+		err = open_remote(m, w->kind == RUN_WORK_RANGE_READS
+					     ? AQ_WALK_HERE
+					     : AQ_WALK_THERE);
 		(void)shield_pin(SHIELD_CPU_CLIENT);
 	}
 	if (!err)
