@@ -125,6 +125,10 @@ struct aq_rack {
 	/* Until when the controller is left alone; only a hint. */
 	_Atomic uint64_t control_off_ns;
 	_Atomic unsigned control_at; /* that answered last */
+	/* What controllers were asked with; NULL: it is in use, or there is
+	 * none. Of that process; under the lock. */
+	struct client_http *control_http;
+	pid_t control_by;
 
 	/* The NIC, opened by the first operation; under the lock. */
 	const struct client_verbs *verbs;

@@ -28,16 +28,16 @@ struct question {
 
 /* The first controller that answers, from *first on, which is it then; what it
  * does not know, the others do not know either. */
-static int ask(const struct config *config, const char *rundir,
-	       const char *token, unsigned *first, const struct question *q,
-	       json_t **reply)
+static int ask_by(struct client_http *http, const struct config *config,
+		  const char *rundir, const char *token, unsigned *first,
+		  const struct question *q, json_t **reply)
 {
 	struct client_node control[CLIENT_CONTROL_MAX];
 	unsigned count = client_controllers_find(config, rundir, control);
-	struct client_caller caller = {.token = token};
-	int err = count ? client_http_create(&caller.http) : -ENOENT;
+	struct client_caller caller = {.http = http, .token = token};
+	int err = -ENOENT;
 
-	for (unsigned i = 0; i < count && caller.http; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		unsigned at = (*first + i) % count;
 
 		*reply = NULL;
@@ -50,9 +50,6 @@ static int ask(const struct config *config, const char *rundir,
 		*first = at;
 		break;
 	}
-	if (caller.http)
-		client_http_destroy(caller.http);
-	json_decref(q->body);
 	return err;
 }
 
@@ -110,10 +107,14 @@ int client_control_nodes(const struct config *config, const char *rundir,
 			 unsigned *count)
 {
 	const struct question q = {"GET", "/v1/nodes", NULL, 0};
+	struct client_http *http = NULL;
 	json_t *reply = NULL;
 	unsigned first = 0;
-	int err = ask(config, rundir, token, &first, &q, &reply);
+	int err = client_http_create(&http);
 
+	if (!err)
+		err = ask_by(http, config, rundir, token, &first, &q, &reply);
+	client_http_destroy(http);
 	if (!err)
 		*count = add(config, json_object_get(reply, "nodes"), kind,
 			     nodes, *count);
@@ -168,18 +169,59 @@ static void token_of(struct aq_rack *rack, char token[CLIENT_TOKEN_MAX])
 	pthread_mutex_unlock(&rack->lock);
 }
 
-/* Which of the controllers answered last is only a hint. */
+/* The handle of the last question, whose connections are still there: making
+ * both takes longer than the question. A child of fork does not take its
+ * parent's, which goes on with them. */
+static int take_http(struct aq_rack *rack, struct client_http **out)
+{
+	pthread_mutex_lock(&rack->lock);
+	*out = rack->control_by == getpid() ? rack->control_http : NULL;
+	if (*out)
+		rack->control_http = NULL;
+	pthread_mutex_unlock(&rack->lock);
+	return *out ? 0 : client_http_create(out);
+}
+
+/* One is kept. */
+static void give_http(struct aq_rack *rack, struct client_http *h)
+{
+	pthread_mutex_lock(&rack->lock);
+	if (!rack->control_http) {
+		rack->control_http = h;
+		rack->control_by = getpid();
+		h = NULL;
+	}
+	pthread_mutex_unlock(&rack->lock);
+	client_http_destroy(h);
+}
+
+/* The body is taken over. Which of the controllers answered last is only a
+ * hint. */
+static int ask(struct aq_rack *rack, const struct question *q, json_t **reply)
+{
+	char token[CLIENT_TOKEN_MAX];
+	struct client_http *http;
+	unsigned first =
+		atomic_load_explicit(&rack->control_at, memory_order_relaxed);
+	int err = take_http(rack, &http);
+
+	if (!err) {
+		token_of(rack, token);
+		err = ask_by(http, rack->config, rack->rundir, token, &first, q,
+			     reply);
+		atomic_store_explicit(&rack->control_at, first,
+				      memory_order_relaxed);
+		give_http(rack, http);
+	}
+	json_decref(q->body);
+	return err;
+}
+
 static int ask_for(struct aq_rack *rack, const struct question *q,
 		   json_t **reply)
 {
-	char token[CLIENT_TOKEN_MAX];
-	unsigned first =
-		atomic_load_explicit(&rack->control_at, memory_order_relaxed);
-	int err;
+	int err = ask(rack, q, reply);
 
-	token_of(rack, token);
-	err = ask(rack->config, rack->rundir, token, &first, q, reply);
-	atomic_store_explicit(&rack->control_at, first, memory_order_relaxed);
 	note(rack, err);
 	return err;
 }
@@ -204,9 +246,6 @@ int client_control_call(struct aq_rack *rack, const char *method,
 {
 	struct question q = {method, path, body, 0};
 	const struct config *c = client_rack_listed(rack);
-	char token[CLIENT_TOKEN_MAX];
-	unsigned first;
-	int err;
 
 	if (!c || strcmp(config_string(c, "rack", "control"), "none") == 0) {
 		json_decref(body);
@@ -217,11 +256,7 @@ int client_control_call(struct aq_rack *rack, const char *method,
 				 rack->name);
 	}
 	q.timeout_ms = client_rack_left_ms(rack, deadline_ns);
-	first = atomic_load_explicit(&rack->control_at, memory_order_relaxed);
-	token_of(rack, token);
-	err = ask(rack->config, rack->rundir, token, &first, &q, reply);
-	atomic_store_explicit(&rack->control_at, first, memory_order_relaxed);
-	return err;
+	return ask(rack, &q, reply);
 }
 
 int client_control_node(struct aq_rack *rack, const char *name, uint32_t *out)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP through libcurl; only what a node's interface needs. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,13 @@ void client_http_destroy(struct client_http *h)
 	curl_global_cleanup();
 	free(h->text);
 	free(h);
+}
+
+/* A program that is executed later does not get connections that are kept. */
+static int keep_own(void *user, curl_socket_t fd, curlsocktype purpose)
+{
+	return fcntl(fd, F_SETFD, FD_CLOEXEC) ? CURL_SOCKOPT_ERROR
+					      : CURL_SOCKOPT_OK;
 }
 
 static size_t take_bytes(char *data, size_t one, size_t count, void *user)
@@ -241,6 +249,7 @@ int client_http_begin(struct client_http *h,
 	curl_easy_setopt(h->curl, CURLOPT_TIMEOUT_MS,
 			 (long)(req->timeout_ms ? req->timeout_ms : 1));
 	curl_easy_setopt(h->curl, CURLOPT_ERRORBUFFER, h->why);
+	curl_easy_setopt(h->curl, CURLOPT_SOCKOPTFUNCTION, keep_own);
 	curl_easy_setopt(h->curl, CURLOPT_WRITEFUNCTION, take_bytes);
 	curl_easy_setopt(h->curl, CURLOPT_WRITEDATA, h);
 	if (req->body || strcmp(req->method, "POST") == 0)

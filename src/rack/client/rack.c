@@ -247,6 +247,7 @@ void aq_rack_close(struct aq_rack *rack)
 		client_thread_destroy(
 			container_of(threads.next, struct client_thread, link));
 	client_region_free_closed(rack);
+	client_http_destroy(rack->control_http);
 	if (rack->transport->rack_close)
 		rack->transport->rack_close(rack);
 	pthread_cond_destroy(&rack->keepalive_wake);
