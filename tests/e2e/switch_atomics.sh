@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Atomics of several processes through a real switch: forwarded, then replaced
-# by SwordBox, then replaced over links that lose, double and reorder; and
-# appends to one list, sent to its end by steer.
+# by SwordBox, then replaced over links that lose, double and reorder.
 # shellcheck source=tests/e2e/switch_lib.sh
 source "$(dirname "$0")/switch_lib.sh"
 
@@ -27,8 +26,3 @@ timeout -k 5 100 "$atomics" 2 100 swordbox s1 ||
 stop_switch
 counted "d['programs'][0]['lost'] > 0 and d['programs'][2]['lost'] > 0"
 counted "d['programs'][1]['repeated'] > 0"
-
-start_switch --program steer
-timeout -k 5 60 "$atomics" 3 150 steer s1 || fail "appends that were steered"
-stop_switch
-counted "d['programs'][0]['appends_steered'] > 0"
