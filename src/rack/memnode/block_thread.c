@@ -88,7 +88,7 @@ static void *run(void *arg)
 {
 	struct mem_blocks *b = arg;
 	uint64_t served_ns = 0;
-	bool is_dozy = false; /* it has dozed since it looked */
+	bool has_served = false; /* since it looked at the clock */
 	unsigned idle = 0;
 
 	/* By itself, as a confined process can. */
@@ -97,16 +97,16 @@ static void *run(void *arg)
 	while (!atomic_load_explicit(&b->stops, memory_order_relaxed)) {
 		if (blk_server_step(b->server)) {
 			idle = 0;
-			is_dozy = false;
+			has_served = true;
 		} else if (looks_on(++idle)) {
 			if (!relax_is_crowded())
 				relax_briefly();
 		} else {
 			/* It has looked for some microseconds since. */
-			if (!is_dozy)
+			if (has_served)
 				served_ns = now_ns(b);
-			is_dozy = dozes(b, served_ns);
-			if (is_dozy)
+			has_served = false;
+			if (dozes(b, served_ns))
 				continue;
 			blk_server_wait(b->server, BLOCKS_SLEEP_MS);
 			idle = 0;
